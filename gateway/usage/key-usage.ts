@@ -20,7 +20,7 @@ import { outcomesMax, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
-/** What all operations are called together that found no name of their own. */
+/** The shared name of all operations beyond `operationsMax`. */
 const otherOperations = '*';
 
 interface OperationCounts {
@@ -34,31 +34,30 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** How many operations, and how many secrets, have a field of their own in a day. */
+  /** The largest numbers of operations and of secrets with a field of their own per day. */
   readonly operationsMax: number;
   readonly secretsMax: number;
 }
 
 interface SecretUse {
   readonly digestStart: string;
-  /** 0: not since it was written down last. */
+  /** 0 when the secret was not used since the last write. */
   lastMs: number;
 }
 
-/** Stands for the secrets of all keys that found no field of their own; what it holds is read by nobody. */
+/** A placeholder for all secrets beyond `secretsMax`. The code never reads its content. */
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
- * What one key asked for and got, counted since the last batch. The running minute and the operations of the running hour
- * are plain numbers, so that a request costs a few additions; they move into `unsent` when the minute or the hour ends, or
- * when somebody reads.
+ * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the current
+ * hour, so a request costs only a few additions. They move into `unsent` when the minute or hour ends or the record is read.
  */
 export class KeyUsage {
   readonly keyId: string;
   readonly unsent: UnsentCounts;
   private readonly calendar: UsageCalendar;
   private readonly room: UnsentRoom;
-  /** Instants of the store's clock: when its last request was decided, the minute and the hour that are counted. */
+  /** The instant of the key's last decision, on the store's clock. */
   lastSeenMs = 0;
   private minute = -1;
   private minuteEndsMs = 0;
@@ -67,7 +66,7 @@ export class KeyUsage {
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
   private hour = -1;
-  /** Those that have a field of their own today. */
+  /** The operations with a field of their own today. */
   private readonly operations = new Map<string, OperationCounts>();
   private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
@@ -75,14 +74,14 @@ export class KeyUsage {
   private readonly secrets = new Map<string, SecretUse>();
   private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
-  /** The secrets that are not valid and have a field of their own on `invalidDay`. */
+  /** The invalid secrets with a field of their own on `invalidDay`. */
   private invalidSecrets: Set<string> | undefined;
   private invalidDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
-  /** The bit of the first that was counted today. */
+  /** The bit of today's first address. */
   private firstAddressBit = -1;
-  /** From the second on a bit for each: a key that thousands of addresses share takes no more than this. */
+  /** A bitmap from the second address on, so thousands of addresses take no more memory. */
   private addressesSeen: Uint8Array | undefined;
 
   constructor(keyId: string, { calendar, room, operationsMax, secretsMax }: KeyUsageDeps) {
@@ -110,8 +109,8 @@ export class KeyUsage {
   }
 
   /**
-   * A request presented a secret of this key that is not valid: the key is disabled, or the secret has expired. It is no
-   * request of the key, and decides nothing about its limits.
+   * Counts a request with an invalid secret of this key: the key is disabled, or the secret has expired. The request is not
+   * charged to the key's limits.
    */
   unauthorized(atMs: number, secret: string): void {
     const { minuteMs, hourMs, dayMs } = this.calendar;
@@ -149,7 +148,7 @@ export class KeyUsage {
     if (atMs > counts.lastMs) counts.lastMs = atMs;
   }
 
-  /** Moves what is counted of the running minute and hour into `unsent`. */
+  /** Moves the counts of the current minute and hour into `unsent`. */
   close(): void {
     this.closeMinute();
     this.closeOperations();
@@ -196,7 +195,7 @@ export class KeyUsage {
     this.freeRequests = undefined;
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
-    // A later minute of this day may have been counted before: of instants the latest holds.
+    // A later minute of this day may have been counted before. The record keeps the latest instant.
     const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
     this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
     for (const use of this.secrets.values()) {

@@ -70,7 +70,7 @@ export class OperationsUsage {
     if (atMs > operation.lastMs) operation.lastMs = atMs;
   }
 
-  /** Moves what is counted of the running minute and hour into `unsent`. */
+  /** Moves the counts of the current minute and hour into `unsent`. */
   close(): void {
     this.traffic.close();
     this.closeHour();

@@ -10,46 +10,46 @@ import { type Outcome, outcomeOf, outcomes } from './tally.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from './unsent-counts.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
-/** Counts what becomes of requests, in this process's memory, and adds it to the store every few seconds. */
+/** Counts the outcomes of requests in this process's memory, and adds the counts to the store every few seconds. */
 export interface UsageRecorder {
-  /** A request of a key was decided; `secret` is the beginning of the digest of the secret that it presented. */
+  /** Counts a decided request of a key. `secret` holds the first digits of the digest of the presented secret. */
   decided(keyId: string, decision: Decision, address: string, secret: string): void;
-  /** An exchange is over. */
+  /** Counts an exchange that has ended. */
   ended(exchange: EndedExchange): void;
   /**
-   * What this process has counted of each record and the store may not have, in their order; undefined where that is nothing.
-   * Ask when the record has been read: what is sent in between is then in both, and told apart by its number.
+   * The counts of each record that the store may not have yet, in the order of `records`; undefined if there are none. Call it
+   * after reading the record. A batch that was sent in between is then in both, and its number shows that.
    */
   unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
-  /** The keys that this process has counted lately, with the instant of their last request: the index may have an older one. */
+  /** The last request of each key that this process has counted lately. The index of active keys may have an older instant. */
   lastSeen(): ReadonlyMap<string, number>;
-  /** Requests that are in no record, because the store was away for too long. */
+  /** Requests that were not recorded because the store was away for too long. */
   lost(): number;
   /** Sends everything that can be sent before the deadline. */
   close(): Promise<void>;
 }
 
 export interface EndedExchange extends EndedRequest {
-  /** Set where a key's limits were decided: its operations are counted too. */
+  /** Set when a key's limits were decided, so the key's operations are counted too. */
   readonly keyId: string | undefined;
-  /** The secret that was presented is not valid; absent, too, when it is no key's. */
+  /** Set when the presented secret belongs to a key but is not valid. */
   readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
 }
 
-/** What is counted of one key or of all operations, and its batch that the store has not confirmed yet. */
+/** The counts of one key or of all operations, and their batch that the store has not confirmed yet. */
 interface Source {
   readonly counted: { readonly unsent: UnsentCounts; close(): void };
   recordOf(day: number): RecordName;
   batch: Batch | undefined;
-  /** Batches that the store has confirmed lately, and when: whoever reads may have a copy of the record from before them. */
+  /** Batches that the store has confirmed lately. A reader may still have an older copy of the record. */
   confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
 }
 
 interface KeySource extends Source {
   readonly counted: KeyUsage;
-  /** When the index of active keys was told last. */
+  /** The last request of the key that the index of active keys has. */
   notedMs: number;
-  /** The day of its last batch. */
+  /** The day of the key's last batch. */
   day: number;
   idleRounds: number;
 }
@@ -60,10 +60,9 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 >;
 
 /**
- * Each key is sent once in `usageFlushIntervalMs`, and the keys are spread over that time: a turn of the event loop sends a
- * part of them. The batch of a call that failed is sent again as it was, under the same number, so nothing is added twice.
- * It is sent as soon as the store answers, and what was counted meanwhile follows at once: the next round would be too late
- * for other processes, which show a request after one round at most.
+ * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are spread over this interval in slices.
+ * A failed batch is sent again unchanged and under the same number, so the store adds it only once. The recorder sends it, and
+ * newer counts, as soon as the store answers, because other processes must see a request after one interval at most.
  */
 export function createUsageRecorder({
   store,
@@ -95,7 +94,7 @@ export function createUsageRecorder({
     | 'usageFieldsPerCallMax'
   >;
 }): UsageRecorder {
-  // 48 bits: of two processes with the same one, a record would drop what the later one sends.
+  // 48 random bits, because a record would drop the batches of a second process with the same name.
   const sender = randomBytes(6).toString('base64url');
   const room = new UnsentRoom(bounds.usageUnsentCountsMax);
   const keys = new Map<string, KeySource>();
@@ -107,10 +106,10 @@ export function createUsageRecorder({
     batch: undefined,
     confirmed: [],
   };
-  /** Mostly the next request is of the same key, or the same request ends. */
+  /** The next event often belongs to the same key. */
   let lastSource: KeySource | undefined;
   let nextSlice = 0;
-  /** Keys that came since a slice was flushed ahead of its time. */
+  /** Keys that were added since a slice was last flushed early. */
   let keysAdded = 0;
   let batches = 0;
   let isNoting = false;
@@ -205,7 +204,7 @@ export function createUsageRecorder({
     keysAdded += 1;
     if (keys.size > bounds.usageKeysMax && keysAdded >= bounds.usageKeysMax / slices.length) {
       keysAdded = 0;
-      // Not within the request that is being counted.
+      // The current request must not wait for the flush.
       setImmediate(flushSlice);
     }
     return source;
@@ -243,21 +242,21 @@ export function createUsageRecorder({
     void noteActive([...(slice ?? [])]);
   }
 
-  /** A read that began before a batch was confirmed has ended when a call, and the question of another thread, may have taken no longer. */
+  /** Forgets confirmed batches after the timeouts of a store call and of a call between threads, since older reads have ended by then. */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;
     const sinceMs = performance.now() - bounds.usageCallTimeoutMs - bounds.readingCallTimeoutMs;
     source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
   }
 
-  /** One source in each turn until the store answers, and then many at once. */
+  /** Tries one failed source per turn until the store answers, and then sends many at once. */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;
     isSendingFailed = true;
     const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);
     const send = (source: Source) => mayBeSent(source) && sendParts(source);
     if (first !== undefined) {
-      // It goes behind the others, since it may be the only one whose server is away or almost full.
+      // The source moves to the end of the queue, because only its own server may be away or almost full.
       failed.delete(first);
       failed.add(first);
       if (await send(first)) await Promise.all(others.map(send));
@@ -266,9 +265,9 @@ export function createUsageRecorder({
   }
 
   /**
-   * Several batches where there are more fields than one takes, two days, or one that failed and what was counted meanwhile.
+   * Sends all counts of a source. They take several batches if they have too many fields, span two days, or follow a failed batch.
    *
-   * @returns whether all was added
+   * @returns whether the store added all of them
    */
   async function sendParts(source: Source): Promise<boolean> {
     source.counted.close();
@@ -281,7 +280,7 @@ export function createUsageRecorder({
     return true;
   }
 
-  /** One batch: the one that was not confirmed, or else what was counted of the earliest day. */
+  /** Sends the unconfirmed batch, or a new batch with the counts of the earliest day. */
   async function sendNext(source: Source): Promise<boolean> {
     const batch = source.batch ?? openBatch(source);
     if (batch === undefined) return false;

@@ -143,7 +143,7 @@ export interface TrafficMinute {
 /** How many durations fell into each bucket of a histogram (`shared/structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
-/** Percentiles are estimates from a histogram (`quantileMs`). Undefined without requests. */
+/** Percentiles are estimates from a histogram (`quantileMs`). Undefined when no duration was counted. */
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -553,7 +553,7 @@ function durationsIn(counts: Counts, first: number): Durations {
   return { meanMs, ...percentilesOf(buckets) };
 }
 
-/** Undefined without requests. */
+/** Undefined when no duration was counted. */
 export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
   if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
   return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };

@@ -9,23 +9,23 @@ import {
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import type { Terms } from './replay-key.ts';
 
-/** What an edit does to some limits: a new maximum for a window, or null for none. Windows that are absent stay. */
+/** An edit sets a new maximum for a window, or null to remove the limit. Absent windows stay unchanged. */
 export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };
 
-/** Edits of limits: those of plans hold for their keys, those of keys for that key alone. */
+/** Edits of limits. An edit of a plan applies to all keys on the plan, and an edit of a key to this key alone. */
 export interface Edits {
   readonly plans: ReadonlyMap<string, LimitEdit>;
   readonly keys: ReadonlyMap<string, LimitEdit>;
   readonly bans?: BanPolicy | undefined;
 }
 
-/** The terms that are edited: what is in force. */
+/** The present plans and bans, to which the edits apply. */
 export interface Present {
   readonly plans: ReadonlyMap<string, Pick<Plan, 'isCustom' | 'limits'>>;
   readonly bans: BanPolicy;
 }
 
-/** Why edits cannot be replayed: they name nothing that is there, or leave a plan or key without a limit. */
+/** The reason why edits cannot be replayed: a plan or key does not exist, or would have no limit left. */
 export function problemOf(
   { plans, keys }: Edits,
   present: Present,
@@ -56,7 +56,7 @@ export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boole
   return bans !== undefined || plans.has(plan) || keys.has(id);
 }
 
-/** What the key is limited by after the edits. */
+/** The limits and bans of the key after the edits. */
 export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Present): Terms {
   return {
     limits: edited(edited(limits, edits.plans.get(plan)), edits.keys.get(id)),
@@ -74,7 +74,7 @@ export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   });
 }
 
-/** The edit that makes the one of the other; undefined where they are the same. */
+/** The edit that turns `before` into `after`; undefined if they are equal. */
 export function editBetween(before: Limits, after: Limits): LimitEdit | undefined {
   const edit: { [Window in PlanWindow]?: number | null } = {};
   for (const window of planWindows) {

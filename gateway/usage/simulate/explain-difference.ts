@@ -1,6 +1,6 @@
 import type { Difference } from './verdict.ts';
 
-/** Something that happened, as the lists of events and changes have it, and that can be why a replay differs. */
+/** An entry of the events or changes list that can explain why a replay differs. */
 export interface Circumstance {
   readonly kind:
     | 'store_away'
@@ -23,8 +23,8 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Why a minute differs, as a sentence; the circumstances are sorted by time. What spans the minute comes first, then what
- * came before it on the same day, since windows remember: a day is over at midnight.
+ * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. A circumstance that spans the
+ * minute comes first. Earlier circumstances of the same day follow, since the day window lasts until midnight.
  */
 export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
   const fromMs = Date.parse(at);
@@ -50,7 +50,7 @@ export function explainDifference({ at, of }: Difference, circumstances: readonl
   return 'No outage, edit or grant is on record that explains it.';
 }
 
-/** What began before the end of the minute, and had not ended before it began. */
+/** The circumstance that began before the end of the minute and ended after the minute began. */
 function lastSpan(
   before: readonly Circumstance[],
   begin: Circumstance['kind'],
@@ -60,7 +60,7 @@ function lastSpan(
   const begun = before.findLast(({ kind }) => kind === begin);
   if (begun === undefined) return undefined;
   const ended = before.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
-  // What was decided meanwhile is written back within moments.
+  // Decisions during an outage are written back shortly after the outage, so one more minute counts.
   return ended === undefined || ended.atMs + minuteMs > fromMs ? begun : undefined;
 }
 

@@ -1,15 +1,15 @@
 import type { BanPolicy } from '../../shared/model.ts';
 
 /**
- * Until when a ban can last at most, minute by minute, whatever the order of the requests within a minute was. A ban
- * begins with a refusal by a window, as soon as `after` of them are counted within `withinMs`; so it can begin in a minute
- * only where the refusals of that minute and of those that `withinMs` reaches back to are as many. Its length doubles with
- * each ban in a row, and each takes `after` refusals of its own.
+ * Computes for each minute how long a ban can last at most, for every order of the requests within a minute. A ban begins when
+ * windows have refused `after` requests within `withinMs`. So it can begin only in a minute that has at least `after`
+ * refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each ban in a row, and each ban takes
+ * `after` refusals of its own.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
   private readonly minuteMs: number;
-  /** The refusals of each minute that may still count, in a ring, and where those of the last minute are. */
+  /** A ring of the refusals in each minute that may still count. `place` is the position of the last minute. */
   private readonly ring: Float64Array;
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
@@ -44,7 +44,7 @@ export class PossibleBans {
     return true;
   }
 
-  /** A ban was recorded in this minute: it lasts so long at most, and its level is not known. */
+  /** Counts a recorded ban. Its level is not on record, so the longest ban is assumed. */
   recorded(minute: number): void {
     this.extend(minute, this.bans.maxMs);
   }
@@ -79,5 +79,5 @@ export class PossibleBans {
   }
 }
 
-/** Where refusals count for longer than these minutes (a week), all of them do: more than can have counted. */
+/** The size limit of the ring, a week of minutes. If `withinMs` is longer, all refusals count, which is an upper bound. */
 const ringMax = 10_081;

@@ -4,43 +4,43 @@ import type { KeyMinutes } from '../key-minutes.ts';
 import { PossibleBans } from './possible-bans.ts';
 import { type BeforeEdit, type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 
-/** What a key is limited by. */
+/** The limits and bans of a key. */
 export interface Terms {
   readonly limits: Limits;
   readonly bans: BanPolicy;
 }
 
-/** One key's record, and the terms that it is replayed under. */
+/** The record of one key, and the terms of the replay. */
 export interface ReplayedKey {
-  /** Those before `fromMinute` only tell what the windows had used by then: they begin with a day. */
+  /** Begins with a whole day. Minutes before `fromMinute` only fill the windows. */
   readonly minutes: KeyMinutes;
-  /** The first minute that is replayed: the edit is in force from here on, and what was used before stays used. */
+  /** The first minute of the replay, with which the edit takes effect. Earlier requests still count against the windows. */
   readonly fromMinute: number;
-  /** What was used of the month before `minutes` begin. */
+  /** The month's usage before `minutes` begin. */
   readonly monthBefore?: BeforeEdit['month'];
   readonly present: Terms;
   readonly edited: Terms;
 }
 
-/** Requests of a key in the period. What is refused is what was offered and not admitted, bans and 503 included. */
+/** Requests of a key in the period. Refused requests are all offered requests that were not admitted, including bans and 503. */
 export interface KeyVerdict {
   readonly offered: number;
   readonly refusedNow: number;
-  /** The middle of the two bounds. The minutes that `onMinute` receives add up to it. */
+  /** The mean of the two bounds. The minutes that `onMinute` receives add up to it. */
   readonly refusedThen: number;
   /** The bounds are certain, also where bans or the second depend on the order of requests within a minute. */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** The number of the first minute in which something is refused then; Infinity where nothing is. */
+  /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
   readonly firstRefusedMinute: number;
   /** Minutes in which something was refused or banned: clients slowed down, and what they would have sent is not known. */
   readonly censoredMinutes: number;
-  /** Requests that windows refused, as recorded, and as the present terms say. */
+  /** Requests that windows refused, in the record and in the replay under the present terms. */
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
 }
 
-/** Receives each minute in which the present terms say something else than what was recorded. */
+/** Receives each minute in which the replay under the present terms differs from the record. */
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
 /** Receives what each minute of the period would have admitted; for a chart. */
@@ -135,16 +135,16 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 }
 
 /**
- * How many requests are admitted then, whatever their order within each minute was:
+ * Bounds of the requests that the edited terms admit, for every order of the requests within a minute:
  *
  * - At most: no ban begins, and requests are spread over the seconds of a minute. Windows lie in one another, so admitting
- *   whatever finds room admits the most up to every instant. A request that the second refused stays refused under a limit of
- *   the second that is not higher, because that second is full, or a longer window was full before.
- * - At least: where a ban can have begun, nothing is admitted for as long as it can last. The requests of a minute come in one
- *   second; but as many as were admitted under a limit of the second that was not higher find room under this one too.
+ *   whatever finds room admits the most up to every instant. If the limit of the second is not raised, a request that the
+ *   second refused stays refused. Either that second is full, or a longer window was full before.
+ * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests
+ *   of a minute come in one second. If the limit of the second is not lowered, it still admits as many requests as were recorded.
  *
- * A recorded ban is of no use here: under other limits it begins at another instant, or never. So the estimate of each minute
- * is the middle of both, and at most half of what is uncertain can be wrong with it.
+ * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of each minute
+ * is the mean of both bounds, so its error is at most half of their distance.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
   const { minutes, fromMinute, monthBefore, present, edited } = key;
@@ -156,7 +156,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
   const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
   const bans = possibleBans(key, calendar);
-  /** The position, and the requests that are admitted at most. */
+  /** The position in the record, and the upper bound of the admitted requests. */
   const run = startRun(mostRooms, minutes, fromMinute);
   let leastUsed = startRun(leastRooms, minutes, fromMinute).used;
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
@@ -201,12 +201,12 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/** Rounds down, so that a key without refusals is one that is certainly not refused. */
+/** Rounds down, so an estimate of no refusals is certain. */
 function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }
 
-/** The bans of before the period, under the edited terms. */
+/** The possible bans from before the period, under the edited terms. */
 function possibleBans({ minutes, fromMinute, edited }: ReplayedKey, { minuteMs }: Calendar): PossibleBans {
   const bans = new PossibleBans(edited.bans, minuteMs);
   for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
@@ -223,7 +223,7 @@ interface Run {
   used: number;
 }
 
-/** Goes over the minutes before the period: what was admitted there is used. */
+/** Charges the windows with the requests that were admitted before the period. */
 function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinute: number): Run {
   const run = { place: 0, used: 0 };
   for (;;) {
@@ -237,8 +237,8 @@ function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinu
 }
 
 /**
- * Skips minutes whose requests were all admitted and are all admitted again, as long as there is room. Most minutes are such. It
- * is a function of its own, without an object for its arguments, since that makes it twice as fast.
+ * Skips minutes whose requests were all admitted and are all admitted again, while there is room. Most minutes are like this.
+ * A separate function without an argument object is twice as fast.
  *
  * @returns whether another minute is left before `endMinute`
  */
@@ -271,13 +271,13 @@ function minuteAt(minutes: KeyMinutes, place: number) {
   const bySecond = minutes.bySecond[place] ?? 0;
   const banned = minutes.banned[place] ?? 0;
   const undecided = minutes.undecided[place] ?? 0;
-  /** Refused by a window. */
+  /** Requests that a window refused. */
   const recorded = (minutes.refused[place] ?? 0) + bySecond;
   const offered = admitted + recorded + banned + undecided;
   return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
 }
 
-/** How many requests of a minute the second has refused, as recorded, as far as that is possible. */
+/** The recorded refusals by the second, but not more than the limit of the second can have refused in this minute. */
 function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
   return Math.min(recorded, Math.max(0, decided - max));
 }
@@ -285,7 +285,7 @@ function refusedBySecond(decided: number, recorded: number, { max }: Second): nu
 /** The limit of the second; Infinity without one. */
 interface Second {
   readonly max: number;
-  /** In all seconds of a minute. */
+  /** The sum of the limit over all seconds of a minute. */
   readonly inMinute: number;
 }
 

@@ -27,39 +27,39 @@ export interface KeyLine {
   readonly offered: number;
   readonly refusedNow: number;
   readonly refusedThen: number;
-  /** Where they differ: what is certain. */
+  /** The certain bounds, set only if they differ. */
   readonly refusedThenMin?: number | undefined;
   readonly refusedThenMax?: number | undefined;
-  /** The minute in which something is refused then for the first time. */
+  /** The first minute with a refusal under the edited limits. */
   readonly firstRefusedAt?: string | undefined;
   readonly censoredMinutes: number;
 }
 
-/** One minute in which the present limits say something else than what was recorded. */
+/** A minute in which the replay under the present limits differs from the record. */
 export interface Difference {
   readonly at: string;
   readonly keys: number;
-  /** Some of them. */
+  /** The ids of some of these keys. */
   readonly of: readonly string[];
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
   readonly why?: string | undefined;
 }
 
-/** What a simulation says. Instants are ISO 8601, in UTC. */
+/** The result of a simulation. Instants are ISO 8601, in UTC. */
 export interface Verdict {
   readonly reproduced: {
     readonly recordedRefusals: number;
     readonly replayedRefusals: number;
     readonly minutesThatDiffer: number;
-    /** The first of them. */
+    /** The first minutes that differ. */
     readonly differences: readonly Difference[];
   };
   readonly totals: Totals;
   readonly plans: readonly PlanTotals[];
-  /** Those that are refused something under either, first those for whom most changes. */
+  /** The keys with refusals under the present or the edited limits, largest change first. */
   readonly keys: readonly KeyLine[];
-  /** Keys that are refused something and are not listed. */
+  /** The number of further keys with refusals that are not listed. */
   readonly moreKeys: number;
 }
 
@@ -148,7 +148,7 @@ export class VerdictBuilder {
   }
 }
 
-/** One verdict of two about different keys in the same period. */
+/** Merges two verdicts about different keys in the same period. */
 export function merge(
   one: Verdict,
   other: Verdict,

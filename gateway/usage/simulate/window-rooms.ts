@@ -9,26 +9,26 @@ export interface Calendar {
   readonly windowsMs: WindowsMs;
 }
 
-/** What is known of the time before an edit. */
+/** The limits and the month's usage before an edit. */
 export interface BeforeEdit {
-  /** The minute with which the edit is in force. */
+  /** The minute in which the edit takes effect. */
   readonly editMinute: number;
-  /** The limits until then. A window that had none was not counted: it begins empty with the edit. */
+  /** The limits before the edit. A window without a limit was not counted, so it begins empty with the edit. */
   readonly limits: Limits;
-  /** What was used of a month before the first minute that is replayed, by the month's number (`windowIndex`). */
+  /** The usage of a month before the first minute of the replay, with the month's number (`windowIndex`). */
   readonly month?: { readonly index: number; readonly used: number } | undefined;
 }
 
 /**
- * How much room the windows of some limits have. Calendar windows make a replay exact with nothing but counts of minutes:
- * every window begins with a minute, so in each minute the first requests are admitted, as many as the fullest window has
- * room for, and the rest refused. A refused request takes no room in any window.
+ * Tracks the remaining room of calendar windows. Every window begins with a minute, so a replay from counts by minute is exact.
+ * Each minute admits its first requests until the fullest window has no room left, and refuses the rest. A refused
+ * request takes no room in any window.
  *
- * Until the next window ends, all windows but the minute lose the same room, so that one number stands for all of them.
- * The second is no whole minute: what it lets pass is not known here.
+ * Until the next window ends, all windows longer than a minute lose the same room, so one number is enough for all of them.
+ * This class ignores the limit of the second, since a second is shorter than a minute.
  */
 export class WindowRooms {
-  /** What the minute has room for; Infinity where it is not limited. */
+  /** The limit of the minute; Infinity without one. */
   readonly minuteMax: number;
   /** The minute in which the next of the longer windows ends. */
   nextEnd = Number.NEGATIVE_INFINITY;
