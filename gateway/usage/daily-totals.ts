@@ -8,9 +8,9 @@ import type { UsageCalendar } from './usage-calendar.ts';
 /** Days of a key's totals, by the day's number since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
-/** Keeps one line for each day of a key when the minutes of that day are no longer kept. */
+/** Keeps the totals of each day of a key after the minutes of the day are deleted. */
 export interface DailyTotalsKeeper {
-  /** A key was counted on a new day: its earlier days can be added to its totals. */
+  /** Called when a key sends requests on a new day, so that its earlier days are added to its totals. */
   enqueue(keyId: string): void;
   close(): void;
 }
@@ -66,7 +66,7 @@ export function createDailyTotals({
     isBusy = false;
   }
 
-  /** Once a day, and when the process starts. */
+  /** Enqueues all recently active keys, once a day and when the process starts. */
   async function walk(): Promise<void> {
     const today = Math.floor(nowMs() / dayMs);
     if (walkedDay === today) return;

@@ -212,7 +212,7 @@ export class KeyUsage {
     else this.extraUnits[outcome] = (this.extraUnits[outcome] ?? 0) + units - 1;
   }
 
-  /** Without room in the record, these requests are recorded as requests of 1 unit each. */
+  /** Without room for unsent counts, these requests are recorded as requests of 1 unit each. */
   private closeUnits(day: number, hour: number, outcome: number): void {
     const numbers = unitsNumber(minuteOfHour(this.minute), outcome);
     const extraUnits = this.extraUnits?.[outcome] ?? 0;

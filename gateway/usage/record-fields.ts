@@ -6,7 +6,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | record | field | numbers |
  * |---|---|---|
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
- * | | `units:<hour>` | units by minute and outcome, if a request did not cost 1 unit (`unitsNumber`) |
+ * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | requests and admitted requests by hour; 0: the last decision |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
@@ -16,7 +16,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
  * | a key's totals | `days:<month>` | requests by day of the month and outcome |
- * | | `units:<month>` | units by day and outcome, as in `units:<hour>` |
+ * | | `units:<month>` | extra units and free requests by day |
  */
 export const hoursField = 'hours';
 export const addressesField = 'addresses';

@@ -53,7 +53,7 @@ export class Traffic {
     if (upstreamMs !== undefined) increase(this.upstream, bucketOf(upstreamMs));
   }
 
-  /** Moves what is counted of the running minute into `unsent`. */
+  /** Moves the counts of the current minute into `unsent`. */
   close(): void {
     const { minuteMs, hourMs, dayMs } = this.calendar;
     const startMs = this.minute * minuteMs;

@@ -28,7 +28,7 @@ import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './tr
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
-/** Reads the usage record: what the store has, and what this process has counted and not sent yet. */
+/** Reads the usage record from the store, with the counts that this process has not sent yet. */
 export interface UsageReader {
   /** The minutes of the period in which a key sent requests, in ascending order. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;

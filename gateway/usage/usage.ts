@@ -20,7 +20,7 @@ export interface Usage {
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
-  /** Adds what was counted last, for at most `bounds.usageCloseTimeoutMs`. */
+  /** Sends the remaining counts, for at most `bounds.usageCloseTimeoutMs`. */
   close(): Promise<void>;
 }
 

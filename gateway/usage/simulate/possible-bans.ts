@@ -14,7 +14,7 @@ export class PossibleBans {
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** Refusals that the bans in a row can have been made of. */
+  /** Refusals that can have caused the bans in a row. */
   private inRow = 0;
   private untilMs = Number.NEGATIVE_INFINITY;
 
@@ -31,7 +31,7 @@ export class PossibleBans {
   }
 
   /**
-   * Counts what windows refuse in a minute, at most; minutes ascend.
+   * Counts the most requests that windows can refuse in a minute. Minutes ascend.
    *
    * @returns whether a ban can begin in it
    */
@@ -68,7 +68,7 @@ export class PossibleBans {
 
   private begin(minute: number): void {
     const { after, forMs, maxMs } = this.bans;
-    // After so long without a ban the next one is the first in a row again.
+    // After `maxMs` without a ban, the next ban is the first in a row again.
     if (minute * this.minuteMs >= this.untilMs + maxMs) this.inRow = this.strikes;
     const level = Math.max(1, Math.floor(this.inRow / after));
     this.extend(minute, Math.min(forMs * 2 ** (level - 1), maxMs));

@@ -33,7 +33,7 @@ export interface KeyVerdict {
   readonly refusedThenMax: number;
   /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
   readonly firstRefusedMinute: number;
-  /** Minutes in which something was refused or banned: clients slowed down, and what they would have sent is not known. */
+  /** Minutes with refusals or bans. Clients slowed down in them, so the requests without limits are not known. */
   readonly censoredMinutes: number;
   /** Requests that windows refused, in the record and in the replay under the present terms. */
   readonly recordedRefusals: number;
@@ -49,7 +49,7 @@ export type OnMinute = (minute: number, admittedThen: number) => void;
 /**
  * Replays the record of one key: first under its present terms, as a proof, then under others.
  *
- * The same terms change nothing: where the proof succeeds, the record itself is the result.
+ * If the terms are the same and the proof succeeds, the record itself is the result.
  */
 export function replayKey(
   key: ReplayedKey,
@@ -75,8 +75,8 @@ export function replayKey(
 }
 
 /**
- * The proof. Bans, refusals by the second and requests without a decision (503) are not made by whole minutes: the proof
- * takes them as they were recorded, where they are possible.
+ * The proof. Counts by minute cannot reproduce bans, refusals by the second and requests without a decision (503). The proof
+ * takes their recorded numbers if these are possible.
  */
 function replayPresent(
   { minutes, fromMinute, monthBefore, present }: ReplayedKey,

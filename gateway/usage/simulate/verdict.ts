@@ -1,6 +1,6 @@
 import type { KeyVerdict } from './replay-key.ts';
 
-/** Requests of some keys under both limits. */
+/** Requests of some keys under the present limits (now) and the edited limits (then). */
 export interface Totals {
   /** Keys that sent requests. */
   readonly keys: number;
@@ -9,10 +9,10 @@ export interface Totals {
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** Keys that are refused more then than now, and fewer. */
+  /** Keys with more refusals, and with fewer refusals, under the edited limits. */
   readonly keysRefusedMore: number;
   readonly keysRefusedLess: number;
-  /** Keys that are refused something then and nothing now, and the other way round. */
+  /** Keys with refusals only under the edited limits, and only under the present limits. */
   readonly newlyLimitedKeys: number;
   readonly freedKeys: number;
 }
@@ -86,7 +86,7 @@ export class VerdictBuilder {
     this.minuteMs = minuteMs;
   }
 
-  /** A minute of a key differs. */
+  /** Counts a minute in which the replay of a key differs from the record. */
   differs(id: string, minute: number, recorded: number, replayed: number): void {
     const known = this.differing.get(minute) ?? { keys: 0, of: [], recorded: 0, replayed: 0 };
     this.differing.set(minute, known);
