@@ -28,7 +28,7 @@ const full = ['--tagsFilter', 'full'];
 
 /** Only these are imported: importing all files in search of a tag takes a minute. */
 function filesOfFullSize(): string[] {
-  const isOfFullSize = /\btags: .*'full'|^ \* @module-tag full$/m;
+  const isOfFullSize = /\btags: (.*'full'|tagsOf\()|^ \* @module-tag full$/m;
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
     .map((name) => join('test', name))
     .filter((file) => file.endsWith('.test.ts') && isOfFullSize.test(readFileSync(file, 'utf8')));

@@ -15,6 +15,7 @@ import { startGateway, testConfig } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { makeRedisTls } from '../support/redis-tls.ts';
 import { startCluster } from '../support/start-cluster.ts';
+import { tagsOf } from '../support/start-form.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { startSentinel } from '../support/start-sentinel.ts';
 import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
@@ -123,104 +124,109 @@ async function startWith(redis: Record<string, unknown>, config: Record<string, 
   return gateway;
 }
 
-describe.each(forms)('on $name', (form) => {
-  let started: Started;
-  beforeAll(async () => {
-    started = await form.start();
-  });
-  afterAll(() => started.stop());
+for (const form of forms) {
+  describe(`on ${form.name}`, { tags: tagsOf(form) }, () => {
+    let started: Started;
+    beforeAll(async () => {
+      started = await form.start();
+    });
+    afterAll(() => started.stop());
 
-  const valueIn = async (command: string, ...args: readonly string[]) => {
-    const values = await Promise.all(
-      started.inspectors.map((inspector) => inspector.call(command, ...args).catch(() => null)),
+    const valueIn = async (command: string, ...args: readonly string[]) => {
+      const values = await Promise.all(
+        started.inspectors.map((inspector) => inspector.call(command, ...args).catch(() => null)),
+      );
+      return values.find((value) => value !== null && value !== 0);
+    };
+
+    it('over TLS, with a client certificate and an ACL user that may do what the page says, everything is counted and kept', async () => {
+      const token = makeToken('write');
+      const gateway = await startWith(
+        { ...configOf(started.place), username: 'gateway', ...tls.files },
+        { keys: { directory: true }, admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] } },
+      );
+      const port = Number(new URL(gateway.adminUrl).port);
+      const json = { id: 'acme', plan: 'pro' };
+      let secret = '';
+      // The connection to Redis may not be there yet.
+      await until('the key is issued', async () => {
+        const { status, body } = await askAdmin(port, '/api/v1/keys', {
+          method: 'POST',
+          token: token.token,
+          json,
+        });
+        if (status === 201) secret = body.secret;
+        return status === 201;
+      });
+      const headers = { authorization: `Bearer ${secret}` };
+      const response = await fetch(`${gateway.baseUrl}/store/orders`, { headers });
+      expect(response.status).toBe(200);
+      expect(await valueIn('HGET', 'test:{acme}', 'dayUsed')).toBe('1');
+      const today = Math.floor(Date.now() / 86_400_000);
+      await until('its usage is recorded', async () => {
+        return (await valueIn('EXISTS', `test:{acme}:usage:${today}`)) === 1;
+      });
+      await until('the process is in the list', async () => {
+        return (await valueIn('ZCARD', 'test:fleet:{processes}:seen')) === 1;
+      });
+      await until(
+        'the change is recorded',
+        async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1,
+      );
+      // Nothing is missing, and nothing was sent without permission.
+      expect((await readiness(gateway)).body.reasons).toEqual([]);
+      for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
+      expect(gateway.output()).not.toContain(password.slice(0, 8));
+    });
+
+    const secured = { username: 'gateway', password, tls: { ca: tls.client.ca, own } };
+    const named = ({ url, cluster, sentinel }: RedisPlace): RedisPlace => {
+      const byName = (place: string) => place.replace('127.0.0.1', 'localhost');
+      if (url !== undefined) return { url: byName(url) };
+      if (cluster !== undefined) return { cluster: cluster.map(byName) };
+      return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
+    };
+
+    // Each waits for the start to be given up, so they wait together.
+    it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
+      [
+        'another authority than that of the servers',
+        /self-signed certificate in certificate chain/,
+        (place) => ({ ...place, ...secured, tls: { ca: createAuthority().cert, own } }),
+      ],
+      [
+        'a name that is not in the certificate of the servers',
+        /Hostname.IP does not match certificate's altnames: Host: localhost/,
+        (place) => ({ ...named(place), ...secured }),
+      ],
+      [
+        'no client certificate',
+        /certificate required|ECONNRESET|EPIPE/,
+        (place) => ({ ...place, ...secured, tls: { ca: tls.client.ca } }),
+      ],
+      ['a wrong password', /WRONGPASS/, (place) => ({ ...place, ...secured, password: 'wrong' })],
+    ])(
+      'with %s Redis is away, the reason is told, and requests are served',
+      async ([_what, reason, access], { expect, onTestFinished }) => {
+        const reasons: unknown[] = [];
+        const limiter = createLimiter({
+          redis: { ...access(started.place), prefix: 'test', onFailure: 'local' },
+          log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
+          nowMs: Date.now,
+          planOf: () => undefined,
+          bounds: tunedBounds({ ...patientStore, storeStartTimeoutMs: 4_000 }),
+        });
+        onTestFinished(() => limiter.close());
+        expect(await limiter.decide(keyNamed('acme', 10), bans, 1)).toMatchObject({
+          kind: 'admitted',
+          source: 'local',
+        });
+        expect(reasons[0]).toMatch(reason);
+        expect(limiter.state()).toMatchObject({ available: false, reason: expect.stringMatching(reason) });
+      },
     );
-    return values.find((value) => value !== null && value !== 0);
-  };
-
-  it('over TLS, with a client certificate and an ACL user that may do what the page says, everything is counted and kept', async () => {
-    const token = makeToken('write');
-    const gateway = await startWith(
-      { ...configOf(started.place), username: 'gateway', ...tls.files },
-      { keys: { directory: true }, admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] } },
-    );
-    const port = Number(new URL(gateway.adminUrl).port);
-    const json = { id: 'acme', plan: 'pro' };
-    let secret = '';
-    // The connection to Redis may not be there yet.
-    await until('the key is issued', async () => {
-      const { status, body } = await askAdmin(port, '/api/v1/keys', {
-        method: 'POST',
-        token: token.token,
-        json,
-      });
-      if (status === 201) secret = body.secret;
-      return status === 201;
-    });
-    const headers = { authorization: `Bearer ${secret}` };
-    const response = await fetch(`${gateway.baseUrl}/store/orders`, { headers });
-    expect(response.status).toBe(200);
-    expect(await valueIn('HGET', 'test:{acme}', 'dayUsed')).toBe('1');
-    const today = Math.floor(Date.now() / 86_400_000);
-    await until('its usage is recorded', async () => {
-      return (await valueIn('EXISTS', `test:{acme}:usage:${today}`)) === 1;
-    });
-    await until('the process is in the list', async () => {
-      return (await valueIn('ZCARD', 'test:fleet:{processes}:seen')) === 1;
-    });
-    await until('the change is recorded', async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1);
-    // Nothing is missing, and nothing was sent without permission.
-    expect((await readiness(gateway)).body.reasons).toEqual([]);
-    for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
-    expect(gateway.output()).not.toContain(password.slice(0, 8));
   });
-
-  const secured = { username: 'gateway', password, tls: { ca: tls.client.ca, own } };
-  const named = ({ url, cluster, sentinel }: RedisPlace): RedisPlace => {
-    const byName = (place: string) => place.replace('127.0.0.1', 'localhost');
-    if (url !== undefined) return { url: byName(url) };
-    if (cluster !== undefined) return { cluster: cluster.map(byName) };
-    return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
-  };
-
-  // Each waits for the start to be given up, so they wait together.
-  it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
-    [
-      'another authority than that of the servers',
-      /self-signed certificate in certificate chain/,
-      (place) => ({ ...place, ...secured, tls: { ca: createAuthority().cert, own } }),
-    ],
-    [
-      'a name that is not in the certificate of the servers',
-      /Hostname.IP does not match certificate's altnames: Host: localhost/,
-      (place) => ({ ...named(place), ...secured }),
-    ],
-    [
-      'no client certificate',
-      /certificate required|ECONNRESET|EPIPE/,
-      (place) => ({ ...place, ...secured, tls: { ca: tls.client.ca } }),
-    ],
-    ['a wrong password', /WRONGPASS/, (place) => ({ ...place, ...secured, password: 'wrong' })],
-  ])(
-    'with %s Redis is away, the reason is told, and requests are served',
-    async ([_what, reason, access], { expect, onTestFinished }) => {
-      const reasons: unknown[] = [];
-      const limiter = createLimiter({
-        redis: { ...access(started.place), prefix: 'test', onFailure: 'local' },
-        log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
-        nowMs: Date.now,
-        planOf: () => undefined,
-        bounds: tunedBounds({ ...patientStore, storeStartTimeoutMs: 4_000 }),
-      });
-      onTestFinished(() => limiter.close());
-      expect(await limiter.decide(keyNamed('acme', 10), bans, 1)).toMatchObject({
-        kind: 'admitted',
-        source: 'local',
-      });
-      expect(reasons[0]).toMatch(reason);
-      expect(limiter.state()).toMatchObject({ available: false, reason: expect.stringMatching(reason) });
-    },
-  );
-});
+}
 
 it('servers of a Cluster that name each other by host name are reached by it, and verified for it', async () => {
   const byName = makeRedisTls(['localhost']);

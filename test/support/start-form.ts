@@ -12,6 +12,11 @@ export const allRedisForms: readonly RedisForm[] = [
   ...redisForms,
 ];
 
+/** Suites that are dear run on one server in `npm test`, and on Cluster and Sentinel in `npm run test:rest`. */
+export function tagsOf({ name }: { readonly name: string }): string[] {
+  return name === 'one server' ? [] : ['full'];
+}
+
 /** Starts it for all tests of the file in which this is called; the result is where it is. */
 export function startForm(form: RedisForm): () => RedisPlace {
   let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
