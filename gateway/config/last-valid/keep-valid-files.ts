@@ -56,7 +56,6 @@ export function loadKeepingValid(
   const contents: Contents = lastValid?.contents ?? new Map();
   const inForce = new Map([...contents].map(([file, { digest }]) => [file, digest]));
   const read = new Map<string, ReadFile>();
-  const onDisk = new Map<string, string>();
   const kept = new Map<string, Fault[]>();
 
   /** Reads each file once, so that all attempts of a load use the same content. Otherwise an edit between two attempts would be missed. */
@@ -72,19 +71,13 @@ export function loadKeepingValid(
       const content = contents.get(file);
       if (content !== undefined) drafts.set(file, content);
     }
-    const loaded = loadSettings({ ...options, drafts, inForce, readFile: readOnce });
-    for (const [file, digest] of loaded.digests) if (!drafts.has(file)) onDisk.set(file, digest);
-    return loaded;
+    return loadSettings({ ...options, drafts, inForce, readFile: readOnce });
   }
 
-  function digestOnDisk(file: string): string {
-    const digest = onDisk.get(file) ?? readOnce(file).digest;
-    onDisk.set(file, digest);
-    return digest;
-  }
+  const digestsOnDisk = () => new Map([...read].map(([file, { digest }]) => [file, digest]));
 
   const canKeep = (file: string) =>
-    !kept.has(file) && inForce.has(file) && inForce.get(file) !== digestOnDisk(file);
+    !kept.has(file) && inForce.has(file) && inForce.get(file) !== readOnce(file).digest;
 
   /** Selects further files to keep because of these faults, each with its own faults. Empty when every changed file is already kept. */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
@@ -98,7 +91,7 @@ export function loadKeepingValid(
   }
 
   for (const { file, digest, mainDigest, isAlone, problems } of lastValid?.kept ?? []) {
-    const isSame = digestOnDisk(file) === digest && digestOnDisk(options.file) === mainDigest;
+    const isSame = readOnce(file).digest === digest && readOnce(options.file).digest === mainDigest;
     if (isSame && isAlone && canKeep(file))
       kept.set(
         file,
@@ -111,12 +104,13 @@ export function loadKeepingValid(
     const { problems, suspects } = loaded;
     const faults = problems.map((problem, index) => ({ problem, suspects: suspects[index] ?? [] }));
     const further = filesToKeep(faults);
-    if (further.size === 0) return first.kind === 'invalid' ? { ...first, digests: onDisk } : loaded;
+    if (further.size === 0) return first.kind === 'invalid' ? { ...first, digests: digestsOnDisk() } : loaded;
     for (const [file, its] of further) kept.set(file, its);
     loaded = load();
   }
   return {
-    ...withKept(loaded, { options, lastValid, kept, onDisk, readOnce }),
+    ...withKept(loaded, { options, lastValid, kept, readOnce }),
+    digests: digestsOnDisk(),
     versionOnDisk: first.version,
   };
 }
@@ -133,13 +127,11 @@ function withKept(
     options: { file: mainFile, env },
     lastValid,
     kept,
-    onDisk,
     readOnce,
   }: {
     readonly options: Pick<LoadOptions, 'file' | 'env'>;
     readonly lastValid: LastValid | undefined;
     readonly kept: ReadonlyMap<string, readonly Fault[]>;
-    readonly onDisk: ReadonlyMap<string, string>;
     readonly readOnce: (file: string) => ReadFile;
   },
 ): Omit<KeepingSettings, 'versionOnDisk'> {
@@ -162,11 +154,10 @@ function withKept(
     ...loaded,
     settings,
     version: settings.version,
-    digests: onDisk,
     kept: [...kept].map(([file, faults]) => ({
       file,
-      digest: onDisk.get(file) ?? '',
-      mainDigest: onDisk.get(mainFile) ?? '',
+      digest: readOnce(file).digest,
+      mainDigest: readOnce(mainFile).digest,
       isAlone: faults.every(({ suspects }) => suspects.every((suspect) => suspect === file)),
       problems: faults.map(({ problem }) => problem),
       revokes: revoking.has(file),
