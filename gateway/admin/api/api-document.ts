@@ -35,9 +35,9 @@ export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
     readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
   ]);
   const document = parse(text) as ApiDocument;
-  const bodies = new Map(Object.entries(bodySchemas(bounds)));
+  const bodies = bodySchemas(bounds);
   for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
-    const body = bodies.get(operation.operationId);
+    const body = bodies[operation.operationId];
     if (body === undefined) continue;
     const required = !body.safeParse({}).success;
     operation.requestBody = { required, content: { 'application/json': { schema: jsonSchema(body) } } };

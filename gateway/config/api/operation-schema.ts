@@ -1,11 +1,7 @@
 import * as z from 'zod';
 import { date } from '../../keys/key-schema.ts';
 import type { Deprecation, Method, Operation } from '../../shared/model.ts';
-import { expects, givenName } from '../../shared/schema/schema-parts.ts';
-
-function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
-  return z.enum(words, expects(words.join(' or ')));
-}
+import { expects, givenName, word } from '../../shared/schema/schema-parts.ts';
 
 export const anId = '1 to 100 of the characters A-Z a-z 0-9 . _ -';
 

@@ -18,6 +18,7 @@ import {
   list,
   text,
   wholeNumber,
+  word,
 } from '../../shared/schema/schema-parts.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configSizes } from '../config-sizes.ts';
@@ -66,8 +67,7 @@ const upstream = fields('a mapping with url', {
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .default(defaults.upstreamHealth)
     .describe('The path that a healthy target answers with 2xx.'),
-  host: z
-    .enum(['keep', 'target'], expects('keep or target'))
+  host: word('keep', 'target')
     .default(defaults.upstreamHost)
     .describe('What a target reads in Host: what the client sent, or the host of url.'),
   timeouts: fields('a mapping with connect, headers and total', {
@@ -94,9 +94,7 @@ export const adminTokenSchema = fields('a token: a mapping with name, sha256 and
     'Whose it is: every change says by whom it was made.',
   ),
   sha256: digestOf('token'),
-  may: z
-    .enum(['read', 'write'], expects('read or write'))
-    .describe('Whether it may only read, or also change keys.'),
+  may: word('read', 'write').describe('Whether it may only read, or also change keys.'),
 });
 
 const hostName = text(
@@ -200,8 +198,7 @@ export const settingsSchema = fields('a mapping of settings', {
       .describe('A file with the password, relative to this file.'),
     ...pemFiles,
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
-    onFailure: z
-      .enum(['local', 'refuse'], expects('local or refuse'))
+    onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
       .describe('While Redis is away: count in this process, or answer 503.'),
   })

@@ -59,6 +59,11 @@ export function wholeNumber(min: number, max: number) {
   return z.int(what).min(min, what).max(max, what);
 }
 
+/** One of these words. */
+export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
+  return z.enum(words, expects(words.join(' or ')));
+}
+
 export function flag() {
   return z.boolean(expects('true or false'));
 }
