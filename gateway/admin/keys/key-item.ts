@@ -46,7 +46,7 @@ export interface KeyItem {
     readonly resetMs: number;
   }[];
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** A grant that has not ended: its limits replace those of the same windows. With `fromMs` it has not begun. */
+  /** A grant that has not ended. Its limits replace the key's limits of the same windows. With `fromMs` it has not begun. */
   readonly grant?: {
     readonly limits: LimitsByField;
     readonly fromMs?: number | undefined;

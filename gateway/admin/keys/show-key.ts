@@ -12,7 +12,7 @@ const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
 export interface KeyDetail extends KeyItem {
-  /** One more with each change of its definition in the directory: a part of what `If-Match` names. */
+  /** The revision of the key in the directory. It grows with each change, and is a part of the `ETag`. */
   readonly revision?: number;
   readonly operations?: readonly string[];
   readonly secrets: readonly {

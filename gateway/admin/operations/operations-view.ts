@@ -6,8 +6,8 @@ import { keptPeriod } from './kept-period.ts';
 const dayMs = 86_400_000;
 
 /**
- * Every operation of the API document with what was asked of it in a period, and what matched none, under the id ''.
- * Undefined when the store gives no answer.
+ * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store gives no
+ * answer.
  */
 export async function operationsView(
   { settings, usage, nowMs }: KeySources,

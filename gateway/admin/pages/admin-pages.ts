@@ -14,8 +14,8 @@ export type AdminPages = (
 ) => Promise<AdminResponse>;
 
 /**
- * The operators' pages: one document for all of them, and the modules that draw them in the browser from what the admin API
- * says. Nothing here needs a token, since nothing here is data. Files are read and compressed when they are first asked for.
+ * The operators' pages: one HTML document, and the modules that draw the pages in the browser from the admin API. These files have
+ * no data, so they need no token. A file is read and compressed at its first request.
  */
 export function createAdminPages(): AdminPages {
   const page = createServedFile({

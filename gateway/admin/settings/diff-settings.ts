@@ -28,7 +28,7 @@ export type Members = Readonly<Record<string, unknown>>;
 
 export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
 
-/** Where files are depends on the machine, and the version on their bytes: neither is a difference in what the gateway does. */
+/** These settings depend on the machine's paths and on the bytes of files. They do not change what the gateway does. */
 const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
 
 /** Compares what `/settings` shows of two configurations. */

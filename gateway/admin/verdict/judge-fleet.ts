@@ -38,7 +38,7 @@ const namedMax = 3;
  * Judges the fleet: the only place that decides what is a fault, how grave it is and what the sentence says. Pages and
  * commands show the result.
  *
- * A fault that several processes see began when the first of them saw it. So a process that is started again does not make
+ * The begin of a fault that several processes see is its begin at the first process. So a restarted process does not make
  * an outage look younger.
  *
  * @param own the faults of the gateway that answers, of which there may be no process
