@@ -36,7 +36,7 @@ async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBou
 let gateway: Gateway;
 let port: number;
 beforeAll(async () => {
-  // Ten thousand guesses are made below.
+  // The test below makes up to 10,000 guesses, so this limit must not stop it.
   const bounds = tunedBounds({ adminRequestsPerSecondMax: 1_000_000 });
   ({ gateway, port } = await start({ tokens: [reader.entry, writer.entry], hosts: ['gateway'] }, bounds));
 });
@@ -277,20 +277,20 @@ describe('connections beyond what one client address may have', () => {
       client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n');
       return (await client.response()).status;
     };
-    // Of four, one address may have two.
+    // The limit is four connections in all, so one address may have two.
     const [first, second] = [await open('127.0.0.1'), await open('127.0.0.1')];
     expect(await served(first)).toBe(200);
     const third = await open('127.0.0.1');
     await second.closed;
     expect([await served(third), await served(first)]).toEqual([200, 200]);
 
-    // Two other addresses take what is left, so the next one finds nothing of its own to close.
+    // Two other addresses take the remaining connections, so the next address has no connection of its own to close.
     await Promise.all([await open('127.0.0.2'), await open('127.0.0.3')].map(served));
     expect(await served(await open('127.0.0.4'))).toBe(200);
     await third.closed;
     expect(await served(first)).toBe(200);
 
-    // One with a request under way stays. Where there is no other of its address, the new one is cut.
+    // A connection with a request under way stays open. A new connection is closed when its address has no idle one.
     const fields = [
       'Host: localhost',
       `Authorization: Bearer ${reader.token}`,
@@ -322,7 +322,7 @@ for (const guesses of [500, 10_000])
       }
     }
     expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
-    // The table above has guessed before; and a minute may have ended meanwhile.
+    // The test above has already sent wrong tokens, and a minute may end during the test.
     expect(statuses.get(429)).toBeGreaterThan(guesses - 100);
     expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
   });

@@ -62,7 +62,7 @@ const routes = [
   }),
 ];
 
-/** Requests to the reading thread, in the order in which it gets them; each lasts until `end` is called. */
+/** Requests to the reading thread, in the order of their arrival. Each one lasts until `end` is called. */
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({
@@ -107,7 +107,7 @@ async function start(own: Partial<Bounds> = {}) {
   return { listener, port: (listener.server.address() as AddressInfo).port };
 }
 
-/** One with short timeouts, for the tests about them. */
+/** An admin API with short timeouts. */
 async function startHasty(own: Partial<Bounds>): Promise<number> {
   const { listener, port } = await start(own);
   onTestFinished(() => listener.close());
@@ -194,7 +194,7 @@ describe('the turns of the reading thread', () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
-    // All have arrived when later ones have been answered.
+    // The four requests have arrived once these later requests have a response.
     for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
     asked.push(askLarge(writer.token));
     await until('that of the other token is looked after', () => large.length === 2);
@@ -256,7 +256,8 @@ it('what throws outside the API is answered 500 too, and logged', async () => {
 });
 
 it('a request that does not arrive is answered 408, with the body and fields of every error', async () => {
-  // It begins with the connection, and what the client sends must be read before it ends.
+  // The timeout begins when the connection opens, and the server must read what the client sends before the timeout
+  // ends.
   const hasty = await startHasty({ headersTimeoutMs: 2_000, connectionsCheckingIntervalMs: 50 });
   const client = await openRawClient(hasty);
   client.send('GET /healthz HTTP/1.1\r\nHost: loc');

@@ -8,7 +8,7 @@ import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
 const pages = createAdminPages();
 const get = (path: string, headers: IncomingHttpHeaders = {}) => pages('GET', path, headers);
 
-/** The paths of everything that the document has a browser load. */
+/** The paths of all files that the document makes a browser load. */
 let loaded: readonly string[];
 let documentText: string;
 beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('the pages of operators', () => {
       'Referrer-Policy': 'no-referrer',
       'X-Content-Type-Options': 'nosniff',
     });
-    // No inline script beside the import map, no inline style.
+    // The import map is the only inline script, and there is no inline style.
     expect(documentText.match(/<script(?![^>]* src=)/g)).toHaveLength(1);
     expect(documentText).not.toMatch(/<style|style=|\son\w+=/);
   });

@@ -52,7 +52,7 @@ describe('whoever may not change keys', () => {
       expect((await one.ask('GET', '/changes')).text).toBe(before);
       expect((await one.ask('GET', '/directory')).text).toBe(directory);
       expect(logged.filter(({ msg }) => msg === 'a key was changed')).toEqual([]);
-      // By a token that may, it is a change.
+      // The same request with a token that may make it is a change.
       expect((await one.ask(method, url, body)).status).toBeLessThan(300);
     },
   );
@@ -113,7 +113,7 @@ it('while replies of Redis are lost, a request that is repeated with its Idempot
   onTestFinished(() => relay.stop());
   const redis = { url: `redis://127.0.0.1:${relay.port}`, prefix: freshPrefix() };
   const { gateways, logged } = await startGateways(1, { redis, bounds: { storePatientDeadlineMs: 150 } });
-  // What became of it is asked of one that never gives up on Redis.
+  // A second gateway, with a direct connection to Redis, reads what each request stored.
   const direct = await startGateways(1, { redis: { ...redis, url: redisUrl() } });
   const [[one], [other]] = [gateways, direct.gateways];
   if (!one || !other) throw new Error('two were started');
@@ -142,7 +142,7 @@ it('while replies of Redis are lost, a request that is repeated with its Idempot
   const another = (await other.ask('POST', '/keys/acme/secrets')).body.secret;
   for (const held of [another, ...(secret === undefined ? [] : [secret])])
     expect(await other.call(held)).toBe(200);
-  // Nothing of what was issued is in the log or in the record.
+  // Neither the log nor the record of changes has a part of an issued secret.
   const told = JSON.stringify([
     logged,
     direct.logged,

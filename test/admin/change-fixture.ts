@@ -15,16 +15,16 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
 const writer = makeToken('write', 'alice');
-/** A token that may only read. */
+/** A token that can only read. */
 export const reader = makeToken('read', 'eve');
 
-/** A second token that may write. */
+/** A second token that can write. */
 export const bob = makeToken('write', 'bob');
 
 export interface ChangedGateway {
-  /** The status of a request of a key. */
+  /** Sends a request with a key's secret. @returns the status */
   call(secret: string): Promise<number>;
-  /** A request to the admin API, by alice, who may write. */
+  /** Sends a request to the admin API as alice, who may write. */
   ask(
     method: string,
     path: string,
@@ -35,7 +35,7 @@ export interface ChangedGateway {
   reload(overrides: Record<string, unknown>): Promise<void>;
 }
 
-/** Gateways that share a Redis, or one in memory, with windows that do not end; one log. */
+/** Starts gateways that share a Redis, or one gateway in memory, with windows that do not end and one common log. */
 export async function startGateways(
   count: number,
   {
@@ -47,7 +47,7 @@ export async function startGateways(
   }: {
     readonly overrides?: Record<string, unknown>;
     readonly store?: 'redis' | 'memory';
-    /** Those of a keys file, in place of the directory alone. */
+    /** The entries of a keys file. Without them, all keys are in the directory. */
     readonly keys?: readonly unknown[];
     readonly redis?: { readonly url: string; readonly prefix: string };
     readonly bounds?: Partial<Bounds>;
@@ -94,21 +94,21 @@ export async function startGateways(
     });
   }
   onTestFinished(() => backend.close());
-  // It is connected to Redis: nobody knows this key.
+  // A 404 for an unknown key shows that the gateway is connected to Redis.
   for (const { ask } of gateways) {
     await expect.poll(async () => (await ask('DELETE', '/keys/none/grant', undefined, bob)).status).toBe(404);
   }
   return { gateways, logged, redis };
 }
 
-/** The last change that a gateway knows. It may hear a moment later of one that was made on another. */
+/** The newest change that a gateway reports. A change that was made on another gateway may arrive a moment later. */
 export async function lastChange(gateway: ChangedGateway): Promise<Record<string, unknown>> {
   const { status, body } = await gateway.ask('GET', '/changes?limit=1');
   expect(status).toBe(200);
   return body.changes[0];
 }
 
-/** A keys file, which is gone after the test. */
+/** Writes a keys file, and deletes it after the test. */
 async function fileOf(keys: readonly unknown[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   onTestFinished(() => rm(folder, { recursive: true }));

@@ -19,7 +19,7 @@ const token = makeToken('read');
 const bounds = {
   ...patientStore,
   usageFlushIntervalMs: 300,
-  // What was counted last is sent when a gateway ends.
+  // A gateway sends its last counts when it stops.
   usageCloseTimeoutMs: 20_000,
   usageSlicesPerFlush: 3,
   usageActiveNotedMs: 0,
@@ -65,7 +65,7 @@ async function ask<Body>(gateway: RunningGateway, path: string, status = 200): P
   return response.body as Body;
 }
 
-/** Sends requests one after the other. @returns how many of each status there were */
+/** Sends requests one after the other. @returns the number of responses of each status */
 async function send(gateway: RunningGateway, secret: string, times: number, path = '/pets') {
   const statuses: Record<number, number> = {};
   for (let request = 0; request < times; request++) {
@@ -126,7 +126,7 @@ describe.each([
   { where: 'in Redis', store: () => onRedis(freshPrefix()) },
 ])('the record $where', ({ store }) => {
   it('says at once of a key what was sent, to the request', async () => {
-    // Of the day: a minute could end meanwhile, and its ban.
+    // The limit is per day, because a minute could end during the test, and the ban with it.
     const key = makeCustomKey(1_000, 7);
     const gateway = await start({ keys: [key.entry], bans: { after: 5, for: '10m' }, ...store() });
     const statuses = await send(gateway, key.secret, 20);

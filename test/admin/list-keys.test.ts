@@ -17,7 +17,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Keys of both sources; those that were active, in the order of how often they were refused. */
+/** Starts a list of keys of both sources. `active` lists the keys with requests, the most refused key first. */
 async function open(ids: {
   file?: readonly string[];
   directory?: readonly string[];
@@ -62,7 +62,7 @@ async function open(ids: {
   return { sources, directory };
 }
 
-/** All pages of a list, one after the other. */
+/** Reads all pages of a list, one after the other. */
 async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<string[][]> {
   const pages: string[][] = [];
   for (let after: string | undefined; ; ) {

@@ -31,7 +31,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
 );
 const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
 
-/** The document in which no object may have a member that is not described. */
+/** The API document in strict form: no object may have a member without a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
   value?.type === 'object' && value.properties !== undefined && value.additionalProperties === undefined
     ? { ...value, additionalProperties: false }
@@ -43,7 +43,7 @@ ajv.addSchema(strict, 'document');
 
 const errorPlace = '#/components/responses/Error';
 
-/** What is wrong with a response, by the schema that the document has for it; empty when nothing is. */
+/** The differences between a response and its schema in the document; empty when there is no difference. */
 function faultsOf({ status, body }: AdminReply, method: string, path: string): readonly unknown[] {
   const { responses } = document.paths[path][method.toLowerCase()];
   const pointer = [path, method.toLowerCase(), 'responses', status in responses ? String(status) : 'default']
@@ -60,7 +60,7 @@ const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
 const tight = { perMinute: 60, operations: ['listPets'] };
 
-/** Gateways of every kind: what is optional is there in one of them and absent in the other. */
+/** Gateways of every kind, so that each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
   'in memory': () => settingsOf({ upstream: { url: backend.url }, keys: [key.entry], admin }),
   'on Redis': () =>
@@ -89,7 +89,7 @@ beforeAll(async () => {
 });
 afterAll(() => backend.close());
 
-/** What stands for a name in a path. */
+/** The value for each name in a path. */
 const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
 const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
 
@@ -211,7 +211,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
 
   it('shows every setting in /settings', async () => {
     const { body } = await askAdmin(port, '/api/v1/settings', { token });
-    // Of the API reference the path is shown, and not the document.
+    // `/settings` shows the path of the API reference, and not its document.
     const { docs, ...shown } = settings;
     expect(Object.keys(body)).toEqual(expect.arrayContaining(Object.keys(shown)));
     expect(body.docsPath).toBe(docs?.path);
@@ -261,14 +261,14 @@ describe('the document', () => {
   });
 });
 
-/** The parameters of an operation, those included that the document describes once for several. */
+/** The parameters of an operation, including the parameters that the document describes once for several operations. */
 function parametersOf({ parameters = [] }: Json): readonly Json[] {
   return parameters.map(({ $ref, ...own }: Json) =>
     $ref === undefined ? own : document.components.parameters[$ref.split('/').at(-1)],
   );
 }
 
-/** Members with an instant whose name does not end in `At`, and members whose name does that have none. */
+/** Members with an instant whose name does not end in `At`, and members whose name ends in `At` without an instant. */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
   if (typeof value === 'object' && value !== null) {

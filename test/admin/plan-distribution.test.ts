@@ -34,7 +34,7 @@ it('counts keys on a scale of 1, 2, 5, 10, …, each bound in the bucket that it
     { from: 50, to: 100, keys: 1 },
     { from: 100, to: 200, keys: 1 },
   ]);
-  // Up to the limit, and above it.
+  // At the limit, and above it.
   expect(bucketsOf([60, 61, 100], 60)).toEqual([
     { from: 50, to: 61, keys: 1 },
     { from: 61, to: 100, keys: 1 },
@@ -47,7 +47,7 @@ it('counts keys on a scale of 1, 2, 5, 10, …, each bound in the bucket that it
   expect(bucketsOf([10 ** 12])).toEqual([{ from: 10 ** 12, to: 2 * 10 ** 12, keys: 1 }]);
 });
 
-/** A request that was decided at some time. */
+/** Counts a request that was decided at a given time. */
 function count(usage: Usage, keyId: string, atMs: number, kind: 'admitted' | 'refused' = 'admitted'): void {
   const inForce = { name: 'minute', limit: 60, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
@@ -82,14 +82,14 @@ it.each([
   if (!calm || !greedy || !idle || !paid) throw new Error('four were made');
   const keys = [calm, greedy, idle, paid].map((one) => one.entry);
   const settings = await settingsOf({ upstream, plans, keys });
-  // At half past midnight: the 24 hours begin yesterday.
+  // It is half past midnight, so the last 24 hours begin yesterday.
   const nowMs = Math.floor(Date.now() / dayMs) * dayMs + 30 * minuteMs + 10_000;
   const { usage, distributionWith } = await recordIn(redis, settings, () => nowMs);
   const at = (hours: number, minutes = 0) => nowMs - hours * 60 * minuteMs - minutes * minuteMs;
   count(usage, calm.entry.id, at(25));
   for (let request = 0; request < 3; request++) count(usage, calm.entry.id, at(2));
   count(usage, calm.entry.id, at(0));
-  // Of the first minute of all, and the one before it.
+  // The requests of the first minute of the period, and of the minute before it.
   for (let request = 0; request < 60; request++) count(usage, greedy.entry.id, at(24, -1));
   for (let request = 0; request < 200; request++) count(usage, greedy.entry.id, at(24));
   for (let request = 0; request < 50; request++) count(usage, greedy.entry.id, at(23));

@@ -9,7 +9,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const { token, entry } = makeToken('read');
 
-/** One in memory; its bounds can be changed while it runs. */
+/** Starts a reading thread in memory. The caller can change its bounds while the thread runs. */
 async function start() {
   const bounds: { -readonly [Name in keyof Bounds]: Bounds[Name] } = { ...tunedBounds({}) };
   const logged: string[] = [];
@@ -56,7 +56,7 @@ it('the members of a body are counted before it is compared with what is allowed
     413,
     'The request body has too many members; at most 65536 are allowed, those of all objects and lists together.',
   ]);
-  // The thread is gone, and they are not asked for again.
+  // The thread has ended, and the document comes from the cache.
   const document = (await ask('/openapi.json')).body;
   bounds.readingStuckMs = 1;
   expect((await ask('/keys/acme')).status).toBe(503);

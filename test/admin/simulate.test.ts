@@ -12,7 +12,7 @@ const minuteMs = 60_000;
 const noon = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 12 * 3_600_000;
 const at = (minute: number) => `${new Date(noon + minute * minuteMs).toISOString().slice(0, 19)}Z`;
 
-/** A gateway whose clock stands still unless it is moved. */
+/** Starts a gateway whose clock moves only when the test moves it. */
 async function start(config: Record<string, unknown>, own: Partial<Bounds> = {}) {
   let nowMs = noon;
   const settings = (changed: Record<string, unknown>) =>
@@ -32,7 +32,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return {
     reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
-    /** Requests in the minute that is so many after noon. */
+    /** Sends requests in a minute, counted from noon. */
     async send(secret: string, minute: number, requests: number): Promise<void> {
       nowMs = noon + minute * minuteMs;
       for (let sent = 0; sent < requests; sent++) {
@@ -105,7 +105,7 @@ it('says who would have been refused what, and since when, and proves itself', a
 
   const freed = await gateway.simulate({ plans: { free: { perMinute: null } } });
   expect(freed.totals).toMatchObject({ refusedNow: 2, refusedThen: 0, freedKeys: 1 });
-  // A key's own edit is made on top of that of its plan; from the second minute on.
+  // A key's own edit overrides the edit of its plan. The period starts with the second minute.
   const own = await gateway.simulate({
     plans: { free: { perMinute: 1 } },
     keys: { acme: { perMinute: 4, perDay: 8 } },
@@ -130,13 +130,14 @@ it('gives bounds where bans depend on the order of requests', async () => {
   await gateway.send(key.secret, 1, 4);
   const tried = { plans: { free: { perMinute: 3 } } };
   const { keys, reproduced, minutes } = await gateway.simulate({ ...tried, minutesOf: 'acme' });
-  // Two refusals of the window; the third one banned. With three a minute there may be a ban, or none.
+  // The window refuses two requests; the third refusal bans the key. With three a minute a ban is possible but not
+  // certain.
   expect(reproduced).toMatchObject({ recordedRefusals: 2, replayedRefusals: 2, minutesThatDiffer: 0 });
   expect(keys).toMatchObject([
     { offered: 13, refusedNow: 11, refusedThen: 9, refusedThenMin: 7, refusedThenMax: 10 },
   ]);
   expect(minutes).toMatchObject([{ admittedThen: 3 }, { admittedThen: 1 }]);
-  // The limits in force: what happened, bans included.
+  // The present limits reproduce what happened, with its bans.
   const same = await gateway.simulate({ minutesOf: 'acme' });
   expect(same.keys).toMatchObject([{ refusedNow: 11, refusedThen: 11 }]);
   expect(same.totals).toMatchObject({ refusedThenMin: 11, refusedThenMax: 11 });
@@ -177,7 +178,7 @@ it('names the minutes in which it fails, and the edit that is why', async () => 
   expect(reproduced.differences[0].why).toMatch(
     /^Edited .* other limits may have held: .*free 5 → 4 a minute/,
   );
-  // The figures are not hidden.
+  // The record still has the figures.
   expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });
 });
 

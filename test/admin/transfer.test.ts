@@ -158,7 +158,7 @@ it('an import refuses each key that would take another one’s id or secret, or 
   ]);
   expect(await one?.call(secret)).toBe(200);
 
-  // As after a failover that lost the last writes of one server of a Cluster.
+  // A failover of one Cluster server can lose the last writes like this.
   const client = inspect(redis.url);
   expect(await client.del(`${redis.prefix}:digest:${digestSecret('secret of new')}`)).toBe(1);
   expect((await one?.ask('POST', '/directory', { keys: [moved('new')] }))?.body.unchanged).toBe(1);

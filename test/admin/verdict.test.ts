@@ -37,7 +37,7 @@ const invalid: Fault = {
   sinceAt: at('10:00:00'),
 };
 
-/** Two processes on two hosts that are well, but for these members. */
+/** Judges two healthy processes on two hosts, with these members changed. */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],
   { store = redis, own = [] }: { store?: GatewayState['store']; own?: readonly Fault[] } = {},

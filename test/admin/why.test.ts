@@ -46,13 +46,13 @@ interface Case {
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** With requests whose secret was not valid. */
+  /** Minutes with their tallies, and the number of requests without a valid secret. */
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** Absent: with the last reset of a spent window. */
+  /** Absent: the last reset of a spent window. */
   readonly retryAtMs?: number;
 }
 

@@ -8,7 +8,7 @@ import { requireProgram } from '../support/require-program.ts';
 import { bareEnvironment, runTollgate } from '../support/run-tollgate.ts';
 import { until } from '../support/until.ts';
 
-/** The text before the Tab key, and the command line behind it. `draft.yaml` is the only file. */
+/** The text before the Tab key, and the command line after it. `draft.yaml` is the only file. */
 const completed = [
   ['keys gr', 'keys grant'],
   ['comp', 'completion'],
@@ -40,7 +40,7 @@ test.each([
     terminal.stdout.setEncoding('utf8').on('data', (text) => {
       output += text;
     });
-    // The prompt is not written like that where its definition is echoed.
+    // The prompt is in two parts here, so that the echo of its definition does not count.
     const prompts = () => output.split('Rea' + 'dy>').length - 1;
     const type = async (text: string) => {
       const before = prompts();
@@ -75,7 +75,7 @@ test('fish completes the same, and describes it', async () => {
     encoding: 'utf8',
   });
   const last = (line: string) => line.split(' ').at(-1) ?? '';
-  // fish prints the last word alone, and nothing where the value may be any.
+  // fish prints only the last word, and prints nothing where any value is possible.
   const words = output.split('END\n').map((one) => one.split('\t')[0]?.trim());
   expect(words.slice(0, completed.length)).toEqual(
     completed.map(([typed, whole]) => (typed === whole ? '' : last(whole))),

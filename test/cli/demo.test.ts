@@ -34,7 +34,7 @@ test('npm start says that counts are in Redis only while Redis is there', { tags
     const { headers } = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
     return headers.get('x-ratelimit-remaining');
   };
-  // Another run on the same Redis begins with unused keys.
+  // A second run on the same Redis begins with unused keys.
   for (let run = 0; run < 2; run++) {
     const guide = await startDemo({ REDIS_URL: redis.url });
     expect(guide).toContain('Counts are kept in Redis.');
@@ -69,7 +69,7 @@ test('npm start prints a line that reads the admin API, with a token of this run
   const statusWith = async (url: string, bearer: string) =>
     (await fetch(url, { headers: { authorization: `Bearer ${bearer}` } })).status;
   expect(await statusWith(url, token)).toBe(200);
-  // The pages ask for it: an address with a token in it would stay in the history of the browser.
+  // The user types the token into the page, because a token in an address would stay in the browser's history.
   expect(drawn).toContain(`  ${new URL(url).origin}/\n  ${token}\n`);
 
   const given = await startDemo({ ADMIN_TOKEN: 'a-token-of-their-own' });

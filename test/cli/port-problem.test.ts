@@ -19,7 +19,7 @@ test('a port that this user may not open is not said to be in use', async () => 
     ['gateway/cli/port-problem.ts'],
     "console.log(await modules.portProblem('PORT', '1'));",
   );
-  // In some containers every user may open every port.
+  // Some containers let every user open every port.
   const isPrivileged = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) > 1;
   const refused =
     'PORT 1 cannot be listened on (listen EACCES: permission denied 127.0.0.1:1): set PORT to another port.';

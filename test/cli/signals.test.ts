@@ -29,7 +29,7 @@ for (const [name, command, tags] of [
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
     onTestFinished(() => endGroup(child));
     let log = '';
-    // The gateway has the pipe too, so it is closed when both processes have ended.
+    // The gateway has the pipe too, so the pipe closes when both processes have ended.
     child.stdout.on('data', (chunk) => {
       log += chunk;
     });
@@ -48,7 +48,7 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
   });
   const key = makeCustomKey(100, 100);
   const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }), {
-    // As long as it may take this machine to send them all.
+    // A slow machine may need this long to send all signals.
     tuning: { bounds: { signalEchoMs: 30_000 } },
   });
   onTestFinished(async () => {
@@ -74,7 +74,8 @@ for (const [signal, code] of [
   test(`a ${signal} before the gateway listens is heard, also by process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
-    // Process 1 gets no signal that it has no listener for. Here it would end the process by itself, without an exit code.
+    // Linux discards a signal to process 1 that has no listener. Here the default action would end the process without
+    // an exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
     void runGateway({ configFile: ${JSON.stringify(config())} });
@@ -155,7 +156,7 @@ test('a second Ctrl-C ends the gateway at once', async () => {
   response.catch(() => {});
   await backend.received(1);
   gateway.child.kill('SIGINT');
-  // A gateway that is paused would see both at once.
+  // Two signals that arrive during a pause of the gateway count as one.
   await gateway.line(({ msg }) => msg === 'draining');
   await sleep(700);
   gateway.child.kill('SIGINT');

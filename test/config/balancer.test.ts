@@ -13,7 +13,9 @@ import { makeKey } from '../support/gateway-process.ts';
 import { requireProgram } from '../support/require-program.ts';
 import { until } from '../support/until.ts';
 
-/** HAProxy with the shipped configuration, whose names and ports are those of gateways on this machine. */
+/**
+ * Starts HAProxy with the shipped configuration. Only the names and ports of the gateways are those of this machine.
+ */
 async function startHaproxy(gateways: readonly GatewayProcess[]) {
   const program = await requireProgram({
     names: ['haproxy'],
@@ -72,7 +74,7 @@ it('behind the balancer a browser reaches the pages at its admin port, and anoth
   await openWithToken(page, `${origin}/keys`, writer.token);
   await page.waitForSelector('tbody td.id a');
   expect(complaints).toEqual([]);
-  // A button of a page sends an Origin.
+  // A browser sends an Origin when an operator clicks a button of a page.
   const change = () =>
     askAdmin(adminPort, '/api/v1/keys/acme/unban', {
       token: writer.token,

@@ -15,7 +15,7 @@ interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[];
 }
 
-/** The path of each setting. `*` stands for a name that operators choose, `[]` for an entry of a list. */
+/** The path of each setting. `*` is a name that operators choose, `[]` an entry of a list. */
 function settingsIn({ properties, additionalProperties, items, anyOf = [] }: JsonSchema): readonly string[] {
   const below = (schema: JsonSchema, step: string) => settingsIn(schema).map((path) => `${step}.${path}`);
   const members = Object.entries(properties ?? {}).flatMap(([name, member]) => {
@@ -52,8 +52,8 @@ const https = { url: 'https://backend:3000' };
 const free = (members: Members) => ({ plans: { free: members } });
 
 /**
- * Two configurations that differ in one setting alone. The first one lies over `base`, the second one over the first. A setting without
- * a row here gets a generated value.
+ * Two configurations that differ in one setting. The first overrides `base`, and the second overrides the first. A
+ * setting that is not in the table gets a generated value.
  */
 const differing: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
   environment: [{}, { environment: 'other' }],
@@ -127,7 +127,7 @@ const notShown: Readonly<Record<string, string>> = {
 };
 
 const schema = JSON.parse(settingsJsonSchema()) as JsonSchema;
-/** `upstreams` has the members of `upstream`. The members of a key have a test of their own, `/test/keys/every-member.test.ts`. */
+/** `upstreams` has the members of `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
 const paths = [...new Set(settingsIn(schema))].filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
 
 it('every row here is about a setting of the schema', () => {
@@ -137,7 +137,7 @@ it('every row here is about a setting of the schema', () => {
 
 const candidates = ['/noted', '7s', '7h', '::1', 7, true, ['noted'], ['192.0.2.1'], ['listPets'], 'noted'];
 
-/** The configuration with a value at the path of a setting. */
+/** The configuration with another value at the path of a setting. */
 function withValue(config: Members, [name = '', ...rest]: readonly string[], value: unknown): Members {
   const key = name === '*' ? 'free' : name;
   return {
@@ -146,7 +146,7 @@ function withValue(config: Members, [name = '', ...rest]: readonly string[], val
   };
 }
 
-/** `base`, and the first configuration with another value of the setting that is valid. */
+/** `base`, and the first valid configuration with another value of the setting. */
 function generated(path: string): readonly [Members, Members] {
   const others = candidates.map((value) => withValue(base, path.split('.'), value));
   const other = others.find((config) => load(config).kind === 'valid');
@@ -166,7 +166,7 @@ test.each(paths.filter((path) => !Object.hasOwn(notShown, path)))(
 const deprecated = { operationId: 'old', deprecated: true, 'x-deprecated-since': '2026-11-20' };
 const sunset = { ...deprecated, 'x-deprecated-sunset': '2030-12-05' };
 
-/** Two operations that differ in one member alone. A member without a row here gets a generated value. */
+/** Two operations that differ in one member. A member that is not in the table gets a generated value. */
 const operations: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
   operationId: [{ operationId: 'a' }, { operationId: 'b' }],
   deprecated: [deprecated, { operationId: 'old' }],
@@ -181,7 +181,7 @@ const operations: Readonly<Record<string, readonly [before: Members, after: Memb
 
 const memberNames = Object.keys(operationSchema.shape);
 
-/** An operation without the member, and an operation with the first candidate that the schema takes. */
+/** An operation without the member, and an operation with the first candidate that the schema accepts. */
 function generatedOperation(name: string): readonly [Members, Members] {
   const value = candidates.find((one) => operationSchema.safeParse({ [name]: one }).success);
   if (value === undefined) throw new Error(`no candidate is a valid ${name}: add a candidate, or a row`);

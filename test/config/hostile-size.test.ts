@@ -17,11 +17,11 @@ function problemsOf(files: Files): readonly Problem[] {
 
 const count = 40_000;
 /**
- * Parsing takes half a second. Work that grows with the square of the size would take far longer than this. It is CPU time,
- * which pauses and neighbours do not lengthen as they do the test.
+ * Parsing takes half a second. A parser whose work grows with the square of the size would take far longer than this
+ * limit. The limit counts CPU time, because pauses and other processes do not lengthen it.
  */
 const hangCpuMs = 10_000;
-/** In `npm test` the reports are as long, and the files a tenth. */
+/** `npm test` uses files of a tenth of the size, with reports of the same length. */
 const scales = [0.1, 1] as const;
 
 function expectNoHang<T>(work: () => T): T {
@@ -40,7 +40,7 @@ const inKeys = (text: string) => mainDocument.replace('keys: keys.yaml\n', `keys
 const api = (text: string) => ({ 'openapi.yaml': `paths:\n${text}` });
 const operation = (fields: string) => `{ get: { ${fields} } }`;
 
-/** Files of which each has far more faults than a report lists. */
+/** Files with far more faults than a report lists. */
 const hostile = (scale: number): readonly [what: string, files: Files][] => {
   const of = (howMany: number) => Math.ceil(howMany * scale);
   const lines = (line: (i: number) => string, howMany = of(count)) => linesOf(line, howMany);
@@ -134,7 +134,7 @@ test('an API document may have the largest number of templates, and not one more
 
 test('a file of very many tokens is refused at the first token beyond the limit, without being parsed', () => {
   const parse = (text: string) => parseYaml({ file: 'keys.yaml', kind: 'keys', text, tokensMax: 12 });
-  // Each line is `-`, a space, a bracket, a word, a bracket and the line break.
+  // Each line has six tokens: `-`, a space, a bracket, a word, a bracket and the line break.
   expect(parse('- [a]\n- [b]\n')).toMatchObject({ kind: 'parsed', source: { value: [['a'], ['b']] } });
   expect(parse('- [a]\n- [b]\n- [c]\n')).toMatchObject({
     kind: 'invalid',

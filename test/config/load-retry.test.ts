@@ -7,7 +7,7 @@ import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('an edit whose load failed takes effect without another edit, and the failure is reported once', async () => {
   const { file, write } = configFolder();
-  // A value that cannot be sent to the thread makes a load throw, as a thread that dies does.
+  // The loader cannot send this value to its thread. The load throws as it does when the thread dies.
   const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
   const reports: string[] = [];
   const watch = watchSettings({
@@ -53,6 +53,7 @@ test('a load that keeps failing is retried less and less often', async () => {
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
   const startedMs = performance.now();
   await vi.waitFor(() => expect(tries).toBeGreaterThanOrEqual(5), { timeout: 120_000 });
-  // The pauses are 100, 200, 400 and 800 ms, and timers may fire a little early. A slow machine only makes them longer.
+  // The pauses are 100, 200, 400 and 800 ms, and a timer may fire a little early. A slow machine only makes the pauses
+  // longer.
   expect(performance.now() - startedMs).toBeGreaterThan(1_300);
 });

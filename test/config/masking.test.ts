@@ -4,7 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-/** Everything that is logged and shown of a configuration: the text and the structured form. */
+/** Everything that the gateway logs and shows about a configuration: the text and the structured form. */
 function reportOn(files: Readonly<Record<string, string>>) {
   const { file, pathOf } = configFolder(files);
   const loaded = loadSettings({ file, env: {} });
@@ -27,7 +27,7 @@ function expectNothingOf(secret: string, report: string): void {
 
 const key = (rest: string) => `- { id: acme, plan: free, ${rest} }\n`;
 
-/** Places where people write a secret (here X) by mistake. Each makes the list of keys invalid. */
+/** Places where an operator may write a secret (here X) by mistake. Each of them makes the list of keys invalid. */
 const mistakes: readonly (readonly [where: string, keys: string])[] = [
   ['as an entry of the list', '- X\n'],
   ['as an entry in brackets', '[X]\n'],
@@ -76,7 +76,7 @@ test.each(mistakes)('a secret written %s is not shown', (_, keys) => {
     const list = keys.replaceAll('X', secret);
     for (const files of [inKeysFile(list), inMainFile(list.replace(/^(?=.)/gm, '  '))]) {
       const { text, all } = reportOn(files);
-      // In some places a digest is valid, while the other secrets are not.
+      // A digest is valid in some of these places, but the other secrets are not.
       if (secret !== digestOf('b')) expect(text).toMatch(/^\S+:\d+:\d+: /);
       expectNothingOf(secret, all);
     }

@@ -3,7 +3,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-/** The small configuration with these lines; its base URL has this path. */
+/** Loads the small configuration with these extra lines. Its base URL has the path `basePath`. */
 function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
   const main = mainDocument.replace('example.com/v1', `example.com${basePath}`) + lines;
   const folder = configFolder({

@@ -74,7 +74,7 @@ test('a key, an operation and a token that are named __proto__ are refused with 
   for (const [files, place] of cases) expect(load(files).report).toEqual([`${place} ${rule}`]);
 });
 
-/** The names that every object inherits. */
+/** Names of the members that every object inherits. */
 const inherited = [
   'constructor',
   'toString',

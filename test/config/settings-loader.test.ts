@@ -63,7 +63,7 @@ test('a load whose arguments cannot be sent to the thread throws, and the next o
   const { file } = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
-  // A file name of another type is a bug; it must reach the caller instead of ending the process.
+  // A file name of another type is a bug. The error must reach the caller instead of ending the process.
   await expect(loader.load({ file: Symbol('none') as unknown as string, env: {} })).rejects.toThrow();
   await expect(loader.load({ file: 7 as unknown as string, env: {} })).rejects.toThrow();
   expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
@@ -93,7 +93,7 @@ test('a large keys file that is broken keeps its last valid content, also after 
   }
 });
 
-/** How many threads of loaders this process has. */
+/** The number of loader threads of this process. */
 function configThreads(): number {
   const names = readdirSync('/proc/self/task').map((id) =>
     readFileSync(`/proc/self/task/${id}/comm`, 'utf8'),

@@ -5,7 +5,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 import { limitsOf } from '../support/limits-of.ts';
 
-/** What `npm start` sets. */
+/** Variables that `npm start` sets. */
 const demoVariables = {
   DEMO_RUN: 'a1b2c3',
   ...Object.fromEntries(
@@ -16,7 +16,7 @@ const demoVariables = {
   ),
 };
 
-/** Loads a shipped configuration with the sample as its keys file, which is not shipped. */
+/** Loads a shipped configuration. The sample takes the place of the keys file, which is not shipped. */
 function loadShipped(name: string, env: Readonly<Record<string, string>> = {}) {
   const sample = readFileSync('config/keys.sample.yaml', 'utf8');
   const drafts = new Map([[`config/keys.${name}.yaml`, sample]]);
@@ -94,7 +94,7 @@ test('X-Forwarded-For is ignored unless TRUSTED_PROXY is set', () => {
 test('comments only have commands that an operator can run', () => {
   const entries = readdirSync('config', { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
-    // The command line is run as `docker compose run --rm cli …` or `npm run tollgate -- …`.
+    // Operators run the command line as `docker compose run --rm cli …` or `npm run tollgate -- …`.
     expect(readFileSync(`${parentPath}/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
   }
 });

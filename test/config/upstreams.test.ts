@@ -4,7 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-/** The small configuration with this text as its upstreams, and an operation for each `x-upstream`. */
+/** Loads the small configuration with this text as its upstreams, and with an operation for each `x-upstream`. */
 function load(upstreams: string, ...ofOperations: string[]) {
   const operations = ofOperations.map(
     (name, i) => `  /a${i}: { get: { operationId: a${i}, x-upstream: ${name} } }\n`,

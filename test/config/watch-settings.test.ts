@@ -22,20 +22,20 @@ const sharedLoader = createSettingsLoader(defaultBounds);
 afterAll(() => sharedLoader.close());
 
 /**
- * Watches a folder and collects the reports: the Free plan's minute limit, or the first problem; and the files whose
- * load takes long.
+ * Watches a folder and collects the reports. A report is the Free plan's minute limit, or the first problem. `slow`
+ * collects the files whose load takes long.
  */
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs?: number) {
   const reports: (number | string)[] = [];
   const slow: string[] = [];
   const initial = loadSettings({ file, env: {} });
-  // As another process has them, which hears of every message.
+  // The settings of another process, which applies every message.
   let relayed = initial.kind === 'valid' ? copied(fullMessage(initial.settings)) : undefined;
   const started = watchSettings({
     file,
     env: {},
     initial,
-    // Only a load that is abandoned ends its thread. To start one takes longer than most of these tests.
+    // Only an abandoned load ends its thread. A new thread takes longer to start than most of these tests take.
     ...(slowAfterMs === undefined && { loader: { ...sharedLoader, close() {} } }),
     bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs ?? 60_000 },
     onSlow: (slowFile) => slow.push(slowFile),
@@ -64,10 +64,10 @@ async function reported(reports: readonly unknown[], expected: readonly unknown[
   await vi.waitFor(() => expect(reports).toEqual(expected), { timeout: 120_000, interval: 20 });
 }
 
-/** Takes seconds to parse, and is refused. */
+/** The parser needs seconds for this text, and then refuses it. */
 const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
-/** Long enough for several checks of the files and a load, so that no report comes later. */
+/** Long enough for several checks of the files and a load, so that no report can come later. */
 const quiet = () => sleep(1_500);
 
 test('each saved edit is reported once', async () => {
@@ -154,7 +154,8 @@ test('a broken edit is reported once with its place, and its repair brings the s
 test('a file that is being written is not loaded, though every part of it is valid', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 200);
-  // A piece every 10 ms and a check every 200: no two checks find the same content until the keys are complete.
+  // A piece is added every 10 ms and the files are checked every 200 ms. Two checks find the same content only when the
+  // keys are complete.
   const pieces = Array.from({ length: 50 }, (_, i) => `- { id: k${i}, plan: free, secrets: [] }\n`);
   folder.write('keys.yaml', '');
   for (const piece of pieces) {
@@ -170,7 +171,7 @@ test('edits that come faster than a thread starts take effect while they go on',
   const folder = configFolder();
   const { reports } = watch(folder);
   let limit = 100;
-  // The edits go on until some took effect; the files never stay unchanged for long.
+  // The edits go on until some of them take effect. The files never stay unchanged for long.
   while (limit < 120 || reports.length <= 3) {
     limit += 1;
     folder.write('tollgate.yaml', withLimit(limit));
@@ -210,7 +211,7 @@ test('a file that the configuration begins to use is watched from then on', asyn
   folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
   await reported(reports, [60]);
   folder.write('other.yaml', '- { id: a, plan: fre, secrets: [] }\n');
-  // Without the key that is not in the list any more.
+  // The second report follows a load without the key that the list no longer has.
   await reported(reports, [
     60,
     60,
@@ -252,14 +253,14 @@ test('a load that takes long is abandoned when the text in force returns, and th
 test('a load that takes long is also abandoned when its text is in a file that is new to the configuration', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 3_000);
-  // Then there is a thread: the next load does not take long before it comes to that file.
+  // This first load starts the thread, so the next load reaches the new file quickly.
   folder.write('tollgate.yaml', withLimit(62));
   await reported(reports, [62]);
   folder.write('other.yaml', slowText.repeat(5));
   folder.write('tollgate.yaml', withLimit(61).replace('keys.yaml', 'other.yaml'));
   await until('the load takes long', () => slow.at(-1) === folder.pathOf('other.yaml'));
   folder.write('other.yaml', keysDocument);
-  // That load takes longer than this timeout, so waiting for its end would fail.
+  // The whole load takes longer than this timeout, so the test would fail if it waited for its end.
   await vi.waitFor(() => expect(reports).toEqual([62, 61]), { timeout: 120_000, interval: 20 });
 });
 

@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts';
 
 const token = makeToken('read');
 const bounds = { ...patientStore, usageFlushIntervalMs: 200, usageSlicesPerFlush: 2, usageActiveNotedMs: 0 };
-/** Names of customers, and how they stand in a file for a spreadsheet. */
+/** Names of customers, and the form of each name in a file for a spreadsheet. */
 const names = [
   ['plain', 'plain'],
   ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
@@ -78,7 +78,7 @@ for (const keys of [60, 300])
       }),
     );
     const [used, unused] = [`customer-${keys - 1}`, `customer-${keys - 6}`];
-    // Of each place a key that was used is removed, and has a record; one that was not used has none.
+    // The file and the directory each lose one used key, which keeps its record, and one unused key, which leaves none.
     await writeKeys(customers.filter(({ id }) => id !== used && id !== unused));
     await directory.discard('issued-19');
     await directory.discard('issued-16');

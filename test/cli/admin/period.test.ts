@@ -37,7 +37,7 @@ describe('the step of usage', () => {
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],
-    // Of so long ago only whole days are kept.
+    // The record keeps only whole days for a time so long ago.
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
     [{ to: '2026-10-31' }, 'day'],

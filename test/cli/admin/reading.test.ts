@@ -45,7 +45,7 @@ beforeAll(async () => {
     { tuning: { windowsMs: freshWindows(Date.now()), bounds: patientGateway } },
   );
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
-  // All that it was refused stands in one line.
+  // All refusals are in one minute, so that one line shows them.
   await withinOneMinute(10_000);
   await send(acme.secret, 9, '/pets');
   await send(long.secret, 2, '/pets/404');
@@ -73,7 +73,7 @@ async function run(...args: string[]) {
   return stdout;
 }
 
-/** Figures that are of the moment at which they were asked for. */
+/** Members whose value changes with each request. */
 const moments =
   /"(sentence|ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
 
@@ -104,7 +104,8 @@ describe('--json', () => {
       const said = await ask(path);
       return lasting(member === undefined ? said : said[member]);
     };
-    // An hour may end meanwhile, of which it says what was sent in it.
+    // An hour may end during the command, so the test compares its output with a response before and a response after
+    // it.
     const before = await saidNow();
     const given = JSON.parse(await run(...command.split(' '), '--json'));
     expect([before, await saidNow()]).toContain(lasting(given));
@@ -123,7 +124,7 @@ describe('--json', () => {
       ask('/keys?sort=offered&limit=10'),
       ask('/keys?sort=refused&limit=10'),
     ]);
-    // The rates in its sentence change from second to second.
+    // The rates in the verdict's sentence change every second.
     for (const each of [given.state, state]) delete each.verdict.sentence;
     expect(lasting(given)).toBe(lasting({ state, busiest: busiest.keys, mostRefused: mostRefused.keys }));
   });
@@ -213,7 +214,7 @@ describe('what people read', () => {
 
   it('keys show counts one refusal as one', async () => {
     await send(once.secret, 2, '/nowhere');
-    // A refusal is reported a little after its response.
+    // The gateway reports a refusal a little after its response.
     await expect
       .poll(() => run('keys', 'show', 'once'))
       .toMatch(/^strikes +1 refusal that counts towards the next ban$/m);
@@ -333,7 +334,7 @@ it('changes says of an empty list no more than is known: while Redis is away, th
     return async () => (await runTollgate(['changes'], at)).stdout;
   };
   const said = await sentences(redisUrl(), patientStore);
-  // The connection to Redis may not be there yet.
+  // The gateway may not be connected to Redis yet.
   await expect.poll(said).toBe('No change is on record.\n');
   const saidAlone = await sentences('redis://127.0.0.1:1');
   expect(await saidAlone()).toBe(

@@ -33,13 +33,13 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Asks the first gateway. */
+/** Runs a command against the first gateway. */
 function run(command: string, token = writer.token) {
   const env = { TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '', TOLLGATE_ADMIN_TOKEN: token };
   return runTollgate(['keys', ...command.split(' ')], env);
 }
 
-/** The response of the second gateway. */
+/** Sends a request to the second gateway. */
 async function call(secret: string) {
   const response = await fetch(`${gateways[1]?.baseUrl}/pets`, {
     headers: { authorization: `Bearer ${secret}` },

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const prefix = freshPrefix();
   const start = () => startGatewayHere(config(prefix), { tuning: { bounds: patientStore } });
   gateways = await Promise.all([start(), start()]);
-  // The gateways listen before they are connected to Redis.
+  // The gateways listen before they have a connection to Redis.
   await until('a key is issued', async () => {
     return (await run('create taken --plan free --directory')).exitCode === 0;
   });
@@ -45,13 +45,13 @@ function config(prefix: string) {
   });
 }
 
-/** Asks the first gateway. */
+/** Runs a command against the first gateway. */
 function run(command: string, stdin?: string) {
   const env = { TOLLGATE_ADMIN: gateways[0]?.adminUrl ?? '', TOLLGATE_ADMIN_TOKEN: writer.token };
   return runTollgate(['keys', ...command.split(' ')], env, stdin);
 }
 
-/** The status that the second gateway answers with. */
+/** Sends a request to the second gateway. @returns the status */
 async function statusOf(secret: string): Promise<number> {
   const headers = { authorization: `Bearer ${secret.trim()}` };
   const response = await fetch(`${gateways[1]?.baseUrl}/pets`, { headers });
@@ -87,7 +87,7 @@ test('a key of the directory is issued, rotated, revoked and restored, in force 
   );
   expect(await statusOf(secret)).toBe(401);
   expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
-  // A process that refused the key reads it again a second later.
+  // A process that refused the key reads it again one second later.
   await expect.poll(() => statusOf(secret)).toBe(200);
 
   const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };

@@ -20,7 +20,10 @@ function edited(text: string, ...edits: YamlEdit[]): string {
   return result.text;
 }
 
-/** Lists of keys as people write them. The second key is disabled by the edit, the first gets an end and a secret. */
+/**
+ * Lists of keys in the styles that people write. The edit disables the second key, and gives the first key an end and a
+ * secret.
+ */
 const styles: [style: string, before: string, after: string][] = [
   [
     'blocks with comments',

@@ -28,7 +28,7 @@ test.each([
   ['revoked', '  disabled: true\n', '', /^state +revoked: /m],
   ['expired', '', '      expires: 2020-01-31\n', /^state +expired: /m],
 ])('whoami says whose a secret is, file and line, and that it is %s', async (_, more, ofSecret, state) => {
-  // As an editor or `echo` leaves it.
+  // An editor and `echo` leave this line break.
   const { exitCode, stdout, stderr } = await whoami(entries(more, ofSecret), `${secret}\r\n`);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/^KEY +acme\n/);

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { withLock } from '../../../gateway/cli/keys/with-lock.ts';
 
-/** A file in a new folder, locked by `owner` if there is one. */
+/** Makes a file in a new folder, locked by `owner` if there is one. */
 function fileIn(owner?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-lock-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 test('many processes that find the lock of a dead one edit one at a time', async () => {
   const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
-  // Each reads the number, waits, and writes it back. Two edits at the same time would lose one.
+  // Each process reads the number, waits, and writes it back. Two edits at the same time would lose one of them.
   const script = `
     import { readFileSync, writeFileSync } from 'node:fs';
     const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/keys/with-lock.ts'))});
@@ -75,7 +75,10 @@ test('an edit gives up where one other process keeps the lock, and leaves nothin
   expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
 });
 
-/** As many others as these have the lock of a file one after the other. @returns how many have had it so far */
+/**
+ * Passes the lock of a file from one owner to the next, `others` times. @returns a function that gives the number of
+ * owners so far
+ */
 function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);
   let owner = 0;

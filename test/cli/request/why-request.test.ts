@@ -30,7 +30,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Sends a request. @returns its id, once its line is in the log */
+/** Sends a request. @returns its id, once the log has its line */
 async function send(secret: string, path: string, method = 'GET'): Promise<string> {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await fetch(`${gateway.baseUrl}${path}`, { method, headers });
@@ -40,7 +40,7 @@ async function send(secret: string, path: string, method = 'GET'): Promise<strin
   return id;
 }
 
-/** The log as it is in a file. */
+/** The log in the form of a file. */
 function logText(): string {
   return `${gateway.lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
 }

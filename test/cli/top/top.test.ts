@@ -30,7 +30,10 @@ interface Started {
   readonly env: Record<string, string>;
 }
 
-/** So that the figures of what was sent are still there when a busy machine has started the command, and no target is silent. */
+/**
+ * The figures of the requests must last until a busy machine has started the command, and no target may be idle for too
+ * long.
+ */
 const bounds = { ...patientGateway, recentFiguresMs: 30_000 };
 
 async function start(port = 0): Promise<Started> {
@@ -79,7 +82,7 @@ describe('tollgate top --once', () => {
 });
 
 describe('tollgate top at a terminal', () => {
-  /** For those that change nothing at it. */
+  /** One gateway for all tests that do not change it. */
   let shared: Started;
   beforeAll(async () => {
     shared = await start();

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 
-/** What is written to a stream, and what it says of itself. */
+/** A stream that keeps what is written to it. */
 function stream(isTTY: boolean) {
   const written: string[] = [];
   const write = (text: string) => written.push(text) > 0;

@@ -33,7 +33,7 @@ beforeAll(async () => {
     tuning: { bounds: patientStore },
   });
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
-  // One of the tests is about hours: none may end meanwhile.
+  // One test counts hours, so no hour may end during it.
   await withinOneMinute(15_000);
   for (const [{ secret }, requests] of [
     [acme, 60],
@@ -51,7 +51,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A draft beside the configuration in force. */
+/** Writes a draft: the current configuration with some members changed. */
 async function draft(changed: Record<string, unknown>): Promise<string> {
   const file = join(folder, `draft-${Math.random().toString(36).slice(2)}.yaml`);
   await writeFile(file, stringify({ ...config, ...changed }));

@@ -3,7 +3,7 @@ import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 
-/** The API document as it is served, with these texts in the configuration. */
+/** The API document that the gateway serves with these texts as its configuration. */
 function published(options: { main?: string; api?: string } = {}) {
   const { main = mainDocument, api = 'paths:\n  /pets: { get: { operationId: listPets } }\n' } = options;
   const { file } = configFolder({ 'tollgate.yaml': `${main}docsPath: /docs\n`, 'openapi.yaml': api });

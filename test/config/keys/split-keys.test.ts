@@ -110,7 +110,7 @@ const secrets = fc.oneof(
 const maybe = (field: string, value: fc.Arbitrary<string>) =>
   fc.option(value, { freq: 1, nil: undefined }).map((one) => (one === undefined ? [] : [`${field}${one}`]));
 
-/** What stands in a keys file as a rule. All of them together are valid. */
+/** Valid entries of a keys file. All of them together are valid too. */
 const soundEntries = [...'abcdef'].map((letter, index) => {
   const limited = index % 2 === 0 ? 'plan: enterprise, limits: { perMinute: 5, perDay: 10 }' : 'plan: free';
   const sha256 = digestOf(letter);
@@ -148,14 +148,14 @@ const between = fc.constantFrom(
   ],
 );
 const odd = fc.oneof(oddEntry, between, soundEntry);
-/** Most documents are valid, and many of one property have much in common. */
+/** Most documents are valid, and the documents of one property have much in common. */
 const chunks = fc
   .tuple(
     fc.shuffledSubarray(soundEntries),
     fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, fc.array(fc.tuple(fc.nat(6), odd), { maxLength: 2 })),
   )
   .map(([sound, others]) => others.reduce((all, [at, one]) => all.toSpliced(at, 0, one), sound));
-/** One character is put somewhere, or taken away. */
+/** Inserts one character somewhere, or removes one. */
 const slip = fc.record({
   at: fc.nat(),
   insert: fc.constantFrom('', '', ' ', '\n', ':', '#', '"', '- ', '\r', '}'),
@@ -180,7 +180,7 @@ keys: ${keys}
 api: openapi.yaml
 `;
 
-/** What is known of the keys, or everything that is wrong. */
+/** The keys, or every problem. */
 function outcome(loaded: Loaded, keysFile: string): object {
   const named = (text: string) => text.replaceAll(keysFile, 'KEYS');
   if (loaded.kind === 'invalid') return { problems: JSON.parse(named(JSON.stringify(loaded.problems))) };
@@ -201,7 +201,7 @@ test('a keys file that is read entry by entry, and after edits only where it cha
       let before: ReadEntries | undefined;
       for (const text of texts) {
         write('keys.yaml', text);
-        // A file with a byte order mark is never split, and its lines and columns are the same.
+        // The loader never splits a file with a byte order mark, and the lines and columns stay the same.
         write('whole-keys.yaml', `\uFEFF${text}`);
         const loaded = loadSettings({ file, env, before });
         const whole = loadSettings({ file: pathOf('whole.yaml'), env });
@@ -215,7 +215,7 @@ test('a keys file that is read entry by entry, and after edits only where it cha
     }),
     { numRuns: Number(process.env.RUNS ?? 150) },
   );
-  // Else the comparison would be one of errors alone.
+  // The comparison must also cover valid files, not only files with errors.
   expect(valid).toBeGreaterThan(20);
   expect(split).toBeGreaterThan(20);
 });

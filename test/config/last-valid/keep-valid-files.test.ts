@@ -24,7 +24,10 @@ const globex = `- { id: globex, plan: free, secrets: [{ sha256: ${digestOf('c')}
 const keys = acme + globex;
 const disabled = keys.replace('id: acme', 'id: acme, disabled: true');
 
-/** A folder with everything, which is in force, and what a load of it comes to after edits; undefined deletes a file. */
+/**
+ * Starts with a folder that has every kind of file. `edit` writes files, deletes a file whose text is undefined, and
+ * returns what a load of the folder gives.
+ */
 function startIn(files: Readonly<Record<string, string>> = {}) {
   const folder = configFolder({
     'tollgate.yaml': main,
@@ -118,7 +121,7 @@ test.each([
     enabled: ['globex'],
     kept: [kept],
   });
-  // Also when the other file was broken long before, and later.
+  // The key follows its file although the other file broke earlier and stays broken.
   expect(edit({ 'keys.yaml': keys })).toEqual({ ...asBefore, kept: [kept] });
   expect(edit({ 'keys.yaml': disabled }).enabled).toEqual(['globex']);
 });
@@ -153,12 +156,12 @@ test('a keys file that needs the plan of a broken main file adds nothing, and re
     enabled: ['globex'],
     kept,
   });
-  // Keys and secrets that are left out or end sooner.
+  // The edit removes a key and a secret, and makes another secret end sooner.
   const fewer = acme.replace(`, { sha256: ${digestOf('b')} }`, `, { sha256: ${digestOf('d')} }`) + gold;
   expect(edit({ 'keys.yaml': fewer })).toMatchObject({ enabled: ['acme'], secrets: 'ac' });
-  // A typing error in the same file takes nothing back.
+  // A syntax error in the same file does not bring back a key or a secret.
   expect(edit({ 'keys.yaml': `${keys}- {` })).toMatchObject({ enabled: ['acme'], secrets: 'ac' });
-  // What is in force after the repair is what the files say.
+  // The repaired files decide again.
   expect(edit({ 'keys.yaml': keys + gold })).toMatchObject({ enabled: ['acme', 'globex'], secrets: 'abc' });
   const repaired = edit({ 'tollgate.yaml': brokenMain.replace('  bad: 7\n', '') });
   expect(repaired).toEqual({ ...asBefore, enabled: ['acme', 'globex', 'new'] });
