@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The rooms of gateway/: each may import those above it in this list, and no other. */
+/** The rooms of gateway/. Each room may import only the rooms above it in this list. */
 const rooms = [
   'shared',
   'redis',
@@ -21,7 +21,7 @@ const rooms = [
   'cli',
 ];
 
-/** What each station of a request may import of the others. Files directly in request/ connect the stations. */
+/** The stations that each station of a request may import. Files directly in request/ connect the stations. */
 const stations: Record<string, readonly string[]> = {
   route: [],
   authenticate: [],
@@ -30,7 +30,7 @@ const stations: Record<string, readonly string[]> = {
   pages: [],
   transport: [],
   forward: ['transport'],
-  // It creates the response objects, whose class is in `respond`.
+  // The listener creates the response objects, whose class is in `respond`.
   listen: ['respond'],
 };
 
@@ -102,7 +102,7 @@ describe('the architecture', () => {
     const writesHeads =
       /\.(?:writeHead|setHeaders?|appendHeader|writeEarlyHints|writeProcessing)\(|[`'"]HTTP\/1\.1 /;
     const elsewhere = ['gateway/request/respond/', 'gateway/admin/'];
-    // They write the heads of requests and handshakes to targets.
+    // These files write the heads of requests and handshakes to targets.
     const writersToTargets = [
       'gateway/request/transport/target-connection.ts',
       'gateway/request/forward/upgrade/forward-upgrade.ts',
@@ -124,7 +124,7 @@ describe('the architecture', () => {
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];
-    // They use the default timeouts of an upstream.
+    // These files use the default timeouts of an upstream.
     const documenting = ['gateway/config/check-upstreams.ts', 'gateway/config/schema/settings-schema.ts'];
     const takers = files.filter((file) =>
       /import \{[^}]*\bdefaultBounds\b[^}]*\} from/.test(readFileSync(join(root, file), 'utf8')),
@@ -160,7 +160,7 @@ describe('the tests of full size', () => {
   });
 });
 
-/** Without declarations of the types of packages: nothing imports these. */
+/** The files, without the type declarations of packages, which no file imports. */
 function sourceFiles(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
@@ -180,7 +180,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** The folder in gateway/request/ that a file is in; undefined elsewhere. */
+/** The folder in gateway/request/ that a file is in; undefined for a file elsewhere. */
 function stationOf(file: string): string | undefined {
   const [, room, station, ...rest] = file.split('/');
   return room === 'request' && rest.length > 0 ? station : undefined;

@@ -34,7 +34,7 @@ const balanced = read('config/balanced.compose.yml');
 
 const namesOf = (part: object | undefined) => Object.keys(part ?? {});
 
-/** A service without all that names or places it. */
+/** A service without its name, network, environment and other members that differ from place to place. */
 function bare({ image, ports, networks, environment, volumes, ...service }: Service) {
   const {
     build,
@@ -52,7 +52,7 @@ function bare({ image, ports, networks, environment, volumes, ...service }: Serv
   };
 }
 
-/** These tests check the files; that Docker does what they say was checked by hand. */
+/** These tests check the files. How Docker acts on them was checked by hand. */
 describe.each([
   ['production', production, ''],
   ['staging', staging, '-staging'],
@@ -103,7 +103,7 @@ describe.each([
       networks: ofGateway?.networks,
     });
     expect(ports).toBeUndefined();
-    // One runs the gateway, the other the command line; what comes before is the same.
+    // One entry point runs the gateway and the other runs the command line. Both begin with the same words.
     expect(services.cli?.entrypoint?.slice(0, -1)).toEqual(ofGateway?.entrypoint?.slice(0, -1));
   });
 });
@@ -114,7 +114,7 @@ describe('production and staging', () => {
       Object.values(services).flatMap(({ image = '' }) => (image.startsWith('tollgate-') ? [image] : []));
     const partsOf = (file: ComposeFile) => [
       ...builtImages(file),
-      // `cli` only ever runs as a container of its own, for one command.
+      // `cli` is never a lasting service: each command runs in a container of its own.
       ...namesOf(file.services).filter((name) => name !== 'cli'),
       ...namesOf(file.networks),
       ...namesOf(file.volumes),
@@ -166,7 +166,7 @@ describe('Prometheus', () => {
     expect(jobs[0].dns_sd_configs).toEqual([
       expect.objectContaining({ names: ['gateway'], type: 'A', port: adminPort }),
     ]);
-    // Those of the gateways when they are balanced too: the lists are joined.
+    // The networks of the gateways, with and without the balancer, because Compose joins the lists.
     const ofGateways = [...(gateway?.networks ?? []), ...(balanced.services.gateway?.networks ?? [])];
     expect(prometheus?.networks?.filter((name) => ofGateways.includes(name))).toHaveLength(1);
   });

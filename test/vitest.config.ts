@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './support/summary-reporter.ts';
 
-/** Tests use real parts (Redis, sockets, processes), so each has a generous limit and none asserts a time. */
+/**
+ * Tests use real parts (Redis, sockets, processes). Each test has a generous time limit, and no test asserts a time.
+ */
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
@@ -11,15 +13,15 @@ export default defineConfig({
     ],
     globalSetup: ['test/support/redis-global-setup.ts'],
     reporters: ['default', new SummaryReporter()],
-    // The default reporter lists slow tests, of which there are hundreds. The ten slowest files are listed at the end.
+    // The default reporter would list hundreds of slow tests. The summary lists the ten slowest files.
     slowTestThreshold: 30_000,
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
-    // Processes that tests start read what an earlier one compiled: starting one costs half of the CPU time.
+    // Processes that tests start share compiled code. Compiling is half of the CPU time of a start.
     env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compiled', import.meta.url).pathname },
-    // Half of the time tests wait. With as many as cores they left the cores idle for a third of the time.
+    // Tests wait half of the time. With one worker per core the cores were idle for a third of the time.
     maxWorkers: 5,
   },
 });

@@ -41,7 +41,7 @@ describe('the store as a process', () => {
     const body = '{"name":"n","categoryId":1}';
     const head = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     busy.write(`POST /v1/pets HTTP/1.1\r\n${head}\r\n\r\n`);
-    // A response to this request shows that the head sent before it was read too.
+    // The store has read the head on the other connection once it answers this request.
     await (await fetch(`${url}/healthz`)).text();
     store.child.kill('SIGTERM');
     await store.line('store stopping');
@@ -87,7 +87,7 @@ describe('the store as a process', () => {
 
 function runStore(env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [main], { env: { PORT: '0', HOST: '127.0.0.1', ...env } });
-  // At `exit` the last of its output may not have been read.
+  // The parent may not have read the last output when the child emits `exit`.
   const exitStatus = once(child, 'close').then(([status]) => status as number | null);
   onTestFinished(async () => {
     child.kill('SIGKILL');
@@ -100,7 +100,7 @@ function runStore(env: Record<string, string> = {}) {
     });
   }
 
-  /** Waits until the store has written this, and returns what it has written. */
+  /** Waits until the output of the store contains these words. @returns the whole output */
   async function line(words: string): Promise<string> {
     while (!text.includes(words)) await once(child.stdout, 'data');
     return text;

@@ -1,6 +1,7 @@
 /**
- * A client that backs off correctly, for Node and browsers, to be copied and changed. It slows down before the limit is
- * spent, waits at least `Retry-After` plus a random time, and retries nothing that may have been done already.
+ * A client for Node and browsers that backs off correctly. Copy it and change it. It slows down before the limit is
+ * spent, waits at least `Retry-After` plus a random time, and never retries a request that the API may already have
+ * carried out.
  */
 const attemptsMax = 5;
 const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is left to the caller
@@ -23,7 +24,7 @@ export function createClient(baseUrl, key) {
     if (isScarce) nextMs = Math.max(nextMs, performance.now() + gapMs);
   }
 
-  /** @param options those of `fetch`; a body must be one that can be sent twice, such as a string */
+  /** @param options the options of `fetch`; the body must be one that can be sent twice, such as a string */
   return async function request(path, { method = 'GET', headers = {}, ...options } = {}) {
     for (let attempt = 1; ; attempt++) {
       for (let waitMs = nextMs - performance.now(); waitMs > 0; waitMs = nextMs - performance.now())
@@ -33,7 +34,7 @@ export function createClient(baseUrl, key) {
       const response = await fetch(baseUrl + path, all).catch((error) => error);
       const isResponse = response instanceof Response;
       if (isResponse) pace(response);
-      // With 429 the request was not done. With 502, 503, 504 or no response it may have been.
+      // A 429 shows that the API did not carry out the request. After 502, 503, 504 or no response it may have done.
       const isRefused = isResponse && response.status === 429;
       const hasFailed = !isResponse || (response.status >= 502 && response.status <= 504);
       const isRepeatable = isRefused || (hasFailed && idempotent.has(method));

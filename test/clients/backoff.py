@@ -36,7 +36,8 @@ class Client:
                 self._pace(fields)
                 value = fields.get("Retry-After", "0")
                 retry_after = float(value) if value.isdigit() else float("inf")
-            # With 429 the request was not done. With 502, 503, 504 or no response it may have been.
+            # A 429 shows that the API did not carry out the request. After 502, 503, 504 or no response it may have
+            # done.
             repeatable = status == 429 or (status in (None, 502, 503, 504) and method in IDEMPOTENT)
             if not repeatable or attempt == ATTEMPTS_MAX or retry_after > WAIT_MAX:
                 return response

@@ -49,7 +49,7 @@ for _ in range(int(count)): print(client.request("/pets", method)[0])`,
   },
 ];
 
-/** A key for each test, so that they can run at the same time on one gateway. */
+/** Each test has its own key, so that the tests can run at the same time on one gateway. */
 const tests = ['alone', 'late', 'flaky-get', 'flaky-post'].flatMap((name) =>
   clients.map(({ language }) => [`${name}-${language}`, makeCustomKey(perMinute, 1_000_000)] as const),
 );
@@ -71,7 +71,7 @@ beforeAll(async () => {
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);
-  // No bans, since the other clients in these tests do not back off.
+  // The other clients in these tests do not back off, so bans are off.
   const bans = { after: 1_000_000 };
   const config = testConfig({ upstream: { url: backend.url }, keys: entries, bans });
   gateway = await startGateway(config, { tuning: { windowsMs: { minute: windowMs } } });
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 describe.concurrent.each(clients)('the client in $language', ({ language, program, args }) => {
-  /** The statuses that the caller of the client sees, one request after the other. */
+  /** Sends requests one after the other. @returns the statuses that the caller of the client gets */
   async function send(id: string, method: string, count: number) {
     const { secret = '' } = keys.get(id) ?? {};
     const child = spawn(await program(), [...args, gateway.baseUrl, secret, method, String(count)], {
@@ -108,7 +108,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     const id = `late-${language}`;
     const posts = () => linesOf(id).filter(({ method }) => method === 'POST');
     const isRefused = () => posts().some(({ decision }) => decision === 'refused');
-    // Other requests with the same key spend each window, until the client has got a 429.
+    // Other requests with the same key spend each window, until the client has received a 429.
     const others = async () => {
       const headers = { authorization: `Bearer ${keys.get(id)?.secret}` };
       while (!isRefused()) await fetch(`${gateway.baseUrl}/pets`, { headers });
@@ -142,7 +142,7 @@ function linesOf(id: string) {
   return gateway.lines.filter(({ keyId }) => keyId === id);
 }
 
-/** When a request began. Its line may have been written long after its response. */
+/** The instant when a request began. Its log line may follow long after its response. */
 function startedMsOf(line: Record<string, unknown> | undefined): number {
   return Date.parse(`${line?.time}`) - Number(line?.totalMs);
 }

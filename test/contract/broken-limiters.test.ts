@@ -14,8 +14,8 @@ import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.t
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
 /**
- * Shows that the contract can fail: each of these limiters makes one classic mistake, and the guarantee named beside it
- * must catch that.
+ * Shows that the contract can fail. Each of these limiters makes one classic mistake, and the guarantee in its row must
+ * catch the mistake.
  */
 const all = { ...guarantees, ...sharedGuarantees };
 const burst = 'of many requests at once, from several clients, exactly the limit is admitted';
@@ -116,7 +116,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
 ];
 
 for (const form of allRedisForms) {
-  // The guarantees themselves hold on every form in `npm test`.
+  // `npm test` checks the guarantees themselves on every form of Redis.
   describe(`on Redis as ${form.name} the contract catches a limiter in which`, { tags: tagsOf(form) }, () => {
     const place = startForm(form);
     it.concurrent.each(broken)('$mistake', async ({ caughtBy, make }) => {
@@ -139,7 +139,7 @@ type Keys = { readonly minute: string; readonly day: string };
 type Use = { readonly isAdmitted: boolean; readonly minuteUsed: number; readonly dayUsed: number };
 type Charge = (deps: Deps, call: QuotaCall, keys: Keys) => Promise<Use>;
 
-/** A QuotaStore that charges single requests with `charge`; it knows no bans. A call of 0 requests reads the counts. */
+/** A QuotaStore that charges single requests with `charge` and has no bans. A call of 0 requests reads the counts. */
 function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store clock'): MakeStore {
   const unneeded = () => Promise.reject(new Error('no guarantee of these limiters asks for this'));
   return (deps) => ({
@@ -157,7 +157,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
         : await deps.redis.clockOf(redisKeys.quota.name(deps.redis.prefix, call.keyId));
     const minute = Math.floor(nowMs / deps.windowsMs.minute);
     const day = Math.floor(nowMs / deps.windowsMs.day);
-    // In one slot of a Cluster.
+    // Both keys are in one slot of a Cluster.
     const key = redisKeys.quota.name(deps.redis.prefix, call.keyId);
     const keys = { minute: `${key}:m${minute}`, day: `${key}:d${day}` };
     const use = call.requests === 0 ? await read(deps, keys) : await charge(deps, call, keys);
@@ -176,7 +176,7 @@ function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
   return (deps) => alter(createRedisQuotaStore(deps));
 }
 
-/** The real limiter with other calls than it is given. */
+/** The real limiter, which receives changed calls. */
 function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
 }
@@ -226,7 +226,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   };
 }
 
-/** The real limiter with other grants than it is given. */
+/** The real limiter, which receives changed grants. */
 function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
   return altered((store) => ({
     ...store,
@@ -313,7 +313,7 @@ async function decideFirst(store: QuotaStore, call: QuotaCall): Promise<QuotaRep
   return reply;
 }
 
-/** The limits of the two windows that these limiters know. */
+/** The limits of the two windows that these limiters have. */
 function limitsIn({ limits }: QuotaCall): { perMinute: number; perDay: number } {
   const { perMinute = 0, perDay = 0 } = toLimitFields(limits);
   return { perMinute, perDay };
@@ -345,7 +345,7 @@ const chargeOne = `
   if used < tonumber(ARGV[1]) then return {1, redis.call('INCR', KEYS[1])} end
   return {0, used}`;
 
-/** Charges the day before it checks the minute. */
+/** Charges the day, and only then checks the minute. */
 async function oneCallPerWindow({ redis }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const day = (await redis.commands.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
   const minute = (await redis.commands.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [

@@ -18,8 +18,8 @@ import { freshPrefix } from '../support/redis.ts';
 import type { RedisSubject } from './redis-subject.ts';
 
 /**
- * What every QuotaStore must do, as named checks. `quota-store.test.ts` runs them on the real stores,
- * `broken-limiters.test.ts` on broken ones, which they must catch.
+ * The contract of a QuotaStore, as named checks. `quota-store.test.ts` runs them on the real stores.
+ * `broken-limiters.test.ts` runs them on broken stores, which they must catch.
  */
 export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   async 'of many requests at once, from several clients, exactly the limit is admitted'(subject) {
@@ -196,7 +196,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    // Again with another key where a busy machine asked so late that the ladder started over before.
+    // A busy machine may send a request so late that the ladder has started over. The check then runs again with
+    // another key.
     for (let isInTime = false; !isInTime; ) {
       const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
       await decide(store, call);
@@ -346,9 +347,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant holds until its instant, and from that millisecond on no more'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
-    // The one request for which there is room without a grant.
+    // The only request that the limit without a grant admits.
     await decide(store, call);
-    // As often as it takes to be decided in its last millisecond, and in the one after that.
+    // Repeats until one decision was in the last millisecond of the grant and one in the next millisecond.
     const seen = new Set<number>();
     while (!(seen.has(1) && seen.has(0))) {
       const untilMs = (await subject.nowMs()) + 30;
@@ -372,9 +373,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant holds from its instant on, and not a millisecond earlier'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
-    // The one request for which there is room without a grant.
+    // The only request that the limit without a grant admits.
     await decide(store, call);
-    // As often as it takes to be decided in the last millisecond before it, and in its first one.
+    // Repeats until one decision was in the last millisecond before the grant and one in its first millisecond.
     const seen = new Set<number>();
     while (!(seen.has(-1) && seen.has(0))) {
       const fromMs = (await subject.nowMs()) + 30;
@@ -445,7 +446,10 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   },
 };
 
-/** What holds for stores that several processes share: of memory, nobody else changes the keys. */
+/**
+ * The contract of stores that several processes share. A store in memory has only one process, so no other process
+ * changes its keys.
+ */
 export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) => Promise<void>>> = {
   async 'a call of another generation than the key’s is stale: it decides, charges and takes over nothing'(
     subject,
@@ -458,7 +462,7 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
     for (const [generation, known] of [
       [5, 0],
       [5, 4],
-      // After a failover that lost the last change.
+      // A failover has lost the last change.
       [5, 6],
     ] as const) {
       await subject.client.hset(quota, 'changedMs', generation);
@@ -468,15 +472,15 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
       expect(await subject.client.hgetall(quota)).toEqual(before);
     }
     expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
-    // Nor does a key whose change is forgotten.
+    // A key whose change Redis has forgotten is stale too.
     await subject.client.hdel(quota, 'changedMs');
     expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
-    // A call that names no generation is of a key that only a reload changes.
+    // A call without a generation belongs to a key that only a reload changes.
     expect((await decide(store, call)).state.minuteUsed).toBe(3);
   },
 };
 
-/** A grant that outlasts the test. */
+/** A grant that lasts longer than the test. */
 async function grantOf(subject: Subject, fields: Parameters<typeof limitsOf>[0]): Promise<Grant> {
   return { limits: limitsOf(fields), untilMs: (await subject.nowMs()) + 600_000 };
 }
@@ -487,7 +491,7 @@ function usedOf({ secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed }: Readon
 
 /** A store under test. */
 export interface Subject {
-  /** Opens another client of the store, as in a process whose own clock is off by `skewMs`. */
+  /** Opens another client of the store. `skewMs` is the error of that process's own clock. */
   open(lengths: WindowsMs, skewMs?: number): Promise<QuotaStore> | QuotaStore;
   /** The store's clock. */
   nowMs(): Promise<number>;
@@ -506,7 +510,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call with 0 requests of a new key, of 1 unit each, and a ban policy that no test reaches. */
+/** A call with 0 requests for a new key, 1 unit each. No test reaches its ban policy. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };

@@ -104,7 +104,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
 
 describe('the memory store', () => {
   const stores = new Map<string, QuotaStore>();
-  /** In memory a process has one store, so all clients with the same windows share one. */
+  /** A process has one store in memory, so all clients with the same windows share one store. */
   const subject: Subject = {
     open(windowsMs) {
       const id = JSON.stringify(windowsMs);

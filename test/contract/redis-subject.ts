@@ -9,15 +9,15 @@ import type { Subject } from './quota-store-guarantees.ts';
 export type MakeStore = (deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** Long: these tests are about what Redis decides, not about the speed of this machine. */
+  /** Long deadlines, because these tests are about the decisions of Redis and not about the speed of this machine. */
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;
-  /** The clock of the process, not of Redis. */
+  /** The clock of the process, not the clock of Redis. */
   nowMs: () => number;
 }) => QuotaStore;
 
-/** Stores on a Redis, each with its own connection. @param place by default that of this test run */
+/** Stores on a Redis, each with its own connection. @param place by default the Redis of this test run */
 export async function redisSubject(
   make: MakeStore,
   place: RedisPlace = { url: redisUrl() },

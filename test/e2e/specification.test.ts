@@ -39,7 +39,7 @@ function post(body: string, headers: Record<string, string> = { 'Content-Type': 
   return call('/pets', { method: 'POST', body, headers });
 }
 
-/** How many requests the day's window has left, according to a response. */
+/** The number of requests that the day's window has left, according to a response. */
 function leftOfDay({ headers }: Response): number {
   const [, remaining] = /"day";r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? [];
   return Number(remaining);
@@ -123,7 +123,7 @@ describe('operations', () => {
       { path: '/pets', method: 'DELETE', status: 405, code: 'method_not_allowed', allow: 'GET, POST, HEAD' },
       { path: '/pets', method: 'OPTIONS', status: 405, code: 'method_not_allowed', allow: 'GET, POST, HEAD' },
     ];
-    // They are compared within one day.
+    // The test compares requests of one day.
     await withinOneMinute(10_000);
     let left = leftOfDay(await call('/pets', { secret: free.secret }));
     for (const { path, method, status, code, allow } of refusals) {

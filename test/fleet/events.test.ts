@@ -31,7 +31,7 @@ function eventsOf(processId: string, redis?: { url: string; prefix: string }, ow
   return events;
 }
 
-/** For this process, and not for Redis, so much time has passed at once. */
+/** Moves the clock of this process forward at once; Redis does not notice. */
 function pass(ms: number): void {
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
@@ -87,7 +87,7 @@ it('what several processes see within the merging time is one event; later it is
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
   first.record(away('connection lost'));
   second.record(away('no reply within the deadline'));
-  // Before they are connected: what they send then was ten minutes ago.
+  // The processes have no connection yet. They later send these events as ten minutes old.
   pass(600_000);
   await expect.poll(() => listed(first)).toEqual(['store_away  2']);
   second.record(away());
@@ -117,7 +117,7 @@ it('what happened while Redis was away is listed at its time, once for all proce
   for (const one of [first, second]) one.record({ kind: 'store_back', awayMs: outageMs });
   await expect.poll(() => listed(second)).toEqual(['store_back  2', 'ban acme 1', 'store_away  2']);
   const times = (await second.read({ limit: 10 })).events.map(({ at }) => Date.parse(at));
-  // For Redis no hour has passed.
+  // No hour has passed on the clock of Redis.
   expect(Math.abs((times[2] ?? Number.NaN) - (awayMs - outageMs))).toBeLessThan(30_000);
   expect(Math.abs((times[0] ?? Number.NaN) - backMs)).toBeLessThan(30_000);
 });
@@ -130,17 +130,17 @@ it('what happened when Redis had stopped replying is listed at its time, though 
   await expect.poll(() => listed(events)).toEqual([]);
   server.freeze();
   const awayMs = Date.now();
-  // It is sent at once, and waits in the server's socket.
+  // The process sends the event at once, but the frozen server leaves it in its socket.
   events.record(away());
   await until('it is away', async () => !(await events.read({ limit: 1 })).isComplete);
   const outageMs = 3_600_000;
   pass(outageMs);
-  // It lasts longer than the deadline of what was sent before.
+  // This reading ends after the deadline of the event.
   await events.read({ limit: 1 });
   server.thaw();
   await expect.poll(() => listed(events)).toEqual(['store_away  1']);
   const [event] = (await events.read({ limit: 1 })).events;
-  // For Redis no hour has passed.
+  // No hour has passed on the clock of Redis.
   expect(Math.abs(Date.parse(event?.at ?? '') - (awayMs - outageMs))).toBeLessThan(30_000);
 });
 
@@ -171,7 +171,7 @@ it('in a flood that does not end a process writes less and less often', async ()
   await events.close();
   const { events: all } = await events.read({ limit: 200 });
   expect(all.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(bans);
-  // 5 and one in each second; summaries after 20, 40, 80, … ms.
+  // A burst of 5 events, one more each second, and summaries after 20, 40, 80, … ms.
   expect(all.length).toBeLessThan(20);
 });
 
@@ -216,7 +216,7 @@ it('an event that is too old goes with the next one, and both Redis keys expire'
   events.record(ban('middle'));
   await expect.poll(() => listed(events)).toEqual(['ban middle 1', 'ban old 1']);
 
-  // An entry's id says when it was added: what was is written once more, as if that had been earlier.
+  // The id of an entry gives the time when it was added. The test writes the entries again with earlier ids.
   const [entries, reports] = await Promise.all([inspector.xrange(stream, '-', '+'), inspector.hgetall(hash)]);
   let reportsText = JSON.stringify(reports);
   await inspector.del(stream, hash);
@@ -301,7 +301,7 @@ it.each<[Happening, string]>([
 
 it('an outage is one event, with when it began, why, and how many processes saw it, however far apart; another is another', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  // Reports of the same within so little time are not one entry of the list.
+  // The merging time is so short that the list does not merge two reports of the same event.
   const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });
   const [first, second] = ['p1', 'p2'].map((id) => eventsOf(id, shared, own));
   if (!first || !second) throw new Error('two were made');
@@ -338,7 +338,7 @@ it('an outage is one event, with when it began, why, and how many processes saw 
   expect(next).toBeUndefined();
   const [over] = events.slice(-1);
   expect(over?.text).toBe('Target a:1 of upstream store is healthy again after 3 s: refused.');
-  // From when the first process saw it begin until the last one saw that it was over.
+  // The event lasts from the first report that it began to the last report that it ended.
   expect(String(over?.beganAt) < String(raw.at(-2)?.at)).toBe(true);
   expect(over?.id).toBe(raw.at(-4)?.id);
 

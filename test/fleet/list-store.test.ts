@@ -12,18 +12,18 @@ import { patientStore } from '../support/tuning.ts';
 const entriesMax = 25;
 const overdueMs = 100;
 const bounds = tunedBounds({ ...patientStore, listClaimOverdueMs: 60_000 });
-/** Of a process that takes others for dead soon. */
+/** The bounds of a process that soon takes other processes for dead. */
 const hastyBounds = { ...bounds, listClaimOverdueMs: overdueMs };
 
-/** Runs in place of a command; `run` sends it. */
+/** Runs in place of a command; `run` sends the command. */
 type Fault = (command: string, run: () => Promise<unknown>) => Promise<unknown>;
 
-/** What is sent when an entry is added to a full list, in this order. */
+/** The commands that add an entry to a full list, in this order. */
 const steps = ['claim', 'xadd', 'pexpire', 'confirm', 'xrange', 'xlen', 'forget', 'xdel'] as const;
 const moments = ['before it is sent', 'after it has run'] as const;
 const faults = steps.flatMap((step) => moments.map((moment) => ({ step, moment })));
 
-/** The same connection, with a fault in what it sends. The verb of the script stands for the script. */
+/** The same connection, with a fault in its commands. The verb of a script stands for the script. */
 function withFault(records: RedisConnection, fault: Fault): RedisConnection {
   const commands = new Proxy(records.commands, {
     get(client, name) {
@@ -36,7 +36,7 @@ function withFault(records: RedisConnection, fault: Fault): RedisConnection {
   return { ...records, commands };
 }
 
-/** One command fails, the first time it is sent. */
+/** One command fails the first time. */
 function failsOnce(step: string, moment: (typeof moments)[number]): Fault {
   let hasFailed = false;
   return async (command, run) => {
@@ -47,7 +47,7 @@ function failsOnce(step: string, moment: (typeof moments)[number]): Fault {
   };
 }
 
-/** From one command on nothing is sent. */
+/** The process sends nothing after one command. */
 function diesAt(step: string, moment: (typeof moments)[number]): Fault {
   let isDead = false;
   return async (command, run) => {
@@ -84,7 +84,7 @@ for (const form of allRedisForms) {
           expect(await store.add(report('filler', { number, what: `old ${number}` }))).toBe(true);
         }
       };
-      /** The last written first: `<text> <processes>`. */
+      /** The entries, newest first: `<text> <processes>`. */
       const listed = async (by = store) => {
         const page = await by.read({ limit: 100 });
         return page?.entries.map(({ entry, processes }) => `${JSON.parse(entry).text} ${processes}`);
@@ -110,7 +110,7 @@ for (const form of allRedisForms) {
       expect(await failing.add(report('p1'))).toBe(false);
       expect(await failing.add(report('p1'))).toBe(true);
       expect(await store.add(report('p2'))).toBe(true);
-      // So that it removes what is too much.
+      // This entry makes the store remove the surplus.
       expect(await store.add(report('p2', { what: 'next' }))).toBe(true);
       const all = await listed();
       expect(all?.slice(0, 3)).toEqual(['next 1', 'reload 2', `old ${entriesMax} 1`]);
@@ -223,7 +223,7 @@ for (const form of allRedisForms) {
         { ...bounds, storePatientDeadlineMs: 200, listClaimOverdueMs: 60_000 },
       );
       expect(await slow.add(report('p1'))).toBe(false);
-      // As often as it takes, since a busy machine may miss the short deadline again.
+      // A busy machine may miss the short deadline several times, so the test repeats the call.
       await expect.poll(() => slow.add(report('p1'))).toBe(true);
       await expect.poll(() => late).toEqual(['claim']);
       await sleep(50);
@@ -257,7 +257,7 @@ for (const form of allRedisForms) {
       const { storeOf, store } = await startList();
       const text = 'ünï "quoted" \\ / \u2028 \u0000 😀 %d';
       const entry = JSON.stringify({ text });
-      // Taken from the claim, where it stands as JSON in JSON.
+      // The second call takes the entry from the claim, which holds it as JSON in JSON.
       expect(await storeOf(failsOnce('xadd', 'before it is sent')).add({ ...report('p1'), entry })).toBe(
         false,
       );

@@ -6,8 +6,8 @@ import * as strange from './strange-parts.ts';
 export type Pieces = readonly string[];
 
 /**
- * One to three requests, each built part by part with a strange part here and there, then perhaps changed byte by
- * byte, and cut into writes. It shrinks towards few requests with ordinary parts, sent at once.
+ * One to three requests, each built part by part with some strange parts, then perhaps changed byte by byte, and cut
+ * into writes. A finding shrinks towards few requests with ordinary parts, sent at once.
  */
 export function connectionArbitrary(): fc.Arbitrary<Pieces> {
   return fc
@@ -22,7 +22,7 @@ export function connectionArbitrary(): fc.Arbitrary<Pieces> {
     });
 }
 
-/** `rare` one time in ten. A finding shrinks to `ordinary` if that fails too. */
+/** Gives `rare` one time in ten. A finding shrinks to `ordinary` if that value fails too. */
 function seldom<T>(ordinary: fc.Arbitrary<T>, rare: fc.Arbitrary<T>): fc.Arbitrary<T> {
   const options = { withCrossShrink: true };
   return fc.oneof(options, { weight: 9, arbitrary: ordinary }, { weight: 1, arbitrary: rare });
@@ -146,9 +146,9 @@ function indexAt(text: string, position: number): number {
 
 interface Mutation {
   readonly position: number;
-  /** How many bytes are removed. */
+  /** The number of removed bytes. */
   readonly length: number;
-  /** What replaces them; undefined repeats them instead. */
+  /** The text that replaces the bytes; undefined repeats the bytes instead. */
   readonly text: string | undefined;
 }
 

@@ -3,30 +3,35 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { readRequests } from './read-requests.ts';
 import { readResponses } from './read-responses.ts';
 
-/** What one connection carried, and how it ended. */
+/** The bytes of one connection in both directions, and how the connection ended. */
 export interface Conversation {
-  /** The client's address: one for each connection, so that `X-Forwarded-For` tells whose request the backend received. */
+  /**
+   * The client's address. Each connection has its own, so that `X-Forwarded-For` shows which client sent a request to
+   * the backend.
+   */
   readonly address: string;
   readonly sent: string;
   readonly received: string;
-  /** `answered`: every response came, and the client closed; `hung`: some did not come within `hangMs`. */
+  /**
+   * `answered`: every response arrived, and the client closed. `hung`: some response did not arrive within `hangMs`.
+   */
   readonly end: 'answered' | 'closed' | 'reset' | 'hung';
 }
 
-/** No response may take longer: a machine that pauses is no hang. */
+/** A response that takes longer counts as a hang. The limit is long, so that a pause of the machine is no hang. */
 export const hangMs = 20_000;
 
 export interface ConversationOptions {
   readonly port: number;
-  /** On loopback. */
+  /** The client's address on loopback. */
   readonly address: string;
-  /** One write each, Latin-1. */
+  /** Each piece is one write, Latin-1. */
   readonly pieces: readonly string[];
 }
 
 /**
- * Sends the pieces and reads until every whole request has its response or the gateway closes. If the last request is
- * not whole, the client then closes its side; a malformed one must be refused without that.
+ * Sends the pieces and reads until every whole request has its response or the gateway closes. The client closes its
+ * side if the last request is incomplete. The gateway must refuse a malformed request before that.
  */
 export async function converse({ port, address, pieces }: ConversationOptions): Promise<Conversation> {
   const sent = pieces.join('');

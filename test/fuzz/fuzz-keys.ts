@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { KeyEntry } from '../support/gateway-process.ts';
 
-/** Fixed, unlike the keys of other tests, so that the bytes of a printed finding can be sent again in another run. */
+/**
+ * These secrets are fixed, unlike those of other tests, so that another run can send the bytes of a printed finding
+ * again.
+ */
 export const secrets = {
   valid: 'fuzz-valid-secret',
   other: 'fuzz-other-secret',
-  /** Of a key with a limit of three requests a minute. */
+  /** The secret of a key with a limit of three requests a minute. */
   tight: 'fuzz-tight-secret',
   disabled: 'fuzz-disabled-secret',
   expired: 'fuzz-expired-secret',
@@ -22,7 +25,7 @@ export const keyEntries: readonly KeyEntry[] = [
   entry({ id: 'key-expired', secret: secrets.expired, expires: '2020-01-01' }),
 ];
 
-/** The key id of each valid secret; those of disabled and expired keys are not in it. */
+/** The key id of each valid secret. Disabled and expired keys are missing. */
 export const keyIdBySecret: ReadonlyMap<string, string> = new Map([
   [secrets.valid, 'key-valid'],
   [secrets.other, 'key-other'],

@@ -21,7 +21,7 @@ describe('the fuzzer', () => {
       expect(admitted).toBeLessThan(connections);
     });
 
-  // A brief run ends before the tight key is banned, a long one does not.
+  // A brief run ends before the tight key is banned, so this test bans a key itself.
   it('finds nothing wrong with what a banned key is answered', async () => {
     const rig = await startRig();
     try {

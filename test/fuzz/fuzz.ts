@@ -24,10 +24,10 @@ export interface Finding {
   readonly faults: readonly string[];
 }
 
-/** How long a finding is shrunk. */
+/** The time limit for shrinking a finding. */
 const shrinkMs = 30_000;
 
-/** Sends hostile connections to a gateway of its own until one is judged faulty, and shrinks that one. */
+/** Sends hostile connections to its own gateway until the judge finds a fault, and shrinks that connection. */
 export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzReport> {
   const rig = await startRig();
   const responsesByStatus = new Map<number, number>();

@@ -8,30 +8,33 @@ import type { BackendSight } from './strict-backend.ts';
 
 export interface Evidence {
   readonly conversation: Conversation;
-  /** What the backend received during the conversation. */
+  /** The requests that the backend received during the conversation. */
   readonly sight: BackendSight;
   readonly memory: Memory;
 }
 
-/** What the judge knows of earlier conversations; `judge` adds each one to it. */
+/** The judge's record of earlier conversations. `judge` adds each conversation to it. */
 export interface Memory {
   /** Every request id of a response so far. */
   readonly requestIds: Set<string>;
-  /** Requests by client address: the backend may see one that the gateway cut off only during a later conversation. */
+  /**
+   * Requests by client address. The backend may see a request that the gateway cut off only during a later
+   * conversation.
+   */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }
 
 export interface Verdict {
   /** Statuses of the responses, in order. */
   readonly statuses: readonly number[];
-  /** How many requests the backend received whole. */
+  /** The number of requests that the backend received whole. */
   readonly admitted: number;
   readonly faults: readonly string[];
 }
 
 /**
- * The oracle: what the client sent and received and what the backend received must fit together. It reads them with
- * parsers that share no code with the gateway.
+ * The oracle: the bytes that the client sent, the bytes that it received and the requests that the backend received
+ * must agree. The judge's parsers share no code with the gateway.
  */
 export function judge({ conversation, sight, memory }: Evidence): Verdict {
   const reading = readRequests(conversation.sent);
@@ -59,7 +62,7 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   for (const forwarded of sight.requests) {
     const id = onlyValue(forwarded.fields, 'x-request-id');
     const original = answered.get(id) ?? cutOff(forwarded, memory);
-    // One request of the client may reach the backend once.
+    // Each request of the client may reach the backend only once.
     answered.delete(id);
     if (original === undefined)
       faults.push(`the backend received what no client sent: ${JSON.stringify(forwarded)}`);
@@ -73,20 +76,23 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
   };
 }
 
-/** Node's parser reports no fault in such a body, not even a chunk extension that is too long: only the request timeout ends it. */
+/**
+ * Node's parser reports no fault in such a body, not even a chunk extension that is too long. Only the request timeout
+ * ends it.
+ */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
   return names.includes('upgrade') && names.includes('transfer-encoding');
 }
 
-/** The client's request behind a forwarded one whose body was cut off; its response, if any, has another request id. */
+/** The client's request that the gateway forwarded and cut off. Its response, if any, has another request id. */
 function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | undefined {
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If none has this key, any of them shows the fault.
+  // A client may have sent the same request with several keys. If no request has this key, any of them shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

@@ -1,6 +1,6 @@
 /**
- * A strict parser of HTTP/1.1 messages (RFC 9112) that shares no code with the gateway. A message that two parsers could
- * read in two ways is malformed here. Texts are Latin-1, one character an octet.
+ * A strict parser of HTTP/1.1 messages (RFC 9112) that shares no code with the gateway. It rejects a message that two
+ * parsers could read in different ways. Texts are Latin-1, one character an octet.
  */
 
 export interface Field {
@@ -44,7 +44,7 @@ export function readHead(text: string, start: number): Reading<Head> {
 const hasControl = /[\x00-\x1f\x7f]/;
 const fieldLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 
-/** The values of a field, in the order in which they came. */
+/** The values of a field, in the order of their arrival. */
 export function valuesOf(fields: readonly Field[], name: string): string[] {
   return fields.filter((field) => field.name === name).map(({ value }) => value);
 }
@@ -124,7 +124,9 @@ function readChunked(text: string, start: number): Reading<Body> {
   }
 }
 
-/** Trailers parse like a head: the line of the last chunk, which was read already, takes the place of a start line. */
+/**
+ * Trailers parse like a head. The line of the last chunk, which the parser has read, takes the place of a start line.
+ */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };
   const trailers = readHead(text, lastLineEnd);

@@ -5,31 +5,31 @@ export interface ReadRequest {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: readonly Field[];
-  /** Without chunk framing; undefined while it is incomplete. */
+  /** The content without chunk framing; undefined while the body is incomplete. */
   readonly body: string | undefined;
 }
 
 /** The requests in a client's bytes, according to the RFC. */
 export interface RequestsReading {
-  /** The body of the last one may be incomplete. */
+  /** The body of the last request may be incomplete. */
   readonly requests: readonly ReadRequest[];
   /**
-   * The method of everything that gets a response, since HEAD decides how that is framed (RFC 9112 §6.3): each request,
-   * then `HEAD` or an empty string for a malformed or incomplete rest.
+   * The method of each request, because HEAD decides how its response is framed (RFC 9112 §6.3). A malformed or
+   * incomplete rest adds `HEAD` or an empty string.
    */
   readonly methods: readonly string[];
   /**
-   * `clean`: no bytes are left; `closed`: the last request asked for a close, and the rest is ignored; `incomplete`: the
-   * rest may become a request with more bytes; `malformed`: it cannot.
+   * `clean`: no bytes are left. `closed`: the last request asked for a close, and the rest is ignored. `incomplete`:
+   * more bytes may turn the rest into a request. `malformed`: no bytes can turn the rest into a request.
    */
   readonly end: 'clean' | 'closed' | 'incomplete' | 'malformed';
   readonly why: string;
 }
 
-/** RFC 9112 §3 lets a recipient accept several spaces between the parts; they cannot be misread. */
+/** RFC 9112 §3 lets a recipient accept several spaces between the parts, because two parsers cannot misread them. */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 
-/** Reads a sequence of requests, as pipelined on one connection. */
+/** Reads the pipelined requests of one connection. */
 export function readRequests(text: string): RequestsReading {
   const requests: ReadRequest[] = [];
   const ended = (end: RequestsReading['end'], why = '') => {

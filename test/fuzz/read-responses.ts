@@ -3,11 +3,11 @@ import { type Field, framingOf, listOf, readBody, readHead, valuesOf } from './r
 export interface ReadResponse {
   readonly status: number;
   readonly fields: readonly Field[];
-  /** Undefined where there can be none: in a response to HEAD, in a 204 or 304. */
+  /** Undefined for a response without a body: to HEAD, and with status 204 or 304. */
   readonly body: string | undefined;
-  /** It has `Connection: close`. */
+  /** Whether the response has `Connection: close`. */
   readonly closes: boolean;
-  /** Statuses of the interim responses (RFC 9110 §15.2) before it. */
+  /** Statuses of the interim responses (RFC 9110 §15.2) before this response. */
   readonly interim: readonly number[];
 }
 
@@ -15,16 +15,16 @@ export interface ResponsesReading {
   readonly responses: readonly ReadResponse[];
   /** The bytes end within a response. */
   readonly incomplete: boolean;
-  /** Why the bytes are not a sequence of responses. */
+  /** The reason why the bytes are not a sequence of responses. */
   readonly fault: string | undefined;
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]+$/;
 
 /**
- * Reads what a server sent as a sequence of responses to requests with these methods.
+ * Reads the bytes of a server as a sequence of responses to requests with these methods.
  *
- * @param methods of the requests, in order
+ * @param methods methods of the requests, in order
  */
 export function readResponses(text: string, methods: readonly string[]): ResponsesReading {
   const responses: ReadResponse[] = [];
@@ -61,8 +61,8 @@ export function readResponses(text: string, methods: readonly string[]): Respons
 }
 
 /**
- * The response to HEAD has no body, with one exception: when the request could not be parsed, the server may not know
- * that it was HEAD, and its error response, the last of the connection, may have one.
+ * The response to HEAD has no body, with one exception. A server that could not parse the request may not know its
+ * method, so its error response, the last of the connection, may have a body.
  */
 function hasBody(response: {
   readonly status: number;
@@ -76,7 +76,7 @@ function hasBody(response: {
   );
 }
 
-/** The only value of a field; undefined when it is missing or came more than once. */
+/** The only value of a field; undefined when the field is missing or occurs more than once. */
 export function onlyValue(fields: readonly Field[], name: string): string | undefined {
   const values = valuesOf(fields, name);
   return values.length === 1 ? values[0] : undefined;

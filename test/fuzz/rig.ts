@@ -5,14 +5,16 @@ import { keyEntries, secrets } from './fuzz-keys.ts';
 import { judge, type Memory, type Verdict } from './judge.ts';
 import { startStrictBackend } from './strict-backend.ts';
 
-/** Small, so that short inputs exceed it. */
+/** The limit is small, so that short inputs exceed it. */
 export const bodyBytesMax = 2_048;
 
 /** A gateway process with a strict backend. It judges one connection at a time. */
 export interface Rig {
   readonly gateway: GatewayProcess;
   try(pieces: readonly string[]): Promise<Verdict>;
-  /** Stops both processes; returns the faults of the gateway as a whole: a crash, errors in its log, too much memory. */
+  /**
+   * Stops both processes. @returns the faults of the gateway as a whole: a crash, errors in its log, too much memory
+   */
   stop(): Promise<readonly string[]>;
 }
 
@@ -46,7 +48,7 @@ export async function startRig(): Promise<Rig> {
   };
 }
 
-/** How many conversations' requests the judge remembers: those of the last seconds. */
+/** The number of conversations whose requests the judge remembers: those of the last seconds. */
 const rememberedMax = 10_000;
 
 /** All of 127.0.0.0/8 is this machine. */

@@ -4,8 +4,8 @@ import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
 /**
- * Where Linux tracks connections, a closed one stays in the table for two minutes (`nf_conntrack_max`, usually 262,144
- * entries). When the table is full, new connections are dropped, which looks like a gateway that hangs.
+ * Linux with connection tracking keeps a closed connection in its table for two minutes (`nf_conntrack_max`, usually
+ * 262,144 entries). A full table drops new connections, and the gateway then seems to hang.
  */
 const connectionsMax = '200000';
 
@@ -20,7 +20,7 @@ interface Options {
   readonly seconds: number;
 }
 
-/** @throws Error that says which option is wrong */
+/** @throws Error that names the wrong option */
 function readOptions(): Options {
   const { values } = parseArgs({
     options: {
@@ -36,7 +36,7 @@ function readOptions(): Options {
   return { seed: read('seed'), count: read('count'), seconds: read('seconds') };
 }
 
-/** Prints the seed; on a finding prints it shrunk and exits 1. */
+/** Prints the seed. On a finding it prints the shrunk connection and exits with 1. */
 async function main({ seed, count, seconds }: Options): Promise<void> {
   console.log(`fuzz: seed ${seed}, at most ${count} connections and ${seconds} s`);
   const { connections, responsesByStatus, admitted, finding } = await fuzz({ seed, count, seconds });

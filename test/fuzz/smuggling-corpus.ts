@@ -4,7 +4,7 @@ import { smuggled } from './strange-parts.ts';
 export interface CorpusCase {
   readonly name: string;
   readonly bytes: string;
-  /** What the backend receives; `first-only`: the first request, and the rest is refused. */
+  /** The requests that the backend receives. `first-only`: the first request, and the gateway refuses the rest. */
   readonly expect: 'refused' | 'admitted-once' | 'admitted-twice' | 'first-only';
   /** Statuses of all responses, in order. */
   readonly responses: readonly number[];
@@ -20,7 +20,7 @@ const chunk = (content: string): string => `${content.length.toString(16)}\r\n${
 
 /** A GET with one strange field line. */
 const withField = (line: string): string => `${get}${line}\r\n\r\n`;
-/** A POST with this framing; a parser that delimits the body in another way finds a second request in it. */
+/** A POST with this framing. A parser that delimits the body in another way finds a second request in it. */
 const framed = (fields: string): string => `${post}${fields}\r\n\r\n0\r\n\r\n${smuggled}`;
 
 const refused = { expect: 'refused', responses: [400] } as const;
@@ -52,7 +52,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   },
   { name: '0.CL: a space before the colon', bytes: framed('Content-Length : 5'), ...refused },
 
-  // A Content-Length that not every parser takes for a number.
+  // A Content-Length that only some parsers take for a number.
   { name: 'Content-Length with a sign', bytes: framed('Content-Length: +5'), ...refused },
   { name: 'Content-Length below zero', bytes: framed('Content-Length: -5'), ...refused },
   { name: 'Content-Length as a list', bytes: framed('Content-Length: 5, 5'), ...refused },
@@ -128,7 +128,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   { name: 'a field without a name', bytes: withField(': a'), ...refused },
   { name: 'a second request in the target', bytes: `GET /v1/pets?${'\r\n'}${smuggled}`, ...refused },
 
-  // Whose request it is: ambiguous credentials and addresses.
+  // Ambiguous credentials and addresses, which hide who sent the request.
   { name: 'two keys', bytes: withField(`Authorization: Bearer ${secrets.other}`), ...refused },
   { name: 'two hosts', bytes: withField('Host: other.test'), ...refused },
   {

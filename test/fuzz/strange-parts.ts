@@ -2,7 +2,7 @@ import { secrets } from './fuzz-keys.ts';
 
 /** Parts of requests that different parsers read in different ways. Text is Latin-1. */
 
-/** Every value that a client forges contains this. */
+/** Every forged value contains this text. */
 export const forgery = 'forged';
 
 export const strangeMethods = [
@@ -219,7 +219,7 @@ export const strangeLastChunks = [
   '0\r\nHost : a\r\n\r\n',
 ];
 
-/** A body that a parser with another idea of its framing takes for a request. */
+/** A body that a parser with different framing takes for a request. */
 export const smuggled = `GET /v1/pets/666 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secrets.valid}\r\nX-Key-Id: ${forgery}\r\n\r\n`;
 
 export const contents = [

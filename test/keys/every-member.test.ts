@@ -6,7 +6,7 @@ import { keySchema } from '../../gateway/keys/key-schema.ts';
 import { lastChange, startGateways } from '../admin/change-fixture.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-/** Each member of the schema gets the first of these that its schema takes. */
+/** Each member of the schema gets the first of these values that its schema accepts. */
 const candidates = ['noted', 7, true, ['listPets'], { perMinute: 60 }, ['192.0.2.0/24'], '2027-01-31'];
 
 type Members = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ const generated = Object.entries(schemas).map(([name, schema]) => {
 });
 const members: Members = { plan: 'enterprise', ...Object.fromEntries(generated) };
 const ofNewKey = without(members, 'disabled');
-/** Windows and the state of a key show the others. */
+/** The windows show `limits`, and the state of the key shows `disabled`. */
 const shown = without(members, 'limits', 'disabled');
 const removable = Object.keys(schemas).filter((name) => name !== 'disabled');
 

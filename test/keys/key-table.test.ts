@@ -15,7 +15,7 @@ const plans = compilePlans({
 
 const ids = ['a', 'b', 'B', 'a.b', 'a-b', 'ab', 'zz', '1', '10', '2', '@', '_'];
 
-/** Each key has digests of its own, so that any of them can be together. */
+/** No two keys share a digest, so a table can have any of them together. */
 const keyOf = (id: string) =>
   fc
     .record({
@@ -46,7 +46,7 @@ const edit = fc
     ...changed.map((key) => [key.id, key] as const),
   ]);
 
-/** What a table must say, worked out in the plainest way. */
+/** Asserts that a table agrees with the model, which the simplest possible code computes. */
 function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void {
   const sorted = [...model.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   expect([...table.ids()]).toEqual(sorted.map(({ id }) => id));

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 
-/** `gateway/redis/ioredis-patches.ts` replaces these. What that achieves is tested with a Cluster and with Sentinels. */
+/**
+ * `gateway/redis/ioredis-patches.ts` replaces these members. Tests with a Cluster and with Sentinels show the effect.
+ */
 it('ioredis has every member that the gateway replaces', () => {
   const client = new Redis({ lazyConnect: true, name: 'm', sentinels: [{ host: '127.0.0.1', port: 1 }] });
   onTestFinished(() => client.disconnect());

@@ -12,7 +12,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** What the stores say of many keys while one of the three servers that keep them has a fault. */
+/** The replies of the stores about many keys while one of three servers has a fault. */
 const bounds = tunedBounds({
   ...patientStore,
   storePatientDeadlineMs: 3_000,

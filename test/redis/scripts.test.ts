@@ -29,9 +29,9 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
       several.add(`${file}: ${use}`);
   }
   expect([...several].toSorted()).toEqual([
-    // Both names have the id of the key as their hash tag.
+    // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
-    // Its caller gives it keys of one slot.
+    // The caller gives the script keys of one slot.
     'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
 });

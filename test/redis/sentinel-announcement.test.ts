@@ -6,7 +6,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** There is hardly a pause between two attempts, so that Sentinels are being asked almost all the time. */
+/** The pauses between attempts are very short, so the client asks a Sentinel almost all the time. */
 const bounds = tunedBounds({ ...patientStore, storeReconnectMaxMs: 10 });
 
 it('a connection to which another master is announced while it asks a Sentinel for the master is tried again', async () => {
@@ -22,7 +22,7 @@ it('a connection to which another master is announced while it asks a Sentinel f
     for (const connection of connections) connection.close();
   });
 
-  // So slow that the connections wait for a Sentinel's answer when the announcement comes.
+  // The relays are so slow that the connections still wait for a Sentinel's reply when the announcement comes.
   for (const relay of relays) relay.delay({ toServerMs: 0, toClientMs: 300 });
   await servers[0]?.server.kill();
   await failOver();

@@ -8,7 +8,7 @@ import { redisStoreSubject } from './usage-stores.ts';
 
 const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
 
-/** A recorder that has counted a request of each of 50 keys. */
+/** A recorder that has counted one request for each of 50 keys. */
 async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
   const subject = await redisStoreSubject();
   const store = subject.open();
@@ -21,7 +21,7 @@ async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
       usageFlushIntervalMs: 50,
       usageSlicesPerFlush: 1,
       usageCallTimeoutMs: 100,
-      // None is forgotten because a busy machine took long.
+      // No key is dropped because a busy machine is slow.
       usageIdleRoundsMax: 1_000_000,
     }),
   });

@@ -40,7 +40,7 @@ interface Event {
   readonly status: number;
 }
 
-/** The beginnings of their digests. */
+/** The first characters of the digests of two secrets. */
 const secrets = ['01234567', '89abcdef'] as const;
 
 const events = fc.array(
@@ -77,7 +77,7 @@ function count({ recorder }: Usage, event: Event): void {
   recorder.ended({ keyId, atMs, operationId, status, ending: 'served', ownMs: 1, upstreamMs: undefined });
 }
 
-/** What should be read of a key. */
+/** The expected record of a key. */
 function expected(all: readonly Event[], keyId: string) {
   const own = all.filter((event) => event.keyId === keyId);
   const minutes = Map.groupBy(own, ({ atMs }) => Math.floor(atMs / minuteMs) * minuteMs);
@@ -146,7 +146,7 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
   };
 }
 
-/** Never gives up on a Redis that is slow because the machine is busy, nor at the end of a process. */
+/** Never gives up on a Redis that is slow because the machine is busy, not even when the process ends. */
 const patient = {
   ...patientStore,
   usageCloseTimeoutMs: 20_000,
@@ -193,7 +193,7 @@ describe.each([
   it('says at once what became of every request, whether it has been sent to the store or not', async () => {
     await fc.assert(
       fc.asyncProperty(events, fc.nat({ max: 60 }), async (all, sentAfter) => {
-        // It sends in every turn of the event loop, so that there are batches under way while it is read.
+        // The recorder sends in every turn of the event loop, so some batches are under way during the reading.
         const usage = await open({ usageFlushIntervalMs: 2, usageSlicesPerFlush: 2 });
         for (const [index, event] of all.entries()) {
           count(usage, event);
@@ -405,7 +405,7 @@ describe('the record of several processes', () => {
     const usage = await openOnRedis({ url, prefix, bounds: { ...bounds, storeSilenceMaxMs: 300 } });
     const all: Event[] = [];
     for (let cut = 0; cut < 12; cut++) {
-      // Replies are under way for longer than requests: a cut loses those of batches that were added.
+      // Replies take longer than requests, so a cut loses the replies of batches that Redis has added.
       relay.delay({ toServerMs: 0, toClientMs: cut % 3 === 2 ? 400 : 15 });
       for (let request = 0; request < 20; request++) {
         const event: Event = {
@@ -446,7 +446,7 @@ describe('the record of several processes', () => {
       },
     };
     const calendar = usageCalendar(minuteMs);
-    // The next round is a quarter of an hour away.
+    // The next round is 15 minutes away.
     const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
     const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     onTestFinished(() => recorder.close());
@@ -458,7 +458,7 @@ describe('the record of several processes', () => {
     await until('each was refused', () => refused.size === 3);
     countAll(today + minuteMs);
     isAway = false;
-    // Of another process, which has counted nothing.
+    // A second process, which has counted nothing.
     const other = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     const reader = createUsageReader({ store, recorder: other, calendar, bounds });
     await until('all is in the store', async () => {
@@ -493,7 +493,10 @@ describe('the record of several processes', () => {
 });
 
 describe('the totals of past days', () => {
-  /** Counts a request in each of these days, counted back from now, and then totals them as on the present day. */
+  /**
+   * Counts one request on each of these days, counted back from now, and then totals the days as if today were the
+   * present day.
+   */
   async function totalled(daysAgo: readonly number[], clock: { nowMs: number }) {
     const prefix = freshPrefix();
     const all = tunedBounds({
@@ -577,7 +580,7 @@ describe('the totals of past days', () => {
     });
     const keyIds = Array.from({ length: 60 }, (_, index) => `customer-${index}`);
     const sent = new Map<string, { offered: number; admitted: number }>();
-    /** Some requests of each key on each of these days, by both processes. */
+    /** Counts some requests of each key on each of these days, in both processes. */
     const countOn = (days: readonly number[]) => {
       for (const [index, keyId] of keyIds.entries()) {
         for (const day of days) {
@@ -593,12 +596,12 @@ describe('the totals of past days', () => {
         }
       }
     };
-    /** Each process says it, of what the other one has sent. */
+    /** Whether both processes report all requests, including those of the other process. */
     const allOnRecord = async () => {
       const months = new Set([...sent.keys()].map((name) => name.slice(-7)));
       for (const usage of processes) {
         const found = new Map<string, object>();
-        // The configuration has none of them: the index of active keys has.
+        // No key is in the configuration, so the reading takes the keys from the index of active keys.
         const sources = { settings: () => settings, usage, nowMs: () => clock.nowMs, bounds };
         for (const month of months) {
           const page = await monthUsage(sources, { month, limit: keyIds.length });
@@ -620,7 +623,7 @@ describe('the totals of past days', () => {
     });
     clock.nowMs += 9 * dayMs;
     countOn([6, 7, 11, 12].map((later) => day + later));
-    // The minutes of the early days are gone.
+    // Deletes the minutes of the early days.
     await Promise.all(
       keyIds.flatMap((keyId) => early.map((one) => redis.commands.del(`${prefix}:{${keyId}}:usage:${one}`))),
     );
@@ -641,7 +644,7 @@ describe('the totals of past days', () => {
 
 it('what was asked of a thousand operations is sent with one flush, in calls that Redis is done with soon', async () => {
   const operations = 1_000;
-  // Its own server: a monitor sees what everybody sends.
+  // This test needs its own server, because a monitor receives the commands of every client.
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const { url } = server;

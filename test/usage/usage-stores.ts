@@ -7,7 +7,7 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
-/** Patient: these tests are about what is stored, not about the speed of this machine. */
+/** Long deadlines, because these tests are about what is stored and not about the speed of this machine. */
 const usageBounds = tunedBounds({
   ...patientStore,
   usageActiveKeysMax: 5,
@@ -15,7 +15,7 @@ const usageBounds = tunedBounds({
 });
 
 export interface StoreSubject {
-  /** One more adapter on the same data, as another process has. */
+  /** Opens another adapter on the same data, as another process does. */
   open(): UsageStore;
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ const redisSubjects = allRedisForms.map((form) => {
 });
 const subjects = [{ name: 'in memory', start: () => Promise.resolve(memorySubject()) }, ...redisSubjects];
 
-/** As `keyWith` makes them. */
+/** The revision and instant of the keys that `keyWith` makes. */
 const version = (revision: number) => ({ revision, changedMs: 1_000 });
 
 async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
@@ -136,12 +136,12 @@ describe.each(subjects)('the directory $name', ({ start }) => {
 
 describe.each(redisSubjects)('the directory $name', ({ start }) => {
   const first = keyWith('acme', ['a', 'b']);
-  /** With a secret of the first one, as after an import. */
+  /** The second version keeps one secret of the first, as an import may. */
   const next = keyWith('acme', ['b', 'c'], { createdMs: 2_000, changedMs: 2_000 });
-  /** More than any change has. */
+  /** No change runs more scripts than this. */
   const scriptsMax = 9;
 
-  /** The list and the index have each secret of the key that is there, and of none that is not. */
+  /** Asserts that the list and the index have each secret of the key, and no secret of a missing key. */
   async function expectAgreement(store: DirectoryStore): Promise<void> {
     const now = await store.read('acme');
     const digests = now.kind === 'found' ? now.key.secrets.map(({ digest }) => digest) : [];
@@ -216,7 +216,8 @@ describe('the directory', () => {
 
   function take(store: DirectoryStore, step: Step) {
     if (step.verb === 'remove') return store.remove(step.id, version(step.revision));
-    // No two keys have the same secret: these are drawn, and an import refuses those that are taken.
+    // No two keys have the same secret: the gateway draws secrets at random, and an import refuses a secret that
+    // another key has.
     const own = step.secrets.map((secret) => `${step.id}-${secret}`);
     const key = keyWith(step.id, own);
     return step.verb === 'create' ? store.create(key) : store.replace(key, version(step.revision));
@@ -230,7 +231,7 @@ describe('the directory', () => {
         const redis = subject.open();
         for (const one of steps) {
           const replies = [await take(memory, one), await take(redis, one)];
-          // The same change once more is the same change: in Redis its reply may have been lost.
+          // A repeated change gives the same reply, because the first reply from Redis may have been lost.
           if (replies[1]?.kind === 'written' && replies[0]?.kind !== 'written') continue;
           expect(replies[1]).toEqual(replies[0]);
         }
@@ -301,7 +302,7 @@ describe('the directory in Redis', () => {
       const revoked = keyWith('acme', ['a'], { disabled: true });
       expect(await dying.replace(revoked, version(1))).toMatchObject({ kind: 'away', mayHaveRun: true });
       expect(generationOf(await store.read('acme'))).not.toBe(generationOf(before));
-      // Whoever gives the order again has the change made, and noted, once.
+      // A repeated command makes the change once, and records it once.
       expect(await store.replace(revoked, version(1))).toMatchObject({
         kind: 'written',
         key: { revision: 2 },

@@ -9,7 +9,7 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
 export interface DirectorySubject {
-  /** One more adapter on the same data, as another process has. */
+  /** Opens another adapter on the same data, as another process does. */
   open(): DirectoryStore;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function redisDirectorySubject({
     readonly redis: RedisConnection;
     readonly client: RedisCommands;
     readonly prefix: string;
-    /** An adapter that calls `before`, with the number of the call, ahead of each script that it sends. */
+    /** An adapter that calls `before` with the number of the call before it sends each script. */
     openWatched(before: (call: number) => Promise<void>): DirectoryStore;
   }
 > {

@@ -14,7 +14,7 @@ function found(id: string, digest: string, generation = 0): FoundKey {
   return { kind: 'found', key: { ...keyWith(id, []), secrets, revision: 1 }, generation };
 }
 
-/** Look-ups at a store that answers when the test says so. */
+/** Look-ups in a store that replies when the test decides. */
 function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const tuned = tunedBounds(bounds);
   const held = new HeldKeys(tuned);
@@ -48,7 +48,7 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
     change: (id: string) => {
       changed = { number: changed.number + 1, id };
     },
-    /** @param before is called when the store has been asked */
+    /** @param before is called when the store has received the request */
     async reply(digest: string, reply: FoundKey | Absent | Away, before = () => {}) {
       await expect.poll(() => asked.has(digest)).toBe(true);
       before();

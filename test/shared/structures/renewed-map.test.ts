@@ -32,7 +32,7 @@ describe('a Map that is renewed', () => {
   it('leaves nothing of what passes through it in the old generation', () => {
     const map = new RenewedMap<number, object>();
     for (let at = 1; at <= 3; at++) map.set(-at, {});
-    // Its table is old by now.
+    // The map's table is in the old generation by now.
     collect({ type: 'minor' });
     collect({ type: 'minor' });
     let promotedBytes = 0;
@@ -45,7 +45,7 @@ describe('a Map that is renewed', () => {
       promotedBytes += Math.max(0, now - before);
       before = now;
     }
-    // Of 160 MB. With a plain Map it was 73 MB.
+    // A plain Map promotes 73 MB of 160 MB.
     expect(promotedBytes).toBeLessThan(8e6);
   });
 });

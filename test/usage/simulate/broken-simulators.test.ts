@@ -21,8 +21,8 @@ import {
 } from './twin-keys.ts';
 
 /**
- * Shows that the comparison with a real gateway can fail: each of these simulators makes one mistake, and what the gateway
- * did must contradict it.
+ * Shows that the comparison with a real gateway can fail. Each of these simulators makes one mistake, and the record of
+ * the gateway must contradict it.
  */
 type Admitted = readonly (readonly [minute: number, admitted: number])[];
 type Simulator = (run: TwinsRecorded) => Admitted;
@@ -36,12 +36,12 @@ const real: Simulator = ({ kept, before, after, bans, fromMinute }) => {
 
 interface Rules {
   readonly indexOf: (window: Limits[number]['window'], atMs: number) => number;
-  /** How many of the requests are admitted, and how many each window is charged with. */
+  /** The number of admitted requests, and the number that each window is charged. */
   readonly decide: (
     requests: number,
     rooms: readonly number[],
   ) => { admitted: number; charged: readonly number[] };
-  /** Whether use of a window that the edit has added counts before the edit. */
+  /** Whether a window that the edit adds counts requests from before the edit. */
   readonly countsNewWindows?: true;
 }
 
@@ -54,7 +54,7 @@ const rules: Rules = {
   },
 };
 
-/** The rules as anybody would write them down, with these changed. */
+/** The rules in their simplest form, with these changes. */
 function simulator(changed: Partial<Rules>): Simulator {
   const { indexOf, decide, countsNewWindows } = { ...rules, ...changed };
   return ({ kept, before, after, fromMinute }) => {
@@ -144,7 +144,7 @@ const broken: readonly { mistake: string; simulate: Simulator }[] = [
 const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 60_000 };
 const hour = 3_600_000;
 
-/** Traffic over the ends of a minute, an hour, a day and a month. */
+/** Traffic across the ends of a minute, an hour, a day and a month. */
 const overEnds: Twins = {
   before: [{ window: 'minute', max: 7 }],
   after: [
@@ -165,7 +165,7 @@ const overEnds: Twins = {
   editAt: 3,
 };
 
-/** The hour alone, spent just before its end and again just behind it. */
+/** Only an hour limit. The traffic spends it just before the hour ends and again just after. */
 const overHours: Twins = {
   ...overEnds,
   after: [{ window: 'hour', max: 4 }],
@@ -198,7 +198,7 @@ describe('what a real gateway did', () => {
   });
 });
 
-/** These make their mistake where bans or the second decide, or between a total and its minutes. */
+/** These simulators make a mistake with bans, with a limit per second, or between a total and its minutes. */
 const misled: readonly { mistake: string; simulate: Replay }[] = [
   {
     mistake: 'a recorded ban is taken into the minutes and not into the total',

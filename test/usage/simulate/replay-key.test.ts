@@ -26,13 +26,13 @@ for (const numRuns of [5, 20])
       const [own, actual] = [run.kept, run.edited].map((record) => recordedFrom(run.fromMinute, record));
       if (own === undefined || actual === undefined) throw new Error('both have a record');
 
-      // The proof: what it was limited by in truth.
+      // The proof: the replay refuses what the gateway refused under the same limits.
       expect(differences).toEqual([]);
       expect([verdict.recordedRefusals, verdict.replayedRefusals]).toEqual([own.refusals, own.refusals]);
       expect(verdict.refusedNow).toBe(own.refused);
       if (run.fromMinute <= (run.kept.minute[0] ?? 0)) expect(own.refused).toBe(run.refused[0]);
 
-      // The edit, which its twin got.
+      // The replay of the edit, compared with the twin key that got the edit.
       expect(actual.refused).toBeGreaterThanOrEqual(verdict.refusedThenMin);
       expect(actual.refused).toBeLessThanOrEqual(verdict.refusedThenMax);
       if (actual.banned > 0) seen.banned += 1;
@@ -43,7 +43,7 @@ for (const numRuns of [5, 20])
       seen.certain += 1;
       if (actual.refused > 0) seen.refused += 1;
       expect(verdict.refusedThen).toBe(actual.refused);
-      // Then the sum is certain and not in which minute.
+      // The sum is certain in these cases, but not its distribution over the minutes.
       if (own.banned > 0 || run.after.some(({ window }) => window === 'second')) return;
       expect(admitted).toEqual(actual.admitted);
       for (const { window } of run.after) {
@@ -53,7 +53,8 @@ for (const numRuns of [5, 20])
       }
     });
     await fc.assert(property, { numRuns, interruptAfterTimeLimit: 60_000 });
-    // Random traffic that never spent a limit would prove nothing. A slow machine gets through little of it in a minute.
+    // Random traffic that never spends a limit would prove nothing. A slow machine runs few cases in a minute, so the
+    // test adds cases until each kind was seen.
     while (Math.min(...Object.values(seen)) === 0) await fc.assert(property, { numRuns: 1 });
   });
 
@@ -63,7 +64,7 @@ it('says of thousands of random keys minutes that add up to the total, which is 
     const run = decideTwins(random);
     expect(brokenRules(run, replay)).toEqual([]);
     const { verdict } = replay(run);
-    // Without a chart most minutes are taken together.
+    // Without a chart the replay takes most minutes together.
     const { kept: minutes, before, after, bans, fromMinute } = run;
     const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
     expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);

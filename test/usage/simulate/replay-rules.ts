@@ -22,7 +22,7 @@ export const replay: Replay = ({ kept, before, after, bans, fromMinute }) => {
   return { verdict, differences, admitted };
 };
 
-/** What a record has from the edit on. */
+/** The part of a record after the edit. */
 export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   const places = [...minutes.minute.keys()].filter((place) => (minutes.minute[place] ?? 0) >= fromMinute);
   const sum = (column: Exclude<keyof KeyMinutes, 'minute'>) =>
@@ -36,7 +36,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   };
 }
 
-/** The rules that hold for every key, and that this replay breaks. */
+/** The rules that hold for every key, of which this replay breaks those returned. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
   const { verdict, differences, admitted } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;

@@ -15,13 +15,13 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
-/** Every window has ended several times within the few seconds of this test, on the clock of Redis. */
+/** Each window ends several times in the few seconds of this test, on the clock of Redis. */
 const windowsMs: WindowsMs = { second: 50, minute: 150, hour: 450, day: 1_350, month: 2_700 };
 const calendar = { minuteMs: windowsMs.minute, windowsMs };
 const bounds = tunedBounds({
   windowsMs,
   ...patientStore,
-  // What was counted last is sent when the gateways end.
+  // The gateways send their last counts when they stop.
   usageCloseTimeoutMs: 20_000,
   storeCloseTimeoutMs: 20_000,
 });

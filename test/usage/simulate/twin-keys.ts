@@ -21,7 +21,10 @@ export const minuteMs = 60_000;
 const dayMs = 86_400_000;
 export const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
-/** Two keys that send the same requests at the same instants: one keeps its limits, the other gets those of an edit. */
+/**
+ * Two keys that send the same requests at the same instants. One key keeps its limits, and the other gets the limits of
+ * an edit.
+ */
 export interface Twins {
   readonly before: Limits;
   readonly after: Limits;
@@ -39,10 +42,10 @@ export interface Step {
 }
 
 export interface TwinsRecorded extends Twins {
-  /** The record of the key that kept its limits, and of the other one. */
+  /** The record of the key that kept its limits, and the record of the other key. */
   readonly kept: KeyMinutes;
   readonly edited: KeyMinutes;
-  /** 429s that each was sent. */
+  /** The number of 429 responses for each key. */
   readonly refused: readonly [kept: number, edited: number];
   readonly fromMinute: number;
 }
@@ -51,8 +54,8 @@ const { token, entry } = makeToken('read');
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 /**
- * Sends the requests to a real gateway, over HTTP, whose clock stands still between them; then the record is what the admin
- * API says. Requests ask for a path that is not there: an admitted one hears 404.
+ * Sends the requests over HTTP to a real gateway, whose clock stands still between them. The admin API then gives the
+ * record. Requests are for an unknown path, so an admitted request gets a 404.
  */
 export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
   const [kept, edited] = [makeKey({ id: 'kept', plan: 'kept' }), makeKey({ id: 'edited', plan: 'edited' })];
@@ -75,7 +78,7 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
   let fromMinute = 0;
   try {
     for (const [index, { pauseMs, requests }] of twins.steps.entries()) {
-      // Without Redis a day is kept.
+      // A record in memory covers one day.
       if (pauseMs > dayMs / 2) await readRecord();
       nowMs += pauseMs;
       if (index === twins.editAt) {
@@ -112,13 +115,16 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
         }
       }
     }
-    // The next reading begins behind the minute that was read last: it must be over.
+    // The next reading starts after the last minute that was read, so that minute must be over.
     nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
     readUntilMs = nowMs - 1;
   }
 }
 
-/** The same without a gateway: the rule that decides is called. It takes microseconds, for thousands of random cases. */
+/**
+ * The same without a gateway: calls the deciding rule directly. A case takes microseconds, so thousands of random cases
+ * are possible.
+ */
 export function decideTwins(twins: Twins): TwinsRecorded {
   const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;
   const states: [QuotaState, QuotaState] = [emptyQuotaState, emptyQuotaState];
@@ -160,7 +166,7 @@ const limits = fc
   .map((stated) =>
     planWindows.flatMap((window) => {
       const limit = stated[window];
-      // A limit of the second leaves nothing exact: seldom.
+      // A limit per second makes the replay inexact, so it is rare here.
       return limit === undefined || (window === 'second' && limit > 1) ? [] : [{ window, max: limit }];
     }),
   )
@@ -191,7 +197,7 @@ const step = fc.record({
   requests: fc.integer({ min: 1, max: 12 }),
 });
 
-/** Around the ends of months, of 28 and of 31 days. */
+/** Around the ends of months with 28 and 31 days. */
 export const twins: fc.Arbitrary<Twins> = fc
   .record({
     before: limits,
