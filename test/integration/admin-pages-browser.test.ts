@@ -20,7 +20,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The operators' pages as a browser shows them, of real gateways with a store behind them. */
+/** The operators' pages in a real browser, on real gateways with the sample store as their backend. */
 let browser: Browser;
 let store: StoreProcess;
 let shared: Running;
@@ -35,11 +35,11 @@ const [calm, limited, banned, hostile] = [
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
-// A busy machine is no target that is silent, which would stand among what happened.
+// A busy machine must not count as a silent target, because that event would appear in "what happened".
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,
-  // A key that has used up its minute is still limited when the page has asked again.
+  // The window is long, so a key with a spent minute is still limited at the page's next request.
   windowsMs: freshWindows(Date.now()),
 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
@@ -61,7 +61,7 @@ async function start(
       plans,
       keys,
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
-      // Longer than these tests take on a busy machine.
+      // The ban lasts longer than these tests take on a busy machine.
       bans: { for: '1h' },
       ...overrides,
     })),
@@ -77,7 +77,7 @@ async function start(
   };
 }
 
-/** A gateway that ends with the test. */
+/** Starts a gateway that ends with the test. */
 async function startForTest(...options: Parameters<typeof start>): Promise<Running> {
   const running = await start(...options);
   onTestFinished(() => running.gateway.drain({ graceMs: 0 }));
@@ -116,7 +116,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Each page: what is on it once its figures are there, and what of the API it asks again and again. */
+/** Each page: what it shows once its figures have arrived, and the API path that it requests repeatedly. */
 const allPages = [
   ['/', ['.verdict .well', '.figure', '.rows li'], '/traffic'],
   ['/keys', ['tbody tr', 'td.windows .bar'], '/keys?'],
@@ -168,29 +168,29 @@ it.each(allPages)(
         expect([width, theme, await axeFindings(page)]).toEqual([width, theme, []]);
       }
     }
-    // A shift would have been seen.
+    // A deliberate shift shows that the observer works.
     await page.evaluate("document.querySelector('main').style.paddingTop = '100px'");
     await expect.poll(() => page.evaluate('window.moved.length')).toBeGreaterThan(0);
     expect(complaints).toEqual([]);
   },
 );
 
-/** Keeps what moves without anybody having done anything: how far, and what it was. */
+/** Records each layout shift without user input: its distance and its element. */
 const watchLayout = `
   window.moved = [];
   new PerformanceObserver((list) => {
-    // A figure at the right of its column begins further left when it has a digit more: it has not moved.
+    // A right-aligned figure begins further left when it gains a digit. That is no shift.
     const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
     const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
     window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
   }).observe({ type: 'layout-shift' })`;
 
-/** Has a page ask the API at once, and waits until it shows the response. */
+/** Makes a page request the API at once, and waits until the page shows the response. */
 async function askAgain(page: Page, asked: string): Promise<void> {
   const answered = page.waitForResponse((response) => response.url().includes(`/api/v1${asked}`));
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
   await answered;
-  // Responses are shown twice a second.
+  // The page renders responses twice a second.
   await page.evaluate(
     'new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 500))',
   );
@@ -298,7 +298,7 @@ describe('what the pages say', () => {
         expect.stringMatching(/requests.*\/s$/s),
         expect.stringMatching(/refused.* %$/s),
         expect.stringMatching(/own p50 \/ p99.* ms$/s),
-        // Other tests of this file limit more keys.
+        // Other tests in this file spend the limits of further keys.
         expect.stringMatching(/keys limited\s*[1-9]/s),
         expect.stringMatching(/upstream failures, 15 min\s*0/s),
       ]);
@@ -351,7 +351,7 @@ describe('what the pages say', () => {
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.happened .rows li');
-    // Each line of text has a rectangle of its own; half of a line's height is 10 px.
+    // Each line of text has its own rectangle. Half of a line's height is 10 px.
     const apart = `[...document.querySelectorAll('.happened .rows li')].map((row) => {
       const [when, what] = ['.when', '.what'].map((name) => {
         const range = document.createRange();
@@ -451,7 +451,8 @@ describe('what the pages say', () => {
     expect(await page.evaluate(fields)).toEqual(['lo', 'banned', 'free', 'id']);
   });
 
-  // What is pressed, where that leads, and what then is chosen, also for somebody who is given the link.
+  // The element to press, the address that it leads to, and what is selected then. A link to that address selects the
+  // same.
   it.each([
     ['/', '[role=group] button:nth-child(2)', '/?period=1h', '[role=group] [aria-pressed=true]', '1 h'],
     [
@@ -506,7 +507,7 @@ describe('what the pages say', () => {
     const isSearching = () => page.evaluate("document.activeElement.id === 'search'");
     await page.keyboard.press('/');
     expect(await isSearching()).toBe(true);
-    // In a field a letter is text.
+    // A letter typed in a field is text, not a shortcut.
     await page.keyboard.type('gk');
     await page.keyboard.press('Escape');
     expect([await isSearching(), new URL(page.url()).pathname]).toEqual([false, '/']);
@@ -519,7 +520,7 @@ describe('what the pages say', () => {
       ['n', '/'],
       ['k', '/keys'],
     ] as const) {
-      // Without waiting for the first: the page waits for the second for a second and a half.
+      // Both keys are pressed at once, because the page waits only 1.5 s for the second key.
       await Promise.all([page.keyboard.press('g'), page.keyboard.press(letter)]);
       await expect.poll(() => new URL(page.url()).pathname).toBe(path);
     }
@@ -575,7 +576,7 @@ describe('figures that change', () => {
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
     await expect.poll(() => textOf(page, '.chart .note')).toContain('No request was recorded in this time.');
-    // As the loop that `npm start` prints: one after the other until the minute is spent.
+    // Like the loop that `npm start` prints: one request after the other until the minute is spent.
     await send(running.api, limited.secret, 61);
     await page.waitForFunction(
       "document.querySelector('.chart .note') === null && !document.querySelector('.legend b').textContent.startsWith('0 ')",
@@ -592,7 +593,7 @@ describe('figures that change', () => {
     const before = await ids();
     const last = before.at(-1) ?? '';
     await page.hover('tbody tr:nth-child(2)');
-    // The key that is refused least is now refused most.
+    // The key with the fewest refusals now gets the most.
     const { secret } = keysById.get(last) ?? {};
     if (secret === undefined) throw new Error('it is one of ours');
     await send(shared.api, secret, 1_300);

@@ -14,7 +14,7 @@ import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 
-/** The API reference as a browser shows it, with the store behind it. CORS is off, as it is when nobody configures it. */
+/** The API reference in a browser, with the sample store as the backend. CORS is off, which is the default. */
 let browser: Browser;
 let store: StoreProcess;
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await store.stop();
 });
 
-/** A gateway with the shipped API document, which `edit` may change. */
+/** Starts a gateway with the shipped API document, which `edit` may change. */
 async function start(
   edit: (document: string) => string = (document) => document,
   overrides: Record<string, unknown> = {},
@@ -66,7 +66,7 @@ for (const width of [1280, 390])
       document.replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta'),
     );
     const { page, complaints } = await watchedPage(browser, origin, width);
-    // It would have Swagger UI read another server's document, if the page let it.
+    // Swagger UI would read the document of another server from this address, but the page must not allow it.
     await open(page, `${origin}/docs?url=https://example.com/openapi.json`);
 
     expect(await page.title()).toBe('Animal Store Service');
@@ -114,7 +114,7 @@ for (const width of [1280, 390])
     ]) {
       expect(told).toContain(text);
     }
-    // The descriptions of response headers open on a click.
+    // A click opens the descriptions of response headers.
     await page.click(`${listPets} .responses-table .response-headers summary`);
     expect((await textOf(page, `${listPets} .response-headers[open]`))[0]).toContain('X-RateLimit-Remaining');
 
@@ -123,7 +123,7 @@ for (const width of [1280, 390])
       {},
       '',
     ]);
-    // Nothing stands out of the window.
+    // No element is wider than the window.
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     await page.reload({ waitUntil: 'networkidle0' });
     await page.waitForSelector('.opblock');

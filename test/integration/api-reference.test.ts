@@ -21,7 +21,7 @@ async function start(overrides: Record<string, unknown> = {}, bounds: Partial<Bo
   const base = { upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] };
   const settings = await settingsOf({ ...base, docsPath: '/docs', ...overrides });
   const lines: Record<string, unknown>[] = [];
-  // It stands still: what is counted together is in one minute.
+  // The clock stands still, so that all requests count in one minute.
   const nowMs = Date.now();
   const gateway = createGateway({
     settings,
@@ -40,7 +40,7 @@ async function start(overrides: Record<string, unknown> = {}, bounds: Partial<Bo
   return { send, port, lines, reload, forwarded: backend.requests };
 }
 
-/** A connection that sends a request for the largest asset and reads nothing. */
+/** Opens a connection that requests the largest asset and reads nothing. */
 async function openReader(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   onTestFinished(() => void socket.destroy());

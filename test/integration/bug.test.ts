@@ -12,7 +12,7 @@ it('a bug that also breaks the error response closes that connection, is logged,
     upstream: { url: backend.url, health: '/healthz' },
     keys: [key.entry],
   });
-  // No valid configuration has such a marker, and it cannot be written as a header field.
+  // No valid configuration has such a stability, and a header field cannot carry it.
   const operations = settings.operations.map((operation) =>
     operation.id === 'listPets' ? { ...operation, stability: 'ř' as 'beta' } : operation,
   );

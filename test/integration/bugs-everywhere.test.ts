@@ -13,7 +13,7 @@ const injected = vi.hoisted(() => {
   const state = { name: '', hits: 0 };
   return {
     state,
-    /** The module with these functions replaced: each throws while it is the injected one. */
+    /** The module with these functions replaced. A replaced function throws while its name is the injected one. */
     throwing(module: object, names: readonly string[]): object {
       const replaced = names.map((name) => {
         const original = Reflect.get(module, name) as (...args: unknown[]) => unknown;
@@ -155,7 +155,7 @@ const arrivals = {
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
-  // Before the others: for a second after one of them, it is known that nobody has the secret.
+  // `lookUp` comes first, because each later request makes the gateway cache for one second that the secret is unknown.
   'lookUp',
   'screenRequest',
   'responseMessage',
@@ -243,7 +243,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Sends these octets and returns what it receives until the gateway closes or the response is complete. */
+/** Sends these octets. @returns what arrives until the gateway closes or the response is complete */
 async function converse(bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';
@@ -266,7 +266,7 @@ describe.each(stations)('a bug in %s', (station) => {
     const received = await converse(bytes);
     injected.state.name = '';
     hits += injected.state.hits;
-    // One complete response, or a connection that was closed before its end.
+    // The client receives one complete response, or a closed connection before the end of the response.
     const heads = received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     expect(heads.length, received).toBeLessThanOrEqual(1);
     const isNamed = (entry: Record<string, unknown>) =>

@@ -22,7 +22,8 @@ let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await startFleet({
-    // The second has its configuration mounted as in a container of Kubernetes, the third is several processes.
+    // The second gateway has its configuration mounted as in a Kubernetes container, and the third is several
+    // processes.
     starts: [{ tuning }, { tuning, layout: 'mounted' }, { tuning, config: { workers: 2 } }],
     config: { api: 'api.yaml', keys: [kept.entry, revoked.entry] },
     files: { 'api.yaml': apiDocument },
@@ -95,7 +96,7 @@ describe('an edit of the configuration reaches every process', () => {
       await fleet.editConfig({ keys: [kept.entry, { ...added.entry, disabled }] });
       for (const gateway of fleet.gateways) {
         await until(`the key is answered ${wanted}`, async () => {
-          // Several at once, so that each worker gets some.
+          // Several requests at the same time, so that each worker gets some of them.
           const responses = Array.from({ length: 8 }, () => get(gateway, added.secret));
           return (await Promise.all(responses)).every(({ status }) => status === wanted);
         });
@@ -125,7 +126,7 @@ describe('a configuration that takes long to load', { tags: 'full' }, () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {
-      // Takes half a minute, so that it is still loading whenever the repair is written.
+      // This file takes half a minute to load, so the gateway is still loading it when the test writes the repair.
       const unknown = Array.from({ length: 1_000_000 }, (_, i) => `unknown${i}: x\n`).join('');
       await gateway.editConfig(stringify(config) + unknown);
       const slow = await gateway.line(({ msg }) => String(msg).includes('has been loading for 0.5 s'));

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 async function start(overrides: Record<string, unknown>) {
   lines = [];
-  // It stands still: what is counted together is in one minute.
+  // The clock stands still, so that all requests count in one minute.
   const nowMs = Date.now();
   backend = await startRecordingBackend({
     react: (_request, socket) =>
@@ -92,7 +92,7 @@ it('a preflight of an allowed origin is 204 on any path, without key or charge',
     expect(headers.has('content-length')).toBe(false);
   }
   expect(backend.requests).toEqual([]);
-  // Neither the two requests without a key that an address may send nor the quota of the key were charged.
+  // The preflights were not charged: the address still has its two requests without a key, and the key its quota.
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await send('GET', '/pets')).status);
   expect(statuses).toEqual([401, 401, 429]);
@@ -130,7 +130,7 @@ it('pages of an allowed origin may read every response, of gateway or backend; o
   }
   const foreign = await send('OPTIONS', '/pets', ...preflight('https://evil.example'));
   expect([foreign.status, ...namesOf(foreign)]).toEqual([401, 'vary']);
-  // OPTIONS without Access-Control-Request-Method is a request like any other.
+  // OPTIONS without Access-Control-Request-Method is an ordinary request.
   expect((await send('OPTIONS', '/pets', `Origin: ${app}`)).status).toBe(401);
 });
 

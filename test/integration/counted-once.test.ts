@@ -41,7 +41,7 @@ interface Running {
 
 let backend: RecordingBackend;
 let patient: Running;
-/** Waits for a header for a moment only. */
+/** A gateway with a short timeout for request heads. */
 let hasty: Running;
 
 beforeAll(async () => {
@@ -93,16 +93,16 @@ const answersNothing: React = () => {};
 
 interface Event {
   readonly sends: string;
-  /** What the backend does with it. */
+  /** How the backend reacts to the request. */
   readonly react?: React;
-  /** Who closes the connection when the client has its responses; absent: the client. */
+  /** Closes the connection once the client has its responses; absent: the client closes it. */
   readonly ends?: React;
   readonly isToHasty?: true;
-  /** When the client resets its connection instead. */
+  /** The moment when the client resets its connection; absent: it does not. */
   readonly leaves?: 'when all is sent' | 'when the backend has it' | 'within the response';
-  /** `status decision`, of each request that is counted. */
+  /** `status decision` of each counted request. */
   readonly counted: readonly string[];
-  /** The error codes among them that are counted as rejected. */
+  /** The error codes of these requests that count as rejected. */
   readonly rejected?: readonly string[];
 }
 
@@ -269,7 +269,7 @@ async function play(event: Event, { port }: Running): Promise<void> {
   const client = await openRawClient(port);
   client.send(sends);
   if (leaves === undefined) {
-    // One that is cut off ends the connection by itself.
+    // The gateway itself closes the connection after a request that it cut off.
     for (const _ of counted) await client.response().catch(() => {});
     if (ends === undefined) client.socket.end();
     else if (backendSide !== undefined) ends(backendSide);

@@ -1,4 +1,4 @@
-/** In `npm test`: `test/redis/one-of-three.test.ts` has one dead server of three, at the level of the store. */
+/** `npm test` has `test/redis/one-of-three.test.ts`, which stops one server of three and tests the stores. */
 import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';
@@ -6,7 +6,7 @@ import { patientGateway } from '../support/tuning.ts';
 it('with one server of a Cluster dead, keys of the others are decided by Redis all the while', {
   tags: 'full',
 }, async () => {
-  // A server that was killed refuses connections: nothing has to be late for it to be away.
+  // A killed server refuses connections, so the gateway detects it without a timeout.
   const bounds = patientGateway;
   const found = await measureDeadShard('killed', { holdMs: 1_000, bounds });
   expect(found.failures).toEqual([]);

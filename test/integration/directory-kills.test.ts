@@ -35,7 +35,10 @@ function issue(process: number, id: string) {
   };
 }
 
-/** Kills a process that issues a key as soon as this Redis key is there; replies of Redis take a while, so it is in between. */
+/**
+ * Kills a process that issues a key as soon as this Redis key exists. Replies from Redis are delayed, so the process is
+ * between two steps.
+ */
 async function killOn(process: number, id: string, redisKey: string): Promise<void> {
   fleet.relay?.delay({ toServerMs: 0, toClientMs: 3_000 });
   const lost = issue(process, id)

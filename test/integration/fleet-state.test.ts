@@ -58,7 +58,7 @@ describe('two processes on one Redis', () => {
   it('give the same upstreams, with how each of them sees the target', async () => {
     for (const gateway of fleet.gateways) {
       const upstreams = async () => (await ask(gateway, '/upstreams')).body.upstreams;
-      // A process that pauses is not listed for a moment.
+      // A paused process is missing from the list for a moment.
       await expect.poll(upstreams).toEqual([
         expect.objectContaining({
           name: 'default',
@@ -81,7 +81,7 @@ describe('two processes on one Redis', () => {
     await fleet.editConfig({ plans: { ...plans, free: { perMinute: -1 } } });
     const actions = async () =>
       (await ask(second, '/changes')).body.changes.map((one: { action: string }) => one.action);
-    // Their folders differ, and so do the versions of what they load.
+    // Two processes report different versions, because their folders differ.
     await expect.poll(actions).toEqual(expect.arrayContaining(['reload_failed', 'reload']));
     await expect.poll(async () => (await ask(second, '/state')).body.config.lastError).toContain('perMinute');
   });

@@ -31,7 +31,7 @@ it('GET /pets/{petId} is served to the last millisecond before its sunset, and i
     expect(gone.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
     expect(gone.headers.get('link')).toContain('</v1/pets>; rel="successor-version"');
     expect(gone.headers.get('cache-control')).toBe('no-store');
-    // The first request of a new minute.
+    // This is the first request of a new minute.
     expect(gone.headers.get('x-ratelimit-remaining')).toBe('59');
     await expectGatewayResponse(await get('/pets/1', {}), 401);
     await expectGatewayResponse(await get('/pets'), 200);

@@ -68,7 +68,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Sends a request on a new connection and returns the response. */
+/** Sends a request on a new connection. @returns the response */
 async function ask(...lines: string[]): Promise<RawResponse> {
   const client = await openRawClient(gateway.port);
   client.send(`${[...lines, '', ''].join('\r\n')}`);
@@ -216,7 +216,7 @@ it('an endless body after a refusal is not read: the response arrives, and the c
   expectError(await client.response(), 401, 'missing_key');
   await client.closed;
   sending = false;
-  // The buffers of both kernels hold octets that were sent and not read by the gateway.
+  // The kernel buffers of both sides hold octets that were sent but that the gateway has not read.
   expect(client.socket.bytesWritten - client.socket.writableLength).toBeLessThan(16 * 1_048_576);
   expect((await fetch(`${originOf(gateway)}/v1/pets`)).status).toBe(401);
 });

@@ -17,7 +17,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The buttons of a key, pressed in a browser: of two gateways that share a Redis, one shows the page. */
+/** The buttons of a key in a browser. Two gateways share a Redis, and one of them serves the page. */
 let browser: Browser;
 let backend: RecordingBackend;
 let folder: string;
@@ -37,7 +37,7 @@ const api = (method: string, path: string, json?: object) =>
     ...(json && { json }),
   });
 
-/** The status of a request, of the gateway that does not show the page. */
+/** Sends a request to the gateway that does not serve the page. @returns the status */
 async function call(secret: string | undefined, path = '/pets'): Promise<number> {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await fetch(`http://127.0.0.1:${gateways[1]?.port}/v1${path}`, { headers });
@@ -72,7 +72,7 @@ beforeAll(async () => {
     gateways.push({ gateway, port: listen.port, adminPort: admin.port });
   }
   for (const id of inDirectory) {
-    // The connection to Redis may not be there yet.
+    // The gateway may not be connected to Redis yet.
     await until(`${id} is issued`, async () => {
       const { status, body } = await api('POST', '/keys', { id, plan: 'free' });
       if (status === 201) secrets.set(id, body.secret);
@@ -101,7 +101,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Opens the dialog of a button, and looks at it. */
+/** Opens the dialog of a button and checks it. */
 async function press(page: Page, button: string): Promise<void> {
   await page.locator(`.actions button ::-p-text(${button})`).click();
   await page.waitForSelector('dialog[open]');
@@ -111,14 +111,14 @@ async function press(page: Page, button: string): Promise<void> {
   expect([button, await page.evaluate(wide)]).toEqual([button, true]);
 }
 
-/** What the page says when it was done, once the dialog is closed. */
+/** Confirms the dialog, and returns the result that the page then shows. */
 async function confirm(page: Page): Promise<string> {
   await page.click('dialog .main');
   await page.waitForFunction("document.querySelector('dialog') === null");
   return firstText(page, '.result');
 }
 
-/** The newest change that the Changes page shows, and the newest event. */
+/** The newest change and the newest event on the Changes page. */
 async function told(page: Page, origin: string): Promise<readonly string[]> {
   await page.goto(`${origin}/changes`);
   await page.waitForSelector('.changes .what');
@@ -165,7 +165,7 @@ for (const width of [1280, 390])
       await press(page, 'Grant more');
       await page.type('#grant-minute', '78');
       const beginning = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3_600_000);
-      // As the field has it: local time without a zone.
+      // The value of the field: local time without a zone.
       const local = new Date(beginning.getTime() - beginning.getTimezoneOffset() * 60_000);
       const value = local.toISOString().slice(0, 16);
       await page.evaluate(`document.querySelector('#grant-from').value = ${JSON.stringify(value)}`);
@@ -227,7 +227,7 @@ for (const width of [1280, 390])
       );
       expect(await call(secrets.get('umbrella'))).toBe(401);
       await page.waitForFunction("document.querySelector('.heading .state').textContent === 'disabled'");
-      // It may be undone by somebody else while this stands there.
+      // The page shows the age of the result, because another operator may have undone the change since.
       expect(await firstText(page, '.result + .muted')).toMatch(/^Done (now|\d+ s ago)/);
       await press(page, 'Restore');
       expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
@@ -294,7 +294,7 @@ it('what the API refuses is said in its words, and the question stays', { tags: 
   expect(await firstText(page, '.result')).toBe('');
 });
 
-/** What has the focus: its text. */
+/** The text of the element with the focus. */
 const focusOn = (page: Page) => page.evaluate("document.activeElement.textContent.replace('✕', '')");
 
 it('Esc does not leave a rotation that is under way: its secret comes, with the focus, and no shortcut leads away from it', {
@@ -319,9 +319,9 @@ it('Esc does not leave a rotation that is under way: its secret comes, with the 
   await posted;
   await page.waitForSelector('dialog[aria-busy=true]');
   expect(await focusOn(page)).toBe('Rotate');
-  // A browser lets a page refuse the first Esc alone.
+  // A browser lets a page refuse only the first Esc.
   for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-  // An Esc that comes while the dialog is closed: it reaches what has the focus then.
+  // An Esc while the dialog is closed reaches the element with the focus.
   await page.evaluate(() => {
     document.querySelector('dialog')?.close();
     document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
@@ -396,7 +396,7 @@ it('Operations says once how long there is until one is removed', { tags: 'full'
   await call(secrets.get('al'), '/pets/1');
   const { page, origin } = await openKey('al');
   await page.goto(`${origin}/operations?operation=getPet`);
-  // They come with different responses.
+  // The two texts come from different responses.
   await page.waitForSelector('[data-label=State] .state');
   await page.waitForFunction("document.querySelector('.trend .sentence')?.textContent.includes('removed')");
   const removed = /removed (in [\d,]+ days)/;
@@ -405,7 +405,7 @@ it('Operations says once how long there is until one is removed', { tags: 'full'
   expect(removed.exec(await firstText(page, '.trend .sentence'))?.[1]).toBe(removed.exec(row)?.[1]);
 });
 
-/** From now on requests whose address has this in it reach nobody. */
+/** Blocks requests whose address contains `part` from now on. */
 async function cutOff(page: Page, part: string): Promise<void> {
   await page.setRequestInterception(true);
   page.on('request', (request) =>
@@ -445,7 +445,7 @@ it('until when a key is banned is read on a narrow page, also when that is old',
 
 it('the axis of a chart of few requests has each number once', { tags: 'full' }, async () => {
   const { page, origin } = await openKey('al');
-  // A chart is drawn again with each answer, from an empty canvas.
+  // The page redraws a chart from an empty canvas with each response.
   await page.evaluateOnNewDocument(`
     window.drawn = [];
     const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
@@ -469,7 +469,7 @@ it('neither the longest name of a plan nor a name that turns text around disturb
 }, async () => {
   await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
   const { page, origin } = await openKey('turned', { width: 390 });
-  // What follows the name is read from left to right: the plan before the place.
+  // The text after the name reads from left to right: the plan, then the place.
   const places = `(() => {
     const range = document.createRange();
     const text = [...document.querySelector('.heading p').childNodes].find(({ textContent }) => textContent.includes('free'));

@@ -8,7 +8,7 @@ import { startLoad } from '../support/load.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Row 34 of the list of faults. No process tells another that a key has changed. */
+/** Row 34 of the list of faults. The processes send each other no messages about changed keys. */
 
 let fleet: Fleet<RunningGateway>;
 let directory: DirectoryOfTest;
@@ -43,7 +43,7 @@ async function send(process: number, secret: string, dispatcher = agent, path = 
   return reply;
 }
 
-/** The status of a request with this secret, on each process. */
+/** Sends a request with this secret to each process. @returns the statuses */
 function statusesOf(secret: string): Promise<number[]> {
   return Promise.all(fleet.origins.map(async (_, process) => (await send(process, secret)).statusCode));
 }
@@ -205,7 +205,7 @@ describe('keys of the directory', () => {
     expect(responses.filter(({ status }) => status !== 401 && status !== 429)).toEqual([]);
   });
 
-  /** How often a string was read in Redis: a look-up of an unknown secret is one. */
+  /** The number of strings that Redis has read. A look-up of an unknown secret reads one. */
   async function getCalls(): Promise<number> {
     const info = await fleet.inspector.info('commandstats');
     return Number(/cmdstat_get:calls=(\d+)/.exec(info)?.[1] ?? 0);

@@ -65,7 +65,7 @@ async function start(
   return { send, read, roomy, tight, gateway, settings };
 }
 
-/** What promtool has to say of it; empty when all is well. */
+/** The complaints of promtool about the text; empty when there are none. */
 function complaintsAbout(text: string): string {
   const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], {
     input: text,
@@ -99,7 +99,7 @@ it('every request is counted once, by operation, status and decision, and promto
   });
   expect(figures.get('tollgate_refused_total{plan="enterprise",window="minute"}')).toBe(2);
   expect(figures.get('tollgate_rejected_total{code="invalid_key"}')).toBe(2);
-  // Without the one of nobody's key.
+  // The request with an unknown key does not count.
   expect(figures.get('tollgate_deprecated_requests_total{operation="getPet"}')).toBe(5);
   expect(figures.get('tollgate_operation_sunset_timestamp_seconds{operation="getPet"}')).toBe(
     Date.UTC(2030, 11, 5) / 1000,
@@ -119,7 +119,7 @@ it('one text is made for all who ask within a second, at once or one after the o
   const { send, read, roomy } = await start({}, undefined, 60_000);
   const atOnce = await Promise.all(Array.from({ length: 50 }, read));
   expect(await send(roomy.secret)).toBe(200);
-  // Each text has the CPU time of the process in it.
+  // Two texts would differ, because each contains the CPU time of the process.
   expect(new Set([...atOnce, await read()].map(({ text }) => text)).size).toBe(1);
 });
 
@@ -271,7 +271,7 @@ for (const keysCount of [400, 10_000])
       keys: keys.map(({ entry }) => (entry.plan === 'enterprise' ? { ...entry, limits } : entry)),
       addressBucket: { perMinute: 1_000_000 },
     });
-    // Each operation with every status that this gateway and backend give, each from other keys.
+    // Sends requests of different keys, so that each operation has every status that this gateway and backend can give.
     let next = 0;
     for (const operation of operations) {
       const statuses: number[] = [];

@@ -11,7 +11,10 @@ import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
-/** What if: the limit of a plan is dragged over the keys' busiest minutes, and the simulator says what that would have done. */
+/**
+ * What if: an operator drags the limit of a plan over the keys' busiest minutes, and the simulator says how that limit
+ * would have acted.
+ */
 let browser: Browser;
 let gateway: Gateway;
 let origin: string;
@@ -25,7 +28,7 @@ const keys = [
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 beforeAll(async () => {
-  // In the minute before the last one, which the page replays whole.
+  // The requests are two minutes old, because the page replays only whole minutes.
   let aheadMs = -120_000;
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },
@@ -34,7 +37,7 @@ beforeAll(async () => {
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
   const startMs = Date.now();
-  // It stands still meanwhile, so that all of a key's requests are in one minute.
+  // The clock stands still while the requests are sent, so that all requests of a key are in one minute.
   const nowMs = () => (aheadMs === 0 ? Date.now() : startMs + aheadMs);
   gateway = createGateway({
     settings,
@@ -142,13 +145,16 @@ it('a limit that is deleted to write another one stays deleted meanwhile', { tag
   await page.keyboard.type('30');
   expect(await limitIn()).toBe('30');
   await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('30');
-  // What was not written to its end is what it was.
+  // The field returns to its old value when it is left before the new value is complete.
   for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
   await page.focus('.spread .handle');
   await expect.poll(limitIn).toBe('3');
 });
 
-/** The page is drawn anew with each response about the state: two more have come, and the first is shown. */
+/**
+ * Waits for three responses about the state. The page renders each response, so it then shows at least the first of
+ * them.
+ */
 async function stateShown(page: Page): Promise<void> {
   for (let response = 0; response < 3; response++) {
     await page.waitForResponse((one) => one.url().endsWith('/api/v1/state'));

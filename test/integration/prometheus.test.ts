@@ -21,7 +21,7 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-/** The value of each sample, by these labels of it. */
+/** The value of each sample, by these labels. */
 async function values(expression: string, ...labels: string[]): Promise<Record<string, number>> {
   const samples = await prometheus.query(expression);
   return Object.fromEntries(
@@ -32,13 +32,13 @@ async function values(expression: string, ...labels: string[]): Promise<Record<s
 it('Prometheus scrapes two processes on one Redis, and its sums are what was sent to both', async () => {
   const secrets = [...Array<string>(25).fill(key.secret), ...Array<string>(7).fill('nobody')];
   for (const [index, secret] of secrets.entries()) {
-    // Three of four go to the first process.
+    // The first process gets three of four requests.
     const { baseUrl } = fleet.gateways[index % 4 === 0 ? 1 : 0] ?? { baseUrl: '' };
     const response = await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
     await response.arrayBuffer();
     expect(response.status).toBe(secret === key.secret ? 200 : 401);
   }
-  // Polled, each of them: a process that does not answer a scrape within its second has no samples until the next one.
+  // Each query is polled, because a process that misses the second of a scrape has no samples until the next scrape.
   await expect
     .poll(() => values('sum by (status) (tollgate_requests_total)', 'status'))
     .toEqual({ 200: 25, 401: 7 });

@@ -25,7 +25,7 @@ import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
 const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
-/** What the page tells an operator to allow, word for word. */
+/** The permissions as gateway/redis/README.md tells an operator to set them, word for word. */
 const [, allowed = '', allowedOnCluster = ''] =
   /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? add `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
@@ -45,7 +45,7 @@ const own = { file: 'cert.pem', notAfterMs: 0, cert: tls.client.cert, key: tls.c
 
 interface Started {
   readonly place: RedisPlace;
-  /** One to each server that keeps keys. */
+  /** One inspector for each server that keeps keys. */
   readonly inspectors: readonly Redis[];
   stop(): Promise<void>;
 }
@@ -96,7 +96,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** As the configuration says it. */
+/** The place in the form of the configuration. */
 function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
   if (sentinel === undefined) return place;
   const { password: _, ...rest } = sentinel;
@@ -148,7 +148,7 @@ for (const form of forms) {
       const port = Number(new URL(gateway.adminUrl).port);
       const json = { id: 'acme', plan: 'pro' };
       let secret = '';
-      // The connection to Redis may not be there yet.
+      // The gateway may not be connected to Redis yet.
       await until('the key is issued', async () => {
         const { status, body } = await askAdmin(port, '/api/v1/keys', {
           method: 'POST',
@@ -173,7 +173,7 @@ for (const form of forms) {
         'the change is recorded',
         async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1,
       );
-      // Nothing is missing, and nothing was sent without permission.
+      // Redis lacks nothing, and has refused no command for lack of permission.
       expect((await readiness(gateway)).body.reasons).toEqual([]);
       for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
       expect(gateway.output()).not.toContain(password.slice(0, 8));
@@ -187,7 +187,7 @@ for (const form of forms) {
       return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
     };
 
-    // Each waits for the start to be given up, so they wait together.
+    // Each case waits until the start fails, so the cases wait at the same time.
     it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
       [
         'another authority than that of the servers',

@@ -18,7 +18,7 @@ for (const fault of faults)
   it(`while Redis is ${fault} no request waits or gets a 5xx, the outage is reported, and afterwards the limit is shared with local counts written back`, {
     tags: fault === 'killed' ? [] : ['full'],
   }, async () => {
-    // Where connections or commands fail at once, nothing has to be late for Redis to be away.
+    // Faults that make connections or commands fail at once need no timeout.
     const bounds = fault === 'frozen' || fault === 'slow' ? steadyStore : patientStore;
     const found = await measureOutage(fault, { holdMs: 0, bounds: { ...bounds, healthTimeoutMs: 20_000 } });
     expect(found.failures).toEqual([]);

@@ -105,7 +105,7 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
   }
 
-  // The totals of a day that has been over for a day.
+  // The totals of a day that ended at least one day ago.
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });
   onTestFinished(connection.close);
@@ -140,7 +140,7 @@ it('every key in Redis is in the table, with that type, an expiry where it shoul
   expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
-  // A probe's key exists for a moment once a second.
+  // The key of a probe exists only for a moment in each second.
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
   const deadlineMs = Date.now() + 40_000;

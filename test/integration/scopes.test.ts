@@ -9,7 +9,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const narrow = { perMinute: 60, perDay: 1_000, operations: ['listPets', 'createPet'] };
 
-/** A gateway with one key, and a function that returns status, code and what remains of the minute. */
+/** Starts a gateway with one key. `send` returns the status, the code and the remaining requests of the minute. */
 async function start(entry: Partial<KeyEntry>) {
   const key = makeKey(entry);
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
@@ -54,7 +54,7 @@ it('a key may call the operations of its plan; others are 403 and charged', asyn
     challenge: 'Bearer realm="api", error="insufficient_scope"',
     forwarded: 1,
   });
-  // A path that does not exist is 404 as for any key.
+  // An unknown path gets a 404 as with any key.
   expect((await send('GET', '/nothing')).said).toEqual([404, 'not_found']);
   expect((await send('DELETE', '/pets')).said).toEqual([405, 'method_not_allowed']);
 });

@@ -7,7 +7,7 @@ import { exchangeRaw } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { patientStore } from '../support/tuning.ts';
 
-/** A random secret, so that no eight bytes of it are in other text by chance. */
+/** A random secret, because eight bytes of it then never occur in other text by chance. */
 function randomSecret(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url');
 }
@@ -144,12 +144,12 @@ describe('no part of a secret leaves the gateway', () => {
   });
 });
 
-/** Everything that the admin API offers to read, asked for with a token; and with every secret in place of one. */
+/** Reads all GET routes of the admin API with a token, and then again with each secret in place of the token. */
 async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
   const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));
   expect(paths.length).toBeGreaterThan(4);
-  // A token that may write is shown whole digests by `/directory`.
+  // `/directory` shows whole digests to a token that can write.
   const notTokens = secrets.filter((secret) => secret !== reader.token && secret !== writer.token);
   const texts: string[] = [];
   for (const path of paths) {
@@ -166,7 +166,7 @@ async function askEverything(port: number): Promise<string> {
   return texts.join('\n');
 }
 
-/** What a key of Redis holds, whatever its type. */
+/** The content of a Redis key of any type. */
 async function contentOf(key: string): Promise<unknown> {
   const { inspector } = fleet;
   switch (await inspector.type(key)) {

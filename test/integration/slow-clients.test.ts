@@ -1,4 +1,4 @@
-// The everyday size of greedy keys is in `request/forward/slow-clients.test.ts`.
+// `request/forward/slow-clients.test.ts` is the everyday size of the test with greedy keys.
 import { describe, expect, it } from 'vitest';
 import { greeds, measureGreedyKeys } from '../faults/greedy-keys.ts';
 import { measureSlowClients } from '../faults/slow-clients.ts';

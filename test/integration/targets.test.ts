@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { measureTargetFault, type TargetFault } from '../faults/targets.ts';
 
 const faults: readonly [TargetFault, readonly string[]][] = [
-  // A POST that was sent to the target that died is not retried, so its client gets 502.
+  // The gateway does not retry a POST that it had sent to the dead target, so the client gets 502.
   ['one dies', ['201', '502']],
   ['one hangs', ['201', '504']],
   ['one flaps', ['201', '502']],
@@ -13,7 +13,7 @@ for (const [fault, statuses] of faults)
   it(`of three targets under load of POSTs ${fault}: no POST arrives twice, every request gets a response, and afterwards all succeed`, {
     tags: fault === 'one dies' ? [] : ['full'],
   }, async () => {
-    // A target that hangs holds its requests for so long; no other is so slow, on the slowest machine.
+    // A hanging target holds its requests for this long. No other target takes as long, even on the slowest machine.
     const found = await measureTargetFault(fault, fault === 'one hangs' ? 4_000 : 60_000);
     expect(found.duplicated).toBe(0);
     expect(found.failures).toEqual([]);

@@ -43,7 +43,10 @@ interface Pair {
   readonly key: string;
 }
 
-/** The paths of a certificate's files; a second call replaces them, as tools that renew certificates do. */
+/**
+ * Writes a certificate. @returns the paths of its files; a second call replaces the files, as tools that renew
+ * certificates do
+ */
 async function write(name: string, pair: Pair): Promise<Pair> {
   const paths = { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
   for (const part of ['cert', 'key'] as const) {
@@ -84,7 +87,7 @@ async function noticesIn({ adminUrl }: RunningGateway): Promise<readonly string[
   return body.events.map(({ text }: { text: string }) => text);
 }
 
-/** The certificate that a new connection is shown, in PEM. */
+/** The certificate that the gateway presents to a new connection, in PEM. */
 async function presented(port: number): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -109,7 +112,7 @@ describe('a certificate that is replaced on disk', () => {
         served += Number((await client.response()).status === 200);
       }
     });
-    // New connections too: each trusts both certificates.
+    // New connections keep coming during the change, and each trusts both certificates.
     const newcomers = (async () => {
       while (going) {
         const client = await openRawClient(gateway.port, { ca: first.cert + second.cert });
@@ -185,12 +188,12 @@ describe('the end of a certificate', () => {
     gateway.leapClock();
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
-    // One event for each notice, however often it is logged.
+    // Each notice is one event, although the gateway logs it repeatedly.
     expect(await noticesIn(gateway)).toEqual([
       expect.stringContaining(`expired on ${end}`),
       expect.stringContaining(`expires on ${end}`),
     ]);
-    // Whoever does not look at the dates is still served, and edits still take effect.
+    // The gateway still serves clients that ignore the dates, and edits still take effect.
     expect(await presented(gateway.port)).toBe(brief.cert);
     const before = (await readyz(gateway)).config.version;
     const upstream = { url: backend.url, health: '/healthz' };

@@ -16,7 +16,7 @@ import {
 import { until } from '../support/until.ts';
 
 const key = makeKey({ plan: 'business' });
-/** A slow machine is no target that is silent, and no connection that nobody uses. */
+/** A slow machine must not make a target count as silent, or a connection as idle. */
 const bounds = { healthTimeoutMs: 20_000, upstreamIdleTimeoutMs: 60_000 };
 let folder: string;
 let store: RecordingBackend;
@@ -30,7 +30,7 @@ beforeEach(async () => {
     react: (_request, socket) => socket.write(okResponse('{"of":"store"}')),
   });
   orders = await startRecordingBackend({
-    // Not one of those that outgoing connections get: a test opens it once more.
+    // The port must not be one that outgoing connections use, because a test opens it again.
     port: await freePort(),
     react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });
@@ -142,7 +142,7 @@ it('a timeout below a second applies only to its upstream', async () => {
   await store.received(1);
   const startedMs = performance.now();
   expect(await expectGatewayResponse(await ask('/orders'), 504)).toMatchObject({ code: 'upstream_timeout' });
-  // The default is half a minute.
+  // The default timeout is 30 s.
   expect(performance.now() - startedMs).toBeLessThan(20_000);
   respond();
   await expectGatewayResponse(await ofStore, 200);
@@ -203,7 +203,8 @@ it('when a reload replaces an upstream its requests in flight finish, and no oth
   };
   const inFlight = ask('/orders');
   await orders.received(1);
-  // The API document is written first. Until the main file matches it, the last valid configuration stays in force.
+  // The test writes the API document first. The last valid configuration stays active until the main file matches the
+  // document.
   await writeApi('added');
   await reload(configOf({ store: { url: store.url }, added: { url: store.url } }));
   expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'store' });

@@ -64,7 +64,7 @@ async function open({ gateways }: Fleet<RunningGateway>, secret: string, gateway
   return client;
 }
 
-/** Something goes to the backend and comes back. */
+/** Sends data to the backend and waits for its echo. */
 async function expectOpen(client: RawClient): Promise<void> {
   const echoed = once(client.socket, 'data', { signal: AbortSignal.timeout(120_000) });
   client.send('.');
@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** What the processes have logged, one process after the other. */
+/** The closings in the logs of the processes, one process after the other. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines
@@ -87,7 +87,7 @@ function closings({ gateways }: Fleet<RunningGateway>) {
 }
 
 describe('a WebSocket of a key in YAML', () => {
-  // Only the reload itself makes it look, within the time of the test.
+  // The regular checks are ten minutes apart, so only the reload can close the WebSocket during the test.
   const bounds = { ...patientStore, tunnelCheckIntervalMs: 600_000, tunnelReadIntervalMs: 600_000 };
   const key = makeKey({ id: 'acme' });
   const other = makeKey({ id: 'globex' });
@@ -136,7 +136,8 @@ it('a WebSocket is closed when its secret ends', async () => {
 });
 
 describe('a WebSocket of a key of the directory', () => {
-  // What the read finds is still remembered when it comes to the next WebSocket, and no other look closes that one.
+  // The result of the read is still cached when the gateway checks the next WebSocket, and no other check closes that
+  // WebSocket.
   const bounds = {
     ...patientStore,
     tunnelReadIntervalMs: 500,
@@ -173,7 +174,7 @@ describe('a WebSocket of a key of the directory', () => {
     await directory.issue('issued', ['secret']);
     await open(fleet, 'secret of another');
     const client = await open(fleet, 'secret');
-    // Not by a gateway: by hand, for example.
+    // An operator can edit the record by hand, past the gateway.
     await directory.edit('broken', { operations: 5 as unknown as string[] });
     await directory.edit('issued', { disabled: true });
     await client.closed;
@@ -185,7 +186,7 @@ describe('a WebSocket of a key of the directory', () => {
     const directory = await directoryFor(fleet);
     await Promise.all(ids.map((id) => directory.issue(id, [id])));
     const opened = await Promise.all(ids.map((id) => open(fleet, id)));
-    // One after the other they would take longer than a test may.
+    // The WebSockets close at the same time, because one after the other would take longer than a test may.
     fleet.relay?.delay({ toServerMs: 600, toClientMs: 600 });
     await Promise.all(ids.map((id) => directory.edit(id, { disabled: true })));
     for (const client of opened) await client.closed;

@@ -53,7 +53,7 @@ async function start(bounds: Tuning['bounds'] = {}): Promise<RunningGateway> {
 
 it('a drain does not wait for open WebSockets: they are closed, and the process exits with 0', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);
-  // With a deadline longer than the test may take.
+  // The deadline is longer than the test may take.
   const gateway = await start({ drainGraceMs: 50, drainDeadlineMs: 600_000 });
   const client = await askForWebSocket(gateway.port, key.secret);
   expect((await client.response()).status).toBe(101);
@@ -73,7 +73,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
     };
   };
   const gateway = await start();
-  // As a browser does, this client fails where it has offered subprotocols and the server selects none, or another one.
+  // This client behaves like a browser: it fails when it has offered subprotocols and the server selects none of them.
   const open = async (...protocols: string[]) => {
     const client = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/feed`, protocols);
     const [[response]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
@@ -91,7 +91,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
   ).toEqual(['Sec-WebSocket-Protocol: chat, superchat', 'Sec-WebSocket-Protocol: chat, superchat']);
   expect(await statusOfHandshake(gateway, '/v1/feed', 'unknown')).toBe(401);
   expect(await statusOfHandshake(gateway, '/v1/feed', key.secret, key.secret)).toBe(400);
-  // Of any other operation the field is no credential, and the backend does not read the secret either.
+  // Other operations do not accept the field as a credential, and the backend does not receive its secret either.
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret)).toBe(401);
   backend.react = (_request, socket) => void socket.write(okResponse('{}'));
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret, key.secret)).toBe(200);

@@ -39,7 +39,7 @@ const patient = {
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
 };
-/** In a drain a client that pauses may send its next request so late. */
+/** During a drain, a client on a paused machine may send its next request this late. */
 const clientsMayPause = { drainIdleGraceMs: 3_000 };
 
 let backend: RecordingBackend;
@@ -71,7 +71,7 @@ async function start(
   return gateway;
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on its own connection. */
 async function request({ port }: GatewayProcess, secret = key.secret): Promise<number | undefined> {
   const sent = get({
     port,
@@ -91,7 +91,7 @@ async function statusesOf(gateway: GatewayProcess, requests: number, secret?: st
   return [...new Set(statuses)];
 }
 
-/** How many requests are counted, once it is as many as were sent. */
+/** Waits until the number of counted requests is the number of requests that were sent. */
 async function counts(gateway: GatewayProcess, requests: number): Promise<void> {
   const sum = async () => (await readMetrics(gateway.adminUrl)).sum('tollgate_requests_total');
   await until(`${requests} are counted`, async () => (await sum()) >= requests);
@@ -152,7 +152,7 @@ describe('a gateway with two workers', () => {
     await load.done;
     log?.resume();
     const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
-    // A torn line is no JSON, and would end the test.
+    // A torn line is no JSON and would fail the test.
     await until('all are logged', () => logged().length === 600);
   });
 
@@ -180,7 +180,7 @@ describe('a gateway with two workers', () => {
       (await ask('/events')).body.events.filter(({ kind }: { kind: string }) => kind === 'ban');
     const isOfKey = (one: { readonly key?: unknown; readonly keyId?: unknown }) =>
       (one.key ?? one.keyId) === banned.entry.id;
-    // Enough that each worker gets some after the ban has begun.
+    // There are enough requests for each worker to get some after the ban has begun.
     expect(await statusesOf(gateway, 40, banned.secret)).toEqual([200, 429]);
     await until('the ban is told', async () => (await bans()).some(isOfKey));
     expect((await bans()).filter(isOfKey)).toHaveLength(1);
@@ -257,9 +257,9 @@ it('a worker whose event loop hangs is killed; the pause before it is replaced g
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
-    // None lives for so long, however long this takes.
+    // No worker lives this long, even on a slow machine.
     workerSteadyMs: 600_000,
-    // A worker that starts on a busy machine says nothing for seconds.
+    // A worker that starts on a busy machine may send nothing for seconds.
     workerSilenceMaxMs: 20_000,
   });
   const [hangs] = await workersOf(gateway, token.token);
@@ -334,7 +334,10 @@ it('SIGTERM with workers loses no request', async () => {
   expect(found).toMatchObject({ idleSocketClosed: true, exitCode: 0 });
 });
 
-/** Clients that leave when the gateway closes their connections or takes no new ones. Some of their requests have been answered. */
+/**
+ * A load of clients that leave when the gateway closes their connections or accepts no new ones. Some of their requests
+ * have a response.
+ */
 async function startLeavingLoad({ port }: { readonly port: number }) {
   const load = startLoad({
     origins: [`http://127.0.0.1:${port}`],
@@ -395,7 +398,7 @@ it('a TLS session is resumed by whichever worker gets the connection', { tags: '
     socket.resume();
     await once(socket, 'secureConnect');
     if (session !== undefined) reused.push(socket.isSessionReused());
-    // A session that is resumed gets no further ticket.
+    // A resumed session gets no further ticket.
     else [session] = await ticket;
     socket.destroy();
   }
