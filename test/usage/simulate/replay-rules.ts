@@ -36,7 +36,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   };
 }
 
-/** The rules that hold for every key, of which this replay breaks those returned. */
+/** The rules for every key that this replay breaks. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
   const { verdict, differences, admitted } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;
