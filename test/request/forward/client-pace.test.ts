@@ -3,7 +3,10 @@ import { ClientPace } from '../../../gateway/request/forward/client-pace.ts';
 
 const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
 
-/** The second at which a client that is always waited for is too slow, checked once a second for two minutes. */
+/**
+ * The second in which a client counts as too slow. The gateway waits for this client all the time, and checks once a
+ * second for two minutes.
+ */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {
   const pace = new ClientPace(bounds, 0);
   for (let second = 1; second <= 120; second++) {

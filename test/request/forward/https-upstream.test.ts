@@ -41,7 +41,7 @@ async function startBackend(options: RecordingBackendOptions = {}): Promise<Reco
   return backend;
 }
 
-/** A front with the upstream `https://store.test`, which resolves to these addresses. */
+/** Starts a front with the upstream `https://store.test`, which resolves to these addresses. */
 async function startFor(
   port: number,
   {
@@ -75,7 +75,7 @@ it('for a request, a health check and a WebSocket the host name of the upstream 
   };
   const front = await startFor(backend.port, {
     upstream: { host: 'target', health: '/up' },
-    // One health check and no other.
+    // There is only one health check.
     bounds: { healthPauseMs: 600_000 },
   });
   await backend.received(1);

@@ -7,7 +7,10 @@ import { type StoppedClock, stopClock } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
-/** The grace period of 5 s becomes 100 ms, the check every second 20 ms, and 500 octets a second become 25 a millisecond. */
+/**
+ * The grace period of 5 s is 100 ms here, the check runs every 20 ms instead of every second, and the minimum of 500
+ * octets a second is 25 a millisecond.
+ */
 const quick = {
   clientBytesPerSecondMin: 25_000,
   clientGraceMs: 100,
@@ -48,7 +51,7 @@ async function responseTo(client: Socket): Promise<string> {
   return received;
 }
 
-/** Lets so much of the stopped clock pass, in steps between which the gateway checks. */
+/** Moves the stopped clock in small steps, with a check of the gateway after each step. */
 async function pass(ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 60) {
     await sleep(60);

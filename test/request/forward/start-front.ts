@@ -18,7 +18,7 @@ import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and
 import { backendTls } from '../../support/backend-tls.ts';
 import { patientForwarding } from '../../support/tuning.ts';
 
-/** Of the WebSockets. */
+/** The client that opens the WebSockets. */
 export const opener: TunnelOpener = {
   requestId: '1',
   keyId: 'acme',
@@ -32,7 +32,7 @@ export interface FrontOptions {
   /** Settings of the upstream, without its URL. */
   readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
-  /** Instead of the default bounds, and of the patient ones that a test gets otherwise. */
+  /** Replaces the default bounds, and the patient bounds that a test gets otherwise. */
   readonly bounds?: Partial<Bounds>;
   readonly bodyBytesMax?: number;
   readonly requestFields?: readonly string[];
@@ -40,7 +40,7 @@ export interface FrontOptions {
   readonly keepForwarded?: boolean;
   /** Runs before forwarding, as the limits do. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
-  /** With it the listener speaks TLS. */
+  /** A certificate makes the listener speak TLS. */
   readonly certificate?: Certificate;
 }
 
@@ -48,13 +48,13 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
-  /** What `forward` rejected with; each time the client's connection was destroyed. */
+  /** The rejections of `forward`. Each of them destroyed the client's connection. */
   readonly bugs: unknown[];
-  /** Resolves when that many requests have ended. */
+  /** Resolves when this number of requests has ended. */
   ended(count: number): Promise<void>;
-  /** The targets of the one upstream. */
+  /** The targets of the only upstream. */
   targets(): readonly TargetState[];
-  /** Replaces the one upstream, as a reload does. */
+  /** Replaces the only upstream, as a reload does. */
   setUrl(url: string): void;
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ export async function startFront({
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];
   const common = { requestFields, responseFields, keepForwarded, upstream: 'default' };
-  /** The key that a request is of: `X-Holder`, or else the same one. */
+  /** The key of a request: `X-Holder`, or a default. */
   const holderOf = ({ headers }: IncomingMessage) => String(headers['x-holder'] ?? 'acme');
 
   const listener = createListener({
@@ -180,8 +180,8 @@ function errorResponse(code: ErrorCode) {
 }
 
 /**
- * Sends raw bytes and reads until the connection closes; ask for `Connection: close`. `onReceived` is called with all that
- * has been received so far.
+ * Sends raw bytes and reads until the connection closes, so the request needs `Connection: close`. `onReceived` gets
+ * everything received so far.
  */
 export async function sendRaw(
   port: number,

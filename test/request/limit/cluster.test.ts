@@ -13,7 +13,7 @@ it('while the slot of a key is moved from server to server, exactly its limit is
 it('a master that dies between a script and its reply charges nothing twice', async () => {
   const { sent, counted, countedByDefault } = await measureLostReply();
   expect(counted).toBe(sent);
-  // The test can fail: a client that sends again what was in flight is counted twice.
+  // The test can fail: a client that sends unanswered commands again is counted twice.
   expect(countedByDefault).toBe(2);
 });
 

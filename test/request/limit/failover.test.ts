@@ -19,7 +19,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** The relay has the address that a failover moves from the primary to its replica. */
+/** The relay's address moves from the primary to its replica in a failover. */
 let primary: RedisServer;
 let replica: Replica;
 let relay: TcpRelay;
@@ -66,12 +66,12 @@ it('while the replica is not promoted yet and refuses writes, each process decid
   await expectWellAfterwards(limiters, prefix);
 });
 
-/** With the patient bounds: an outage shows as a lost connection or a refused write, never as a slow machine. */
+/** With patient bounds, only a lost connection or a refused write counts as an outage, and a slow machine does not. */
 function openTwo() {
   return openLimiters(2, `redis://127.0.0.1:${relay.port}`);
 }
 
-/** Sends requests through every process; returns how many they admitted. */
+/** Sends requests through every process. @returns the number of admitted requests */
 async function ask(limiters: readonly LoggedLimiter[], requests: number): Promise<number> {
   let admitted = 0;
   for (const limiter of limiters) admitted += count(await decideTogether(limiter, key, requests), 'admitted');
@@ -83,7 +83,9 @@ function moveAddress(): void {
   relay.cut();
 }
 
-/** Polls in every turn of the event loop, since the reason is lost when the connection that refused a write closes. */
+/**
+ * Polls in every turn of the event loop, because the reason is lost when the connection that refused a write closes.
+ */
 async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   for (;;) {
     const state = limiter.state();
@@ -92,7 +94,7 @@ async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   }
 }
 
-/** Waits until Redis is back and decides. */
+/** Waits until Redis is back and makes the decisions again. */
 async function areShared(limiters: readonly LoggedLimiter[]): Promise<void> {
   await untilBack(...limiters);
   for (const limiter of limiters) {

@@ -1,4 +1,4 @@
-/** A process with one limiter. It decides `requests` requests of one key and sends the outcome to its parent. */
+/** A process with one limiter. It decides `requests` requests of one key and sends the outcomes to its parent. */
 import { pino } from 'pino';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';

@@ -13,8 +13,8 @@ import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
 /**
- * A limiter, and the lines it logged. `decide` is for keys that are never stale; any other key has `decideFresh`. A request
- * costs 1 unit unless the test says something else.
+ * A limiter and its log lines. `decide` is for keys that are never stale; `decideFresh` is for all other keys. A
+ * request costs 1 unit by default.
  */
 export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
   decide(key: Key, bans: BanPolicy, units?: number): Promise<Decision>;
@@ -92,7 +92,7 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
-/** Waits until the limiters have noticed that Redis is away; their requests make them notice at once. */
+/** Waits until the limiters have noticed that Redis is away. Their own requests make them notice at once. */
 export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is away', () => {
     for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
@@ -109,7 +109,7 @@ export function expectOneOutage(limiters: readonly LoggedLimiter[]): void {
   expect(messages).toEqual(limiters.map(() => ['Redis is away', 'Redis is back']));
 }
 
-/** How many requests of a key Redis counts in this day. */
+/** The number of requests that Redis has counted for a key on this day. */
 export async function dayUsed(redis: Redis, prefix: string, key: Key): Promise<number> {
   return Number(await redis.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
 }

@@ -167,7 +167,7 @@ describe('refusals from memory', () => {
   afterAll(() => client.disconnect());
 
   it('cost at most one call to Redis for ten refusals', async () => {
-    // A Redis of its own, so that no other test adds to its count of calls.
+    // This test needs its own Redis, because other tests would add to the count of calls.
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const limiter = openLimiter({ url: server.url });
@@ -201,7 +201,7 @@ describe('refusals from memory', () => {
       }
     };
     expect(await refusalsOf(100)).toBe(99);
-    // Of a larger threshold each process may hold one hundredth, which fewer refusals of others then make up for.
+    // With a large threshold each process may keep back a hundredth of it. The surplus is at most that much.
     expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
   });
 
@@ -217,12 +217,12 @@ describe('refusals from memory', () => {
     const windowsMs = { minute: 2_000, day: 86_400_000 };
     const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
     let refusedBefore = 0;
-    // Once more with another key where the window ended before it was asked again.
+    // Repeats with another key if the window ended before the first request in it was refused.
     while (refusedBefore === 0) {
       const key = keyOf(1, 1000);
       const [, refused] = await decideTogether(limiter, key, 2);
       if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-      // One request every 20 ms; the clock that decided it shows whether it was before or after the instant.
+      // Sends one request every 20 ms. The clock of the decision shows on which side of the instant the request was.
       const decisions = [];
       while (decisions.at(-1)?.kind !== 'admitted') {
         decisions.push(await limiter.decide(key, noBans));

@@ -71,7 +71,7 @@ it('a grant and its end are in force on every process, exactly, wherever the key
 });
 
 it('what one process does to a ban holds on all, also on those with refusals that they have not reported', async () => {
-  // It reports no strikes by itself, however long it takes to be asked.
+  // This limiter reports no strikes by itself, however slowly the test runs.
   const reportsNothing = { reportIntervalMs: 600_000, refusalRememberedMs: 600_000 };
   const shared = { url: redisUrl(), prefix: freshPrefix(), windowsMs: freshWindows(Date.now()) };
   const [first, third] = [openLimiter(shared), openLimiter(shared)];
@@ -82,7 +82,8 @@ it('what one process does to a ban holds on all, also on those with refusals tha
   for (const verb of ['liftBan', 'reset'] as const) {
     const key = keyOf(5, 1_000);
     await decideInTurn(first, key, 110, bans);
-    // Refused from memory: its reply from the store is a moment old, and none of these strikes has been sent.
+    // The second process refuses from memory, because it has a recent reply from the store. It has not sent these
+    // strikes yet.
     const withRefusals = keyOf(5, 1_000);
     await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
@@ -95,7 +96,7 @@ it('what one process does to a ban holds on all, also on those with refusals tha
         return (await limiter.decide(raised(key), bans)).kind === 'admitted';
       });
     }
-    // Had the 40 counted, a hundredth refusal would come early.
+    // If the 40 refusals still counted, the ban would come before the hundredth refusal.
     second.forgetRefusals();
     const limits = limitsOf({ perMinute: 5, perDay: 1_000 });
     const next = await decideInTurn(second, { ...withRefusals, limits }, 110, bans);
@@ -149,7 +150,7 @@ describe('a key that was changed since it was read', () => {
     expect(stale).toEqual(Array(3).fill({ kind: 'stale' }));
     expect(await redis.hget(quota, 'minuteUsed')).toBe('1');
     const now = { ...key, generation: 7 };
-    // In one turn: each request by what its key was when it was read.
+    // All four requests are in one turn. Each is decided by the version of the key that it has read.
     const mixed = await Promise.all(
       [before, now, before, now].map((read) => limiter.decideFresh(read, noBans)),
     );
@@ -170,7 +171,7 @@ describe('a key that was changed since it was read', () => {
   });
 });
 
-/** A limiter, a key, and where Redis has its counts. */
+/** A limiter, a key, and the name of the key's counts in Redis. */
 function openForKey(perMinute: number) {
   const prefix = freshPrefix();
   const key = keyOf(perMinute, 1_000);
@@ -181,7 +182,9 @@ function openForKey(perMinute: number) {
   };
 }
 
-/** Asks on every process until each refuses with this limit. @returns how many requests they admitted together */
+/**
+ * Sends requests on every process until each process refuses with this limit. @returns the number of admitted requests
+ */
 async function spend(limiters: readonly LoggedLimiter[], key: Key, limit: number): Promise<number> {
   let admitted = 0;
   for (const limiter of limiters) {

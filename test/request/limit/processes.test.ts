@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 
-/** Runs `flooding-process.ts` and returns how its requests were decided. */
+/** Runs `flooding-process.ts`. @returns the number of requests for each decision */
 async function flood(options: object): Promise<Record<string, number>> {
   const child = fork(new URL('flooding-process.ts', import.meta.url), [JSON.stringify(options)]);
   const [counts] = await once(child, 'message');
@@ -14,7 +14,7 @@ async function flood(options: object): Promise<Record<string, number>> {
 }
 
 it('three processes with clocks minutes apart together admit exactly the limit', async () => {
-  // The windows have just begun, so by the clock that is behind the previous ones have not ended.
+  // The windows have just begun, so the previous windows have not ended on the clock that is behind.
   const windowsMs = freshWindows(Date.now());
   const prefix = freshPrefix();
   const shared = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 
-/** Limits for one or more of the windows, shortest first. */
+/** Limits for one or more windows, the shortest window first. */
 export const limits: fc.Arbitrary<Limits> = fc
   .record(
     { second: max(6), minute: max(12), hour: max(20), day: max(30), month: max(40) },
@@ -19,7 +19,7 @@ function max(most: number): fc.Arbitrary<number> {
   return fc.integer({ min: 1, max: most });
 }
 
-/** Ban ladders short enough to be climbed in a run of a few hundred ms. */
+/** Ban ladders that are short enough to climb within a few hundred ms. */
 export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   after: fc.integer({ min: 1, max: 8 }),
   withinMs: fc.integer({ min: 1, max: 60 }),
@@ -27,10 +27,13 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   maxMs: fc.integer({ min: 20, max: 60 }),
 });
 
-/** What a request costs; mostly 1. */
+/** The cost of a request; mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
-/** Counts not yet sent, relative to the present: of the current or previous windows, of this or an older generation. */
+/**
+ * Counts that were not sent yet, relative to the present: in the current or previous windows, of this or an older
+ * generation.
+ */
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),
   used: fc.integer({ min: 0, max: 5 }),

@@ -78,7 +78,7 @@ it('a request of several units finds room when they fit, and its batch counts wh
     decisionAt(index, { outcome, source: 'shared', units, limits, windowsMs });
   expect([0, 1].map((index) => at(index, 4).rateLimit.inForce.remaining)).toEqual([6, 2]);
   expect(at(2, 4)).toMatchObject({ units: 4, retryAtMs: dayEnd, rateLimit: { inForce: { remaining: 2 } } });
-  // The day has room for 3.
+  // The day has room for 3 units.
   expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
 });
 

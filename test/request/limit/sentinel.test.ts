@@ -4,9 +4,9 @@ import { measureIsolatedMaster } from '../../faults/isolated-master.ts';
 it('when the master is cut off from its Sentinels, no more is admitted beyond the limit than it counted alone', async () => {
   const { limit, admitted, lost, left, used } = await measureIsolatedMaster(3_000);
   expect(used).toBe(limit);
-  // The call that was open when a limiter left a server may not have run: it is not sent again.
+  // The last call to the old master may not have run, and the limiter does not repeat it.
   expect(admitted).toBeGreaterThanOrEqual(limit + lost);
   expect(admitted).toBeLessThanOrEqual(limit + lost + left);
-  // It went on counting while nobody had told the limiters.
+  // The isolated master went on counting until the limiters received the news.
   expect(lost).toBeGreaterThan(0);
 });

@@ -20,7 +20,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** What is late is not taken for silent. */
+/** A late reply must not make the connection count as silent. */
 const tuning = { ...steadyStore, storeSilenceMaxMs: 20_000 };
 const bounds = tunedBounds(tuning);
 const inTime = { toServerMs: 50, toClientMs: 50 };
@@ -78,7 +78,7 @@ it('while Redis answers too late every request is decided alone; the outage begi
   };
   await ask(5);
   relay.delay(late);
-  // Long enough for several probes, each of which takes the whole deadline.
+  // Long enough for several probes. Each probe takes the whole deadline.
   for (let turn = 0; turn < 10; turn++) {
     const decisions = await ask(3);
     expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));
@@ -91,7 +91,7 @@ it('while Redis answers too late every request is decided alone; the outage begi
   await until('all is shared', async () => (await ask(1)).every(({ source }) => source === 'shared'));
   expectOneOutage(limiters);
 
-  // Every late call ran in the end, so Redis counts exactly what was admitted.
+  // Every late call has run in the end, so Redis counts exactly the admitted requests.
   await until('all is written back', async () => {
     await ask(1);
     const counted = await Promise.all([dayUsed(inspector, prefix, roomy), dayUsed(inspector, prefix, tight)]);
@@ -114,20 +114,20 @@ it('under `refuse` requests are refused as unavailable while Redis answers too l
 });
 
 it('a Redis that is fast when idle and too slow under load is probed less often after every relapse', async () => {
-  // This test allows more outages than those that the load causes.
+  // The deadline may be short, because further outages on a busy machine do not fail this test.
   const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
   const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
   const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));
   const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');
   await ask();
-  // A probe takes no time, while the calls of 50 keys take longer than the deadline.
+  // A probe takes no time, but the calls of 50 keys take longer than the deadline.
   relay.throttle(20);
   const untilThreeReturns = async () => {
     await ask();
     return returns().length >= 3;
   };
   await until('Redis has come back three times', untilThreeReturns);
-  // An outage lasts at least the pauses between its one, two or four probes. Timers may fire a little early.
+  // An outage lasts at least as long as the pauses between its one, two or four probes. Timers may fire a little early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

@@ -16,7 +16,7 @@ test('a response in flight is finished with Connection: close', async () => {
   client.send(get);
   const begun = await arrived.promise;
   const drained = listener.drain(longDrain);
-  // Long enough for the drain to have closed idle connections.
+  // Long enough for the drain to close idle connections.
   await sleep(100);
   begun.end('done');
   const response = await client.response();
@@ -94,7 +94,7 @@ test('requests pipelined before the start are all answered, the last with Connec
   const { listener, port } = await startListener({
     handlers: {
       async onRequest(_req, res) {
-        // All but the first are answered during the drain.
+        // The first request gets its response at once, and the other requests get theirs during the drain.
         if (isFirst) isFirst = false;
         else await draining;
         res.end('done');

@@ -53,7 +53,7 @@ describe('sizes', () => {
 });
 
 describe('times', () => {
-  // They begin with the connection, and what the client sends must be read before they end.
+  // The timeouts begin when the connection opens, and the server must read what the client sends before they end.
   const bounds = { headersTimeoutMs: 2_000, requestTimeoutMs: 2_500 };
 
   test('a head that stays unfinished is answered 408', async () => {
@@ -83,7 +83,7 @@ describe('times', () => {
   ])('a %s whose beginning came behind requests that wait', (_, begin, rest) => {
     const put = 'PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
 
-    /** The first response is held until the times of the last request have passed, and reading pauses until then. */
+    /** The handler holds the first response, and reading pauses, until the timeouts of the last request have passed. */
     async function sendBehindWaiting(later: string) {
       const held = Promise.withResolvers<void>();
       const { port } = await startListener({
@@ -140,7 +140,7 @@ describe('times', () => {
       const { port } = await startListener({ bounds: { keepAliveTimeoutMs, writeTimeoutMs } });
       const startedMs = performance.now();
       await exchangeRaw(port, get);
-      // Node's timers may be a millisecond early.
+      // Node's timers may fire a millisecond early.
       expect(performance.now() - startedMs).toBeGreaterThan(keepAliveTimeoutMs - 5);
     },
   );
@@ -324,7 +324,7 @@ describe('pipelining', () => {
   });
 
   test('what comes behind the last request of a connection is not read while that one is served', async () => {
-    // To Node's parser this client keeps its connection, and to the gateway it speaks HTTP/1.0 and does not.
+    // Node's parser takes this connection for a lasting one. The gateway does not, because the client speaks HTTP/1.0.
     const last = 'GET /last HTTP/1.0\r\nHost: a\r\nProxy-Connection: keep-alive\r\n\r\n';
     const held = Promise.withResolvers<ClientResponse>();
     const { port } = await startListener({
@@ -508,7 +508,7 @@ describe('a HEAD that the parser refuses', () => {
         `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${rest}`,
       );
       expect(responses[0]?.status).toBe(200);
-      // It has a body, which a response to HEAD would not have.
+      // The response has a body, which a response to HEAD would not have.
       expectRejection(responses[1], 'method_not_implemented');
       expect(responses).toHaveLength(2);
     }

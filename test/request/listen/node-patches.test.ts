@@ -4,7 +4,10 @@ import { type AddressInfo, connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { holdBody } from '../../../gateway/request/listen/node-patches.ts';
 
-/** `gateway/request/listen/node-patches.ts` replaces these. What that achieves is tested with the listener and the fuzz corpus. */
+/**
+ * `gateway/request/listen/node-patches.ts` replaces these members. The tests of the listener and the fuzz corpus show
+ * the effect.
+ */
 it('Node has every undocumented member that the gateway replaces', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
@@ -30,7 +33,7 @@ it('a connection is read no further than a packet of a body that nobody reads, a
   const { socket } = req;
   const chunks = 200_000;
   client.write(`${'1\r\nx\r\n'.repeat(chunks)}0\r\n\r\n`);
-  // What is behind the packet stays in the kernel, so these octets are the last that arrive.
+  // Octets after the packet stay in the kernel, so these octets are the last that the server reads.
   const before = socket.bytesRead;
   await vi.waitFor(() => expect(socket.bytesRead).toBeGreaterThan(before));
   const behindFirst = socket.bytesRead;
@@ -69,7 +72,7 @@ it.each([
   }
 });
 
-/** Resolves when the server has read a request that was sent now. */
+/** Resolves when the server has read a later request on another connection. */
 async function answeredOnAnotherConnection(server: Server): Promise<void> {
   server.once('request', (_req, res) => res.end());
   await (await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).arrayBuffer();

@@ -23,7 +23,7 @@ function start(options: Parameters<typeof startListener>[0] = {}): Promise<Liste
   return startListener({ certificate, ...options });
 }
 
-/** Connects with these options; returns what was negotiated and received, or the code of the error. */
+/** Connects with these options. @returns what was negotiated and received, or the code of the error */
 async function attempt(port: number, options: ConnectionOptions & { readonly localAddress?: string }) {
   const socket = connect({ port, host: '127.0.0.1', ca, ...options });
   socket.setEncoding('latin1');
@@ -44,7 +44,7 @@ async function attempt(port: number, options: ConnectionOptions & { readonly loc
   return result;
 }
 
-/** A TCP connection that sends these octets and nothing more. */
+/** Opens a TCP connection that sends only these octets. */
 async function openTcp(port: number, octets?: Buffer | string): Promise<Socket> {
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -297,7 +297,7 @@ describe('handshakes', () => {
   ])('a client that sends its ClientHello and closes its side %s is disconnected', async (_when, octets) => {
     const { port } = await start({ bounds: { tlsHandshakeTimeoutMs: 3_600_000 } });
     const hello = await clientHello();
-    // Several, since some of them wait for their turn.
+    // Some clients wait for their turn, so the test needs several.
     await Promise.all(
       Array.from({ length: 20 }, async () => {
         const socket = await openTcp(port, hello);
@@ -399,7 +399,8 @@ describe('a drain', () => {
     const half = await openTcp(port, await clientHello());
     const late = connectTcp(port, '127.0.0.1');
     await once(late, 'connect');
-    // Connections are accepted in their order: when this one has been served, they have been accepted.
+    // The server accepts connections in their order, so it has accepted the earlier connections once it serves this
+    // one.
     expect((await attempt(port, {})).received).toMatch(/^HTTP\/1\.1 200/);
     const drained = listener.drain({ deadlineMs: 20_000 });
     const client = connect({ socket: late, ca, servername: 'localhost' }).setEncoding('latin1');

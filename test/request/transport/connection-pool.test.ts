@@ -131,7 +131,7 @@ it('each connection that fails to open fails one request and no other', async ()
 });
 
 it('a process that was stopped for longer than the timeout of a response first reads what has arrived meanwhile', async () => {
-  // So often that in many a turn of the event loop a sweep has begun before the process is stopped.
+  // The interval is so short that a sweep is often under way when the process stops.
   const { backend, pool } = await startPool({ sweepIntervalMs: 1 });
   const clock = stopClock();
   backend.react = (_request, socket) => {
@@ -148,7 +148,7 @@ it('a process that was stopped for longer than the timeout of a response first r
 });
 
 it('a process that was stopped for longer than the connect timeout first notices that it is connected', async () => {
-  // In cleartext, also where the other tests use TLS: a handshake may have more to come.
+  // This server speaks cleartext even when the other tests use TLS, because a TLS handshake takes several reads.
   const server = createServer((socket) =>
     socket.once('data', () => socket.end(okResponse('in time'))),
   ).listen(0, '127.0.0.1');
@@ -548,7 +548,7 @@ describe('shares', () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
     const served: Socket[] = [];
     backend.react = (_request, socket) => void served.push(socket);
-    // Two greedy holders wait for each other's connections, so each keeps a quarter.
+    // Each of two greedy holders waits for the other's connections, so each keeps a quarter of them.
     for (let i = 0; i < 20; i++) for (const holder of ['a', 'b']) send(pool, { holder, path: `/${holder}` });
     const before = await open(backend, 4);
     let answered = 0;

@@ -8,7 +8,7 @@ import { stopClock } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
-/** What a backend may do with a request; the body of its response begins with the request's path. */
+/** The ways in which a backend may react to a request. The body of its response begins with the request's path. */
 const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void>> = {
   answers: (socket, body) => socket.write(okResponse(body)),
   chunks: (socket, body) => socket.write(chunked(body)),
@@ -19,13 +19,13 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
   resets: (socket) => reset(socket),
-  // In one write with the response: sent later, it could not be distinguished from the response to the next request.
+  // The surplus is in one write with the response. The gateway could not tell a later surplus from the next response.
   talksOn: (socket, body) => socket.write(okResponse(body.slice(0, 500)) + okResponse('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),
   hangs: () => {},
 };
 
-/** With these the client gets the complete response and nothing else. */
+/** After these reactions the client gets the complete response and no other octet. */
 const sound = ['answers', 'chunks', 'drips', 'hints', 'announcesItsEnd', 'endsWithTheConnection', 'talksOn'];
 
 const request = fc.record({
@@ -61,7 +61,7 @@ it('each request gets its own response once, whatever the backend does to others
     return { ...one, path, sent };
   });
   const whole = Promise.all(all.map(({ sent }) => sent.ended));
-  // Those that hang time out when no other is in flight, so that none that is merely slow does.
+  // The clock moves when only hanging requests are in flight, so that no merely slow request times out.
   const expiry = setInterval(() => {
     const inFlight = all.filter(({ sent }) => sent.connection !== undefined);
     if (inFlight.every(({ path }) => hanging.has(path))) clock.pass(defaultBounds.upstreamHeadersTimeoutMs);
@@ -74,7 +74,8 @@ it('each request gets its own response once, whatever the backend does to others
     const whole = `${path} ${'x'.repeat(size)}`.slice(0, behaviour === 'talksOn' ? 500 : undefined);
     if (sent.failure === undefined) expect(sent.body === whole, path).toBe(true);
     else expect(whole.startsWith(sent.body), path).toBe(true);
-    // A request may be sent on a connection that is just closing. It can be retried, since no byte of a response came.
+    // A connection may close just when the gateway sends a request on it. The request can be retried, because no byte
+    // of a response has arrived.
     if (sound.includes(behaviour) && !isAborted && sent.failure !== undefined) {
       expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
     }

@@ -5,9 +5,9 @@ export interface ReadResponse {
   /** `open`: the response is incomplete. */
   readonly end: 'open' | 'complete' | 'surplus' | 'malformed';
   readonly status: number | undefined;
-  /** The part of the body that was passed on, in Latin-1. */
+  /** The part of the body that the reader has passed on, in Latin-1. */
   readonly body: string;
-  /** The statuses of the interim responses before it. */
+  /** The statuses of the interim responses before the final response. */
   readonly interims: readonly number[];
 }
 
@@ -20,7 +20,7 @@ interface ReadResponseOptions {
   readonly bounds?: Partial<Bounds>;
 }
 
-/** Parses a response from these reads. As on a connection, the buffer of each is overwritten afterwards. */
+/** Parses a response from these reads. The buffer of each read is then overwritten, as on a connection. */
 export function readResponse({
   method,
   reads,

@@ -135,7 +135,7 @@ describe('a response that comes octet by octet', () => {
     const head = (fields: number) =>
       `HTTP/1.1 204 X\r\n${'X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(fields)}\r\n`;
     const bounds = { upstreamHeadersBytesMax: 4_000_000, upstreamFieldsCountMax: 100_000 };
-    /** Of the fastest of three, since the machine may have paused. */
+    /** The fastest of three runs, because the machine may have paused. */
     const workOf = (text: string) => {
       const reads = [...text];
       const tookMs = [1, 2, 3].map(() => {
@@ -146,7 +146,7 @@ describe('a response that comes octet by octet', () => {
       return Math.min(...tookMs);
     };
     workOf(head(1_000));
-    // Sixteen times the octets. If the work grew with the square, it would be 256 times as much.
+    // The head has 16 times as many octets. Work that grows with the square would be 256 times as much.
     expect(workOf(head(32_000)) / workOf(head(2_000))).toBeLessThan(100);
   });
 
@@ -239,7 +239,7 @@ describe('any octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // Of a malformed response, the part before the flaw may be passed on.
+        // The reader may pass on the part of a malformed response before the flaw.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 3_000 },
@@ -291,7 +291,7 @@ it('in a sequence on one connection each response is that of its own request, as
         newest = i;
         const rest = Buffer.from(texts[i]?.slice(cut) ?? '', 'latin1');
         socket.write(texts[i]?.slice(0, cut) ?? '', 'latin1');
-        // When the next response has begun, the end would be that of the next.
+        // The connection does not end once the next response has begun, because that end would cut the next response.
         setTimeout(() => (ends && newest === i ? socket.end(rest) : socket.write(rest)), delayMs);
       };
       for (const [
@@ -324,7 +324,7 @@ async function readByNode(
 ): Promise<{ status: number | undefined; body: string }> {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const sent = request({ method, createConnection: () => socket }).end();
-  // Octets behind the response are an error to Node's client, emitted after the response.
+  // Octets after the response are an error to Node's client, which emits the error after the response.
   sent.on('error', () => {});
   socket.push(Buffer.from(text, 'latin1'));
   socket.push(null);

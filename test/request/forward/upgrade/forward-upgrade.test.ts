@@ -64,10 +64,10 @@ const acceptOrDecline: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
- * Forwards any upgrade, also one that the real listener would treat as a request: with `Expect`, Node writes the head of
- * the handshake before it can be changed.
+ * Forwards any upgrade, including one that the real listener treats as a request: after `Expect`, Node writes the head
+ * of the handshake before the gateway can change it.
  *
- * @returns its port
+ * @returns the port
  */
 async function startBare({ forwarder, bugs }: Front): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -87,7 +87,7 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A tunnel whose handshake got 101. */
+/** Opens a tunnel, whose handshake gets a 101. */
 async function openTunnel(
   front: Front,
   { holder = 'acme', ...options }: { holder?: string; allowHalfOpen?: boolean } = {},
@@ -296,7 +296,7 @@ describe('a WebSocket', () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
-      // Its timers fire before it reads the response, as when it goes on: this one is due before the next read.
+      // This imitates a paused process that continues: its timer is due and fires before it reads the response.
       void sleep(1).then(() => vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     });

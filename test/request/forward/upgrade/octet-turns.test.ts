@@ -6,14 +6,14 @@ import { OctetTurns } from '../../../../gateway/request/forward/upgrade/octet-tu
 const bytesPerTurn = 10_000;
 const piece = Buffer.alloc(5_000, 'x');
 
-/** WebSockets that are relayed in turns which the test ends. */
+/** WebSockets whose octets move in turns. The test ends each turn. */
 function startTurns() {
   let waiting: (() => void)[] = [];
   const turns = new OctetTurns(bytesPerTurn, (finish) => waiting.push(finish));
   const moved = new Map<string, number>();
   return {
     moved,
-    /** A WebSocket of this key, on which so many pieces have arrived. */
+    /** Opens a WebSocket of this key, on which this number of pieces has arrived. */
     async open(holder: string, pieces: number): Promise<void> {
       const [from, to] = [new PassThrough(), new PassThrough()];
       to.on('data', (octets) => moved.set(holder, (moved.get(holder) ?? 0) + octets.length));

@@ -50,7 +50,7 @@ it('a target to which connecting never completes is silent, whatever the connect
   expect(await look(await startUnreachable(), 50)).toMatchObject({ health: 'silent' });
 });
 
-/** The port of a sleeping process with a full backlog: like a dead network, the kernel drops what else would connect. */
+/** The port of a sleeping process with a full backlog. The kernel drops further connections, as a dead network does. */
 async function startUnreachable(): Promise<number> {
   const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     require('fs').writeSync(1, String(server.address().port));

@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const each of started.splice(0).reverse()) await each.close();
 });
 
-/** Backends on 127.0.0.1, 127.0.0.2, … with one port; the response of each has its number. */
+/** Backends on 127.0.0.1, 127.0.0.2, … with one port. The response of a backend contains its number. */
 async function startBackends(count: number): Promise<RecordingBackend[]> {
   const backends: RecordingBackend[] = [];
   for (let i = 1; i <= count; i++) backends.push(await startBackend(i, backends[0]?.port));
@@ -215,7 +215,8 @@ it('a hanging target holds no more than its share, others are unaffected', async
   if (two) two.react = () => {};
   const heldByTwo = () =>
     front.targets().find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
-  // Three at a time, as many as the other target has room for: each request is forwarded or held by the hanging one.
+  // Three requests at a time fit on the other target, so each request is either forwarded or held by the hanging
+  // target.
   for (let sent = 3; sent <= 42; sent += 3) {
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
     await until(() => front.outcomes.length + heldByTwo() === sent);
@@ -241,7 +242,7 @@ it('with one target, which hangs, requests beyond a key’s share of connections
   await front.ended(3);
   clock.pass(defaultBounds.upstreamTotalTimeoutMs);
   expect((await Promise.all(responses)).map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
-  // Connections and queue are free again, also the place of the request that waited in the queue.
+  // Connections and queue places are free again, including the place of the request that waited in the queue.
   if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);

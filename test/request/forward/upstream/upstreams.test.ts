@@ -92,7 +92,7 @@ it('a request whose body is still coming when its upstream is removed is 503, an
   });
   const fields = 'Host: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close';
   client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // The 100: the upstream has been found.
+  // The `100 Continue` shows that the gateway has chosen the upstream.
   await once(client, 'data');
   received = '';
   client.write('ha');
@@ -112,7 +112,7 @@ it('a request whose body is still coming when its upstream is changed gets to th
   const client = connect(front.port, '127.0.0.1').setEncoding('latin1').resume();
   const fields = 'Host: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\nConnection: close';
   client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // The 100: the upstream of before has been found.
+  // The `100 Continue` shows that the gateway has chosen the old upstream.
   await once(client, 'data');
   front.setUrl(after.url);
   client.write('4\r\nhalf\r\n0\r\n\r\n');
@@ -156,7 +156,7 @@ it('health checks have the same Host as requests', async () => {
   expect(check && fieldLines(check)).toEqual([`Host: localhost:${backend.port}`]);
 });
 
-/** A resolver whose names a test gives and takes; it says how often it was asked for a name. */
+/** A resolver whose names the test adds and removes. It counts the look-ups of each name. */
 function startNames(names: Record<string, readonly string[]>) {
   const asked: string[] = [];
   const resolve = async (hostname: string) => {
@@ -174,7 +174,7 @@ async function startNamed(url: string, resolve: FrontOptions['resolve']): Promis
   return front;
 }
 
-/** The address of a backend by another name. */
+/** The URL of a backend under another name. */
 const at = (name: string, { url }: RecordingBackend) => url.replace('127.0.0.1', name);
 
 const stateOf = (front: Front) => front.forwarder.state().default;
