@@ -7,14 +7,16 @@ export interface AdminFlood {
   /** Responses to the key, before and during the flood, by status. */
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  /** Of the key's requests. */
+  /** Times of the key's requests. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly flood: { readonly perSecond: number; readonly statuses: Record<number, number> };
-  /** How long an operator of the flood's address waits for `/readyz` on a new connection. */
+  /** The time in which an operator at the flood's address gets `/readyz` on a new connection. */
   readonly operatorMs: number;
 }
 
-/** A key beside clients without a token that ask the admin listener for a path, each again as soon as it has the response. */
+/**
+ * Measures a key beside clients without a token, which request a path of the admin listener again after each response.
+ */
 export async function measureAdminFlood(options: {
   readonly path: string;
   readonly clients: number;

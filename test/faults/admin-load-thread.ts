@@ -1,4 +1,7 @@
-/** The thread of `admin-load.ts`: asks the admin API for one thing, again and again on each of its connections, until it is told to stop. */
+/**
+ * The thread of `admin-load.ts`. It repeats one request to the admin API on each of its connections, until it receives
+ * a stop message.
+ */
 import { Agent, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
 
@@ -9,9 +12,9 @@ export interface AdminFlood {
   readonly asked: {
     readonly path: string;
     readonly method?: string;
-    /** Edited keys in the body. */
+    /** The number of edited keys in the body. */
     readonly keysInBody?: number;
-    /** The period that ends now. */
+    /** The length of the period, which ends now. */
     readonly days?: number;
   };
 }
@@ -42,7 +45,7 @@ async function ask(): Promise<void> {
   while (!isStopped) {
     const status = await askOnce();
     statuses[status] = (statuses[status] ?? 0) + 1;
-    // A refusal costs the gateway little, and this process too.
+    // A refusal is cheap for the gateway. The pause keeps it cheap for this process too.
     if (status !== '200') await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

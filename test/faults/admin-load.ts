@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 import type { AdminFlood, FloodResult } from './admin-load-thread.ts';
 import { trafficFields, usageFields } from './usage-of-a-day.ts';
 
-/** What one token asks for, again and again, on so many connections at once. */
+/** The requests that one token repeats, on several connections at the same time. */
 export const worsts = {
   'simulations with 4 MiB of keys': { method: 'POST', path: '/simulate', keysInBody: 300_000 },
   'simulations with 10,000 keys': { method: 'POST', path: '/simulate', keysInBody: 10_000 },
@@ -34,14 +34,14 @@ export type Worst = keyof typeof worsts;
 
 export interface AdminLoad {
   readonly worst: Worst;
-  /** Of requests of other keys: alone, and beside the flood. */
+  /** Times of other keys' requests: alone, and beside the flood. */
   readonly p50Ms: { readonly alone: number; readonly beside: number };
-  /** The slowest of another operator's requests for a page of keys and for the state, and how they were answered. */
+  /** The slowest of another operator's requests for a page of keys and for the state, and their statuses. */
   readonly operatorMs: number;
   readonly operatorStatuses: readonly number[];
-  /** From the change of a key, by the API and in the keys file, until its requests are refused. */
+  /** From the change of a key, by the API and in the keys file, until the gateway refuses its requests. */
   readonly revokedMs: { readonly byApi: number; readonly inFile: number };
-  /** Of the gateway, when the flood ends. */
+  /** The gateway's memory when the flood ends. */
   readonly residentBytes: number;
   readonly flood: FloodResult;
   readonly failures: readonly string[];
@@ -49,10 +49,10 @@ export interface AdminLoad {
 
 export interface AdminLoadOptions {
   readonly worst: readonly Worst[];
-  /** Keys of the keys file, and how many of them have a record of eight days. */
+  /** The number of keys in the keys file, and the number of them with a record of eight days. */
   readonly keys: number;
   readonly recorded: number;
-  /** The flood's connections. */
+  /** The number of the flood's connections. */
   readonly connections: number;
   readonly goodRequests: number;
   readonly workers?: number;
@@ -60,10 +60,13 @@ export interface AdminLoadOptions {
 
 const dayMs = 86_400_000;
 
-/** Customers and operators beside one token that may only read and does its worst, one kind of it after the other. */
+/**
+ * Measures customers and operators beside one token that can only read. It does its worst, one kind of request after
+ * the other.
+ */
 export async function measureAdminLoad(options: AdminLoadOptions): Promise<readonly AdminLoad[]> {
   const [operator, writer] = [makeToken('read'), makeToken('write')];
-  // Its requests of before may still wait.
+  // Each kind has its own token, because requests of the previous kind may still wait.
   const flooders = options.worst.map((worst) => ({ worst, ...makeToken('read') }));
   const limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
   const good = makeCustomKey(limits.perMinute, limits.perDay);
@@ -175,7 +178,7 @@ async function isAnswered(baseUrl: string, secret: string, status: number): Prom
   });
 }
 
-/** Eight days in which these keys sent requests in every minute. */
+/** Writes a record of eight days in which these keys sent requests in every minute. */
 async function fillRecord({
   url,
   prefix,
@@ -211,7 +214,7 @@ async function fillRecord({
   redis.close();
 }
 
-/** In a thread of its own, so that it does not delay the customers here. */
+/** The flood runs in its own thread, so that it does not delay the customers here. */
 function startFlood(flood: AdminFlood): { stop(): Promise<FloodResult> } {
   const thread = new Worker(new URL('admin-load-thread.ts', import.meta.url), { workerData: flood });
   const result = new Promise<FloodResult>((resolve, reject) => {

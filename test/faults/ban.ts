@@ -12,7 +12,10 @@ export interface Ban {
   readonly during: Record<string, number>;
   /** Requests admitted during the ban, by Redis's clock. */
   readonly admittedDuring: number;
-  /** Statuses: of the last request that was answered before the ban ended; at the announced time, of this process and of another. */
+  /**
+   * Statuses of the last response before the ban ended, and of the responses of this and another process at the
+   * announced time.
+   */
   readonly lastBeforeEnd: number;
   readonly atTheTime: readonly number[];
   /** From the end of the ban in Redis to the first request admitted by any process, by Redis's clock. */
@@ -48,7 +51,7 @@ export async function measureBan({ banSeconds = 3 } = {}): Promise<Ban> {
   };
   const [first = '', second = '', third = ''] = fleet.origins;
   try {
-    // One request to each process, so that later ones need no new connection.
+    // Sends one request to each process, so that later requests need no new connection.
     for (const origin of fleet.origins) await send(origin);
     const banned = await sendUntilBanned(() => send(first));
     const announcedMs = (await redisNowMs(fleet)) + banned.retryAfterSeconds * 1000;

@@ -12,7 +12,7 @@ const nodeTimeoutMs = 1_000;
 export interface Migration {
   readonly requests: number;
   readonly admitted: number;
-  /** What Redis counts afterwards. */
+  /** The count in Redis at the end. */
   readonly used: number;
   /** How often the slot was moved under load. */
   readonly moves: number;
@@ -21,8 +21,8 @@ export interface Migration {
 }
 
 /**
- * Three limiters decide the requests of one key while its slot is moved from one master to the next: to others that keep
- * keys, and to one that is new and that no limiter was connected to.
+ * Three limiters decide the requests of one key while its slot moves from master to master. One of the masters is new,
+ * so no limiter has a connection to it.
  */
 export async function measureMigration({
   limit,
@@ -31,7 +31,7 @@ export async function measureMigration({
 }: {
   readonly limit: number;
   readonly requests: number;
-  /** Each of so many moves has its share of the requests, however fast either is. */
+  /** Makes at least this number of moves, each with its share of the requests, at any speed. */
   readonly movesMin?: number;
 }): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });
@@ -41,7 +41,7 @@ export async function measureMigration({
     const key = keyNamed('moved', limit);
     const slot = keySlot(key.id);
     const first = cluster.ownerOf(slot);
-    // More keys of that slot, so that it takes a while to move.
+    // Further keys in that slot make each move take a while.
     await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
         first.inspector.set(`${prefix}:{${key.id}}:other:${index}`, 1),
@@ -85,15 +85,15 @@ export async function measureMigration({
 }
 
 export interface LostReply {
-  /** Requests that were sent when the master died, and those that the promoted replica counts of them. */
+  /** Requests that were sent when the master died, and those of them that the promoted replica has counted. */
   readonly sent: number;
   readonly counted: number;
-  /** The same of one request of a client that sends again what was in flight, which is the library's default. */
+  /** The count of one request by a client that repeats commands in flight, which is the library's default. */
   readonly countedByDefault: number;
   readonly logged: readonly string[];
 }
 
-/** A relay holds back the replies of a master; its script has run and was replicated when it is killed. */
+/** A relay holds back the replies of a master. The master is killed after its script has run and was replicated. */
 export async function measureLostReply(): Promise<LostReply> {
   const cluster = await startCluster({ relayed: true });
   const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
@@ -145,14 +145,17 @@ export async function measureLostReply(): Promise<LostReply> {
 export interface LimiterFailover {
   readonly limit: number;
   readonly admitted: { readonly before: number; readonly away: number; readonly after: number };
-  /** What the promoted server counts in the end. */
+  /** The promoted server's count at the end. */
   readonly used: number;
   /** From the failure until every limiter decides with all of Redis again. */
   readonly backAfterMs: number;
   readonly logged: readonly (readonly string[])[];
 }
 
-/** A master of a Cluster is killed; its replica is promoted by the Cluster. Two limiters, without traffic meanwhile but for one burst. */
+/**
+ * A master of a Cluster is killed, and the Cluster promotes its replica. Two limiters use it, with only one burst of
+ * traffic during the failure.
+ */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
   const cluster = await startCluster();
   const all = await openBareLimiters(2, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });

@@ -5,9 +5,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** What the suites of tests that hold for every form of Redis say of one of them. */
+/** The results of the test suites for every form of Redis, on one of the forms. */
 export interface Contracts {
-  /** Tests that passed: of counts, the usage record, the key directory, and what processes know of each other. */
+  /** Passed tests: of counts, the usage record, the key directory, and the processes' state of each other. */
   readonly held: Readonly<Record<(typeof suites)[number], number>>;
   /** Limiters with a known mistake, and those of them that the tests of counts caught. */
   readonly mutants: number;
@@ -35,7 +35,7 @@ interface JsonReport {
 
 let report: Promise<JsonReport> | undefined;
 
-/** @param form `one server`, `a Cluster` or `Sentinel`, as the names of the tests say it */
+/** @param form `one server`, `a Cluster` or `Sentinel`, as in the names of the tests */
 export async function measureContracts(form: string): Promise<Contracts> {
   report ??= runSuites();
   const { testResults } = await report;
@@ -57,7 +57,7 @@ export async function measureContracts(form: string): Promise<Contracts> {
   return { held, mutants, caught, failed };
 }
 
-/** All forms at once, and once for all measurements. */
+/** Runs the suites once for all measurements, on all forms. */
 async function runSuites(): Promise<JsonReport> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-contracts-'));
   const file = join(folder, 'report.json');

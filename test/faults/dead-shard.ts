@@ -9,29 +9,35 @@ import { startStore } from '../support/store-process.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** How a server that has no replica is lost. */
+/** The ways to lose a server without a replica. */
 export type Loss = 'killed' | 'frozen';
 
 export interface DeadShard {
-  /** Responses to keys of the server that was lost, and to keys of the others. */
+  /** Responses to keys of the lost server, and to keys of the other servers. */
   readonly lost: Record<number, number>;
   readonly others: Record<number, number>;
   readonly failures: readonly string[];
-  /** Decisions for keys of the others, from the loss to the repair, by what decided them. */
+  /** Decisions for keys of the other servers from the loss to the repair, by their source. */
   readonly othersDecidedBy: Readonly<Record<string, number>>;
-  /** The longest that any response took from the loss on. */
+  /** The time of the slowest response after the loss. */
   readonly slowestMs: number;
-  /** `/readyz` of a process under `local`, and of one under `refuse`, meanwhile. */
+  /** `/readyz` of a process with `local` and of a process with `refuse` during the loss. */
   readonly ready: readonly { readonly httpStatus: number; readonly reasons: readonly string[] }[];
-  /** The server that was lost, as the Cluster calls it. */
+  /** The name of the lost server in the Cluster. */
   readonly name: string;
-  /** Statuses under `refuse` of a key of the lost server and of another one. */
+  /** Statuses under `refuse`: for a key of the lost server and for another key. */
   readonly refusing: readonly [number, number];
-  /** What the list of keys said meanwhile of a key of the lost server, and of another one: its state, and how many windows. */
+  /**
+   * The list's entries for a key of the lost server and for another key during the loss: the state, and the number of
+   * windows.
+   */
   readonly listed: readonly (readonly [string, number] | undefined)[];
-  /** From the repair until every process had all servers. */
+  /** From the repair until every process was connected to all servers. */
   readonly backAfterMs: number;
-  /** A key of the lost server: admitted by the processes under `local` meanwhile, and counted afterwards. */
+  /**
+   * Requests of a key of the lost server: admitted by the processes with `local` during the loss, and counted
+   * afterwards.
+   */
   readonly admittedAway: number;
   readonly usedAfter: number;
 }

@@ -35,7 +35,9 @@ export interface Drain {
   readonly endedAfterMs: number;
 }
 
-/** SIGTERM while clients on persistent connections send requests. Each stops after a `Connection: close`. */
+/**
+ * Sends SIGTERM while clients on persistent connections send requests. Each client stops after a `Connection: close`.
+ */
 export async function measureDrain({
   requests,
   workers = 1,
@@ -43,11 +45,11 @@ export async function measureDrain({
 }: {
   readonly requests: number;
   readonly workers?: number;
-  /** When unset, the default bounds. */
+  /** Absent: the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }): Promise<Drain> {
   const backend = await startSlowBackend();
-  // Several workers need it.
+  // Several workers need a Redis.
   const redis = workers === 1 ? undefined : await startRedis();
   const gateway = await startGateway(
     {
@@ -101,7 +103,7 @@ export interface RollingRestart {
 export async function measureRollingRestart({
   bounds,
 }: {
-  /** When unset, the default bounds. */
+  /** Absent: the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 } = {}): Promise<RollingRestart> {
   const start = bounds && { tuning: { bounds } };

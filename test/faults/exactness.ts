@@ -10,7 +10,9 @@ import { patientStore, type Tuning } from '../support/tuning.ts';
 export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
-  /** At least of the shortest window and of the longest. Limits of windows between them must not be reached. */
+  /**
+   * The load spends at least the shortest and the longest window. It must not reach the limits of windows between them.
+   */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
   /** The load starts this long before the shortest window ends, so that it continues in the next one. */
@@ -22,13 +24,13 @@ export interface ExactnessOptions {
 export interface Exactness {
   readonly responses: number;
   readonly failures: readonly string[];
-  /** Windows that were in force in at least one response. */
+  /** Windows that limited at least one response. */
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
-  /** Summed over windows: admitted beyond the limit; and left of the limit although a request was refused. */
+  /** Sums over all windows: requests admitted beyond the limit, and requests left although another was refused. */
   readonly over: number;
   readonly under: number;
-  /** Admitted requests with the same `remaining` as another of their window. */
+  /** Admitted requests with the same `remaining` as another request in their window. */
   readonly sameRemaining: number;
   /** Requests that Redis counts in the longest window. */
   readonly longestUsed: number;
@@ -42,7 +44,7 @@ interface WindowCount {
   readonly refused: number;
 }
 
-/** Many clients with one key on three gateway processes, whose clocks are 90 s behind, correct, and 90 s ahead. */
+/** Many clients use one key on three gateway processes, whose clocks are 90 s behind, correct, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
   const { requests, clients, limits, windowsMs, startBeforeEndMs, form } = options;
   const stated = toLimits(limits);
@@ -91,8 +93,8 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 }
 
 /**
- * Counts responses by the window in force, identified by its limit and reset. Requests admitted while the shortest
- * window was in force also count in the longest, and the whole load falls into one longest window.
+ * Counts responses by the window that their headers describe, identified by its limit and reset. Requests in the
+ * shortest window also count in the longest, and the whole load falls into one longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

@@ -7,18 +7,18 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** What a greedy client does not do with its request or the response. */
+/** The part of a request or response that a greedy client leaves out. */
 export const greeds = ['never sends its body', 'stops in its body', 'never reads its response'] as const;
 export type Greed = (typeof greeds)[number];
 
 export interface GreedyKeysOptions {
   readonly greed: Greed;
   readonly keys: number;
-  /** Clients of all greedy keys together, at each of two processes. */
+  /** The number of clients of all greedy keys together, at each of two processes. */
   readonly clients: number;
-  /** Requests of the other keys: this many before the greedy clients start, and this many during. */
+  /** The number of requests of the other keys before the greedy clients start, and the same number during them. */
   readonly goodRequests: number;
-  /** When unset, the default bounds. */
+  /** Absent: the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
@@ -27,20 +27,23 @@ export interface GreedyKeys {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** A stall may last a minute and hit so few requests that p99 does not show it. */
+  /** A stall may last a minute and delay so few requests that p99 does not show it. */
   readonly slowestMs: { readonly baseline: number; readonly beside: number };
-  /** The most requests of greedy keys at the backend at once, from both processes together. */
+  /** The largest number of greedy requests at the backend at the same time, from both processes together. */
   readonly heldAtBackend: number;
-  /** Status and fault of greedy requests on the access lines, for example `408 client`, counted. */
+  /** Status and fault of greedy requests in the access lines, for example `408 client`, with their counts. */
   readonly greedyEnds: Record<string, number>;
 }
 
-/** Not sooner: a flood of new connections would be another attack, which costs this process and the gateways CPU. */
+/**
+ * Greedy clients reconnect only after a pause. A flood of new connections would be another attack, which costs this
+ * process and the gateways CPU.
+ */
 const reconnectAfterMs = 2_000;
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
 const largeResponse = Buffer.from(okResponse('x'.repeat(8 * 1024 * 1024)));
 
-/** Good keys on two processes, beside greedy keys whose clients hold every connection that they get. */
+/** Measures good keys on two processes beside greedy keys whose clients hold every connection that they get. */
 export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<GreedyKeys> {
   const { greed, clients, goodRequests, bounds } = options;
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000_000, 1_000_000_000));
@@ -95,7 +98,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     socket.once('connect', () => socket.write(greeting(greed, secret, index)));
     socket.once('close', () => {
       crowd.delete(socket);
-      // It connects again, so that the number of greedy clients stays the same.
+      // The client connects again, so that the number of greedy clients stays the same.
       if (isGoingOn) setTimeout(() => isGoingOn && join(index), reconnectAfterMs);
     });
   }
@@ -130,7 +133,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     await backend.close();
   }
 
-  /** Whether greedy requests have reached the backend. Without a body none ever does. */
+  /** Whether greedy requests have reached the backend. Requests without their body never reach it. */
   function heldOrNone(): boolean {
     return greed === 'never sends its body' || heldAtBackend > 0;
   }
@@ -147,7 +150,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
   }
 }
 
-/** Everything that a greedy client sends. */
+/** The bytes that a greedy client sends. */
 function greeting(greed: Greed, secret: string, index: number): string {
   const fields = `Host: a\r\nAuthorization: Bearer ${secret}\r\n`;
   const post = `POST /v1/pets?greedy HTTP/1.1\r\n${fields}`;

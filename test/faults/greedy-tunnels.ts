@@ -10,11 +10,11 @@ import type { GreedyTunnelsOrder, GreedyTunnelsStart } from './greedy-tunnels-wo
 
 export interface GreedyTunnelsOptions {
   readonly tunnels: number;
-  /** What each side of a tunnel writes at once, as often as the other side reads it. */
+  /** The octets of one write. Each side of a tunnel writes whenever the other side reads. */
   readonly octets: number;
-  /** The tunnels are opened by so many keys. */
+  /** The number of keys that open the tunnels. */
   readonly keys: number;
-  /** Each round measures other keys once without and once beside the tunnels. */
+  /** The number of rounds. Each round measures other keys once without the tunnels and once beside them. */
   readonly rounds: number;
   /** How long each half of a round takes. */
   readonly halfMs: number;
@@ -23,14 +23,14 @@ export interface GreedyTunnelsOptions {
 export interface GreedyTunnels {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  /** `baseline`: beside the same load that does not pass through the gateway. */
+  /** `baseline`: times beside the same load without the gateway in its path. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** What the tunnels moved through the gateway, both ways. */
+  /** The octets that the tunnels move through the gateway, in both directions. */
   readonly mebibytesPerSecond: number;
 }
 
-/** Requests of one key, beside WebSockets of others that move as many octets as the gateway lets them. */
+/** Measures the requests of one key beside WebSockets of other keys that move as many octets as the gateway allows. */
 export async function measureGreedyTunnels(options: GreedyTunnelsOptions): Promise<GreedyTunnels> {
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000, 1_000_000));
   const good = makeCustomKey(1_000_000_000, 1_000_000_000);

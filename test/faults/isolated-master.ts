@@ -10,22 +10,25 @@ const prefix = 'test';
 export interface IsolatedMaster {
   readonly limit: number;
   readonly admitted: number;
-  /** Requests that the old master counted and the new one does not: it was cut off when they came. */
+  /** Requests that the old master counted during its isolation, and that the new master therefore does not count. */
   readonly lost: number;
-  /** How often a limiter left a server. Its call that was open then is not sent again, and may not have run. */
+  /** The number of times that a limiter left a server. Its open call is not repeated and may not have run. */
   readonly left: number;
-  /** What the new master counts in the end. */
+  /** The new master's count at the end. */
   readonly used: number;
-  /** From the announcement of the new master until nothing more was written to the old one. */
+  /** From the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
-  /** From when the Sentinels could notice the isolation to the announcement, and until every limiter decides with the new master. */
+  /**
+   * From the first moment when the Sentinels could notice the isolation to the announcement, and until every limiter
+   * decides with the new master.
+   */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;
 }
 
 /**
- * The master under Sentinel is cut off from the Sentinels and its replicas, but not from the gateways: a replica is
- * promoted, and two limiters under load must leave the old master, which still takes writes.
+ * The master is cut off from the Sentinels and its replicas, but not from the gateways. The Sentinels promote a
+ * replica. Two limiters under load must leave the old master, which still accepts writes.
  */
 export async function measureIsolatedMaster(limit: number): Promise<IsolatedMaster> {
   const redis = await startSentinel();
@@ -63,7 +66,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
     await redis.promoteAfter(500);
     await until('another master is announced', async () => (await redis.master()) !== old);
     const announcedMs = performance.now();
-    // The new one is to stay.
+    // The new master must stay the master.
     await redis.promoteAfter(600_000);
     let lastWriteMs = announcedMs;
     let [before, seen] = [await usedIn(old), -1];

@@ -39,7 +39,7 @@ export async function measureKills({ rounds }: { readonly rounds: number }): Pro
     bans: { after: 20, within: '2s', for: '1s', max: '4s' },
   });
   const secrets = [...keys.map(({ secret }) => secret), 'unknown'];
-  // A gateway that decided alone on a busy machine would write nothing to Redis.
+  // Patient bounds, because a gateway that decides alone on a busy machine writes nothing to Redis.
   const start = { tuning: { bounds: patientStore } };
   let responses = 0;
 

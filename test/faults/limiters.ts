@@ -10,13 +10,13 @@ import { until } from '../support/until.ts';
 
 export const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
-/** A limiter without a gateway around it, and what it has logged. */
+/** A limiter without a gateway around it, and its log. */
 export interface BareLimiter {
   readonly limiter: Limiter;
   readonly logged: readonly string[];
 }
 
-/** Limiters on one Redis, as processes have one each. */
+/** Limiters on one Redis, one for each simulated process. */
 export async function openBareLimiters(
   count: number,
   { place, prefix, bounds }: { place: RedisPlace; prefix: string; bounds: Partial<Bounds> },

@@ -14,13 +14,13 @@ export interface ManyKeys {
   readonly slowestFirstMs: number;
   readonly listMs: number;
   readonly statuses: Record<number, number>;
-  /** Of Redis, all keys together. */
+  /** The memory of Redis for all keys together. */
   readonly redisBytes: number;
 }
 
 const batch = 5_000;
 
-/** A process beside a directory with so many keys, of which some are used. */
+/** Measures a process with a directory of this many keys, some of which are used. */
 export async function measureManyKeys(options: { keys: number; used: number }): Promise<ManyKeys> {
   const token = makeToken('read');
   const fleet = await startFleet({
@@ -77,7 +77,7 @@ function secretOf(key: number): string {
   return `secret ${key}`;
 }
 
-/** Writes what the directory would, in large batches: one key after the other, a million would take minutes. */
+/** Writes the directory's records in large batches, because a million keys one after the other would take minutes. */
 async function fill(
   redis: Awaited<ReturnType<typeof startFleet>>['inspector'],
   prefix: string,
@@ -92,7 +92,7 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      // As list-id.lua makes them.
+      // list-id.lua makes the tag in this form.
       const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
       pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {

@@ -10,8 +10,8 @@ import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /**
- * `failed over`: Redis is killed, and its address moves to a replica, which is promoted. `failed over by Sentinel`: the master
- * is killed, and Sentinels promote a replica.
+ * `failed over`: Redis is killed, and its address moves to a replica, which is promoted. `failed over by Sentinel`: the
+ * master is killed, and Sentinels promote a replica.
  */
 export type Fault =
   | 'killed'
@@ -23,7 +23,7 @@ export type Fault =
   | 'read-only';
 
 export interface Outage {
-  /** Responses by status, of the processes with `onFailure: local` and of the one with `refuse`. */
+  /** Responses by status: of the processes with `onFailure: local`, and of the process with `refuse`. */
   readonly local: Record<number, number>;
   readonly refusing: Record<number, number>;
   readonly failures: readonly string[];
@@ -35,20 +35,20 @@ export interface Outage {
     readonly reasons: readonly string[];
   };
   readonly readyAfter: readonly string[];
-  /** How many lines each process logged on entering and on leaving the outage. */
+  /** The number of lines that each process logged when the outage began and when it ended. */
   readonly entered: readonly number[];
   readonly left: readonly number[];
-  /** Of one key: its limit, and the requests that the local processes admitted before and during the fault. */
+  /** The limit of one key, and its requests that the local processes admitted before and during the fault. */
   readonly limit: number;
   readonly admittedBefore: number;
   readonly admittedAway: number;
-  /** Requests of that key in Redis after it was back and all local counts were written back. */
+  /** Requests of that key in Redis after the recovery, when all local counts were written back. */
   readonly dayUsedAfter: number;
-  /** Of a second key, used before and during the fault: what must remain of its limit, and what was admitted after. */
+  /** A second key, used before and during the fault: the rest of its limit, and the requests admitted afterwards. */
   readonly restAfter: number;
   readonly admittedAfter: number;
   readonly keysWithoutExpiry: readonly string[];
-  /** Time in the gateway, without the upstream: with Redis; without it until the breaker opened; and from then on. */
+  /** Times in the gateway, without the upstream: with Redis, without Redis until the breaker opened, and after that. */
   readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
   readonly p99AfterBreakerMs: number;
@@ -60,15 +60,15 @@ export interface Outage {
 
 export interface OutageOptions {
   readonly holdMs: number;
-  /** When unset, the default bounds. */
+  /** Absent: the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 const limit = 40;
 
 /**
- * Redis fails and returns under load, with two processes that decide locally meanwhile and one that refuses. It works
- * for `holdMs`, then is away for at least as long.
+ * Redis fails and returns under load. Two processes decide locally during the outage, and one refuses. Redis works for
+ * `holdMs`, then is away for at least as long.
  */
 export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOptions): Promise<Outage> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -90,7 +90,7 @@ export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOpti
   if (one === undefined || refuser === undefined) throw new Error('three gateways were started');
   const path = '/v1/store/orders';
   const failures: string[] = [];
-  /** Sends requests to both local processes; returns how many they admitted. */
+  /** Sends requests to both local processes. @returns the number of admitted requests */
   const spend = async (secret: string, requestsEach: number): Promise<number> => {
     const loads = [first, second].map((origin) =>
       startLoad({ origins: [origin], secrets: [secret], clients: 4, requestsMax: requestsEach, path }),
@@ -184,7 +184,7 @@ function untilAnswered({ responses }: RunningLoad, status: number): Promise<void
   return until(`a request is answered ${status}`, () => responses.some((one) => one.status === status));
 }
 
-/** Sentinels that promote nothing until they are told to. */
+/** Starts Sentinels that promote a replica only when the test orders it. */
 async function startHeldSentinel() {
   const { name, hosts, servers, master, failOver, stop } = await startSentinel();
   const [first] = servers;
@@ -192,7 +192,7 @@ async function startHeldSentinel() {
   return {
     place: { sentinel: { name, hosts } },
     async killMaster() {
-      // WAIT is about what the same connection has written, and everything before it.
+      // WAIT covers what the same connection has written, and all earlier writes.
       await first.inspector.set('last', 1, 'PX', 60_000);
       await first.inspector.wait(servers.length - 1, 5_000);
       await first.server.kill();
@@ -270,7 +270,10 @@ function countLines({ lines }: GatewayProcess, msg: string): number {
   return lines.filter((line) => line.msg === msg).length;
 }
 
-/** Times from access lines, ascending: decided by Redis; alone before the log said that Redis is away; alone after. */
+/**
+ * Times from access lines, ascending: decided by Redis, decided alone before the log reported the outage, decided alone
+ * after it.
+ */
 function decisionTimes(gateways: readonly GatewayProcess[]) {
   const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };
   for (const { lines } of gateways) {

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 export interface PlanEdit {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
-  /** Requests of one key admitted in one day, after each step: first limit spent, raised limit spent, limit lowered. */
+  /** Admitted requests of one key on one day, after each step: first limit spent, raised limit spent, limit lowered. */
   readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
   /** How many responses were 200. */
   readonly answered200: number;
@@ -47,15 +47,15 @@ export interface GrantUnderLoad {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
   readonly answered200: number;
-  /** Requests admitted in one day: when the plan's limit was spent, the grant's, that of a second grant, and after its end. */
+  /** Admitted requests on one day: with the plan's limit spent, the grant's, a second grant's, and after its end. */
   readonly admitted: readonly number[];
   /** From the change until every process had sent a response with its limit. */
   readonly followedMs: { readonly granted: number; readonly taken: number; readonly ended: number };
 }
 
 /**
- * Gives a key a grant under load on three gateway processes when its limit is spent, and takes that away; then another one,
- * which is spent, given until a moment later, and ends by itself.
+ * A key on three gateway processes under load gets a grant when its limit is spent, and loses the grant again. A second
+ * grant lasts only a moment; the load spends it, and it ends by itself.
  */
 export async function measureGrant(limits: {
   readonly plan: number;
@@ -97,7 +97,7 @@ export async function measureGrant(limits: {
   }
 }
 
-/** Many clients with one key, limited to so many requests a day, on three gateway processes. */
+/** Many clients use one key with this limit per day on three gateway processes. */
 async function startLoadOnOneKey(perDay: number) {
   const key = makeCustomKey(1_000_000, perDay);
   const fleet = await startFleet({
@@ -111,14 +111,17 @@ async function startLoadOnOneKey(perDay: number) {
     pauseMs: 5,
     path: '/v1/store/orders',
   });
-  /** From Redis, since responses to admitted requests may still be on their way. */
+  /** The count comes from Redis, because responses to admitted requests may still be under way. */
   const admittedSoFar = async () =>
     Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
 
   return {
     entry: key.entry,
     fleet,
-    /** Waits until `limit` is in force and spent on every process; returns what was admitted, and when the last followed. */
+    /**
+     * Waits until `limit` is effective and spent on every process. @returns the admitted requests, and when the last
+     * process followed
+     */
     async spent(limit: number) {
       const fromMs = performance.now();
       const followedAtMs = new Map<string, number>();

@@ -32,11 +32,11 @@ export async function startRelayed(form: FormName): Promise<RelayedRedis> {
 }
 
 export interface Disturbance {
-  /** How often connections have been cut. */
+  /** The number of times that connections were cut. */
   readonly cuts: number;
 }
 
-/** Cuts the connections to each server now and then, and delays what is on them: replies are late, or lost. */
+/** Cuts the connections to each server now and then, and delays their bytes, so replies are late or lost. */
 export function disturb(relays: readonly TcpRelay[]): { stop(): Promise<Disturbance> } {
   let isStopped = false;
   let cuts = 0;

@@ -8,15 +8,18 @@ import { disturb, type FormName, startRelayed } from './relayed-redis.ts';
 
 export interface Revocation {
   readonly failures: readonly string[];
-  /** Requests that arrived while the key was revoked, by who decided: admitted with Redis, which must not be; refused; alone. */
+  /**
+   * Requests that arrived while the key was revoked, by decision: admitted with Redis (which must not happen), refused,
+   * decided alone.
+   */
   readonly admittedShared: number;
   readonly refused: number;
   readonly admittedAlone: number;
-  /** Requests of a key that nobody revoked which Redis decided meanwhile: it was mostly there. */
+  /** Requests of another key that Redis decided during the test, which shows that Redis was mostly reachable. */
   readonly othersShared: number;
 }
 
-/** Patient enough that a delay is mostly survived and a cut is not. */
+/** Most delays are within these bounds, and cuts are not. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,
@@ -24,7 +27,7 @@ const bounds = {
   storeSilenceMaxMs: 3_000,
 } satisfies Tuning['bounds'];
 
-/** A key that is revoked and restored again and again, while three processes use it and their connections are delayed and cut. */
+/** A key is revoked and restored repeatedly while three processes use it and their connections are delayed and cut. */
 export async function measureRevocation({
   form,
   times,
@@ -39,7 +42,7 @@ export async function measureRevocation({
     place: redis.place,
   });
   const directory = await directoryOf({ ...redis.place, prefix: fleet.prefix });
-  /** The one who edits is disturbed too: what may have run is done again. */
+  /** The editor's connection is disturbed too, so it repeats each command that may not have run. */
   const editSurely = (more: { readonly disabled: boolean }) =>
     until('the key is changed', () =>
       directory.edit('revoked', more).then(
@@ -63,12 +66,12 @@ export async function measureRevocation({
     }
     await disturbance.stop();
     const { failures } = await load.stop();
-    // The last access lines are on their way.
+    // The last access lines are still under way.
     await sleep(1_500);
     const lines = fleet.gateways.flatMap((gateway) => gateway.lines);
     const during = lines.filter(({ keyId, time, totalMs }) => {
       const endMs = Date.parse(String(time));
-      // The log has whole milliseconds.
+      // The log has whole milliseconds, so the comparison allows 2 ms.
       const arrivedMs = endMs - Number(totalMs) - 2;
       return keyId === 'revoked' && revoked.some(({ fromMs, toMs }) => arrivedMs > fromMs && endMs < toMs);
     });

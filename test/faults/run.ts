@@ -32,7 +32,7 @@ import { measureWorkerKills } from './workers.ts';
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
   readonly figure: string;
-  /** Whether the outcome is as promised. Times are only printed, not judged. */
+  /** Whether the outcome is as promised. Times are only printed and not judged. */
   readonly holds: boolean;
 }
 
@@ -44,7 +44,7 @@ interface Measurement {
 
 const day = 86_400_000_000;
 
-/** A request that begins this long after one target failed must succeed. */
+/** A request that begins this long after the failure of one target must succeed. */
 const healthIntervalMs = 1_000;
 
 const rowsOfFault: Readonly<Record<Fault, string>> = {
@@ -412,7 +412,7 @@ function deadShard(loss: Loss): Measurement {
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
           Object.keys(found.lost).join() === '200' &&
-          // A decision that took over 50 ms on a busy machine.
+          // A decision may take more than 50 ms on a busy machine.
           local <= shared / 100 &&
           found.ready.every(
             ({ httpStatus, reasons }) => httpStatus === 200 && reasons.join().includes(found.name),
@@ -507,7 +507,7 @@ function adminLoad(workers: number): Measurement {
 }
 
 function greedyKeys(greed: Greed, keys: number): Measurement {
-  // More clients that do not read would fill the kernel's memory for sockets.
+  // More clients that never read would fill the kernel's memory for sockets.
   const clients = greed === 'never reads its response' ? 260 : 260 * Math.min(keys, 4);
   return {
     rows: '22',
@@ -561,7 +561,10 @@ function statuses(counts: Record<number, number>): string {
     .join(', ');
 }
 
-/** Measures all faults, or those whose description contains `only`. Prints the table; writes it if all were measured. */
+/**
+ * Measures all faults, or only the faults whose description contains `only`. Prints the table, and writes it after a
+ * measurement of all faults.
+ */
 async function run(only: string | undefined): Promise<void> {
   const chosen = measurements.filter(({ what }) => only === undefined || what.includes(only));
   const lines = ['| rows | fault | figure | holds |', '|---|---|---|---|'];
@@ -581,7 +584,7 @@ async function run(only: string | undefined): Promise<void> {
 const usage = `npm run faults -- [--only TEXT]
   --only TEXT   those whose description has this text in it; figures.md stays as it is`;
 
-/** @throws Error that says which option is wrong */
+/** @throws Error that names the wrong option */
 function readOnly(): string | undefined {
   const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
   if (only !== undefined && !measurements.some(({ what }) => what.includes(only))) {

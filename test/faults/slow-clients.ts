@@ -10,15 +10,15 @@ import { until } from '../support/until.ts';
 
 export interface SlowClientsOptions {
   readonly idle: number;
-  /** How many clients of each kind: slow header, slow body, slow reading. */
+  /** The number of clients of each kind: slow header, slow body, slow reading. */
   readonly slow: number;
   readonly goodRequests: number;
-  /** When unset, the default timeouts. */
+  /** Absent: the default timeouts. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface SlowClients {
-  /** How many sockets were open at once. */
+  /** The number of sockets that were open at the same time. */
   readonly held: number;
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
@@ -26,7 +26,7 @@ export interface SlowClients {
   readonly descriptors: { readonly before: number; readonly during: number; readonly after: number };
 }
 
-/** Several client addresses, since one may only open `bounds.connectionsPerAddressMax` connections. */
+/** Several client addresses, because one address may open only `bounds.connectionsPerAddressMax` connections. */
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const dripIntervalMs = 250;
 const longResponse = okResponse('x'.repeat(16 * 1024 * 1024));

@@ -11,11 +11,13 @@ export interface Soak {
   /** Growth of resident memory over the second half, by least squares. */
   readonly slopeBytesPerSecond: number;
   readonly residentBytes: { readonly middle: number; readonly end: number };
-  /** Before the first client connected and after the last was gone. */
+  /** The number before the first client connected and after the last client left. */
   readonly descriptors: { readonly before: number; readonly after: number };
 }
 
-/** Sends requests that are admitted, refused, banned, without a key or unmatched, from clients that connect and leave. */
+/**
+ * Sends requests that are admitted, refused, banned, without a key or unmatched, from clients that connect and leave.
+ */
 export async function measureSoak({ seconds }: { readonly seconds: number }): Promise<Soak> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(10, 1_000);
@@ -42,7 +44,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
         requests += outcome.responses.length;
         failures.push(...outcome.failures);
       }
-      // The log lines that `startGateway` keeps are not needed here and would fill the memory.
+      // This test does not need the log lines that `startGateway` keeps, and they would fill the memory.
       fleet.gateways[0]?.lines.splice(0);
       samples.push({ atSeconds: (performance.now() - startedMs) / 1000, bytes: residentBytes(pid) });
     }

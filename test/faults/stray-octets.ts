@@ -7,9 +7,9 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 
 export interface StrayOctets {
   readonly requests: number;
-  /** How many connections to the backend carried requests of both keys. */
+  /** The number of connections to the backend that carried requests of both keys. */
   readonly shared: number;
-  /** Responses that contained anything sent for another request, of the same key or the other. */
+  /** Responses that contained octets sent for another request, of the same key or the other. */
   readonly crossed: readonly string[];
   /** Responses to the good key, by status. */
   readonly others: Record<number, number>;
@@ -25,7 +25,7 @@ const strayResponse = (of: string) => okResponse(strayBody(of));
 const headOnly = (status: number, of: string) =>
   `HTTP/1.1 ${status} X\r\nX-Of: ${of}\r\nContent-Length: ${strayBody(of).length}\r\n\r\n`;
 
-/** When the stray octets are sent. */
+/** The times at which the backend sends the stray octets. */
 const delays: readonly ((send: () => void) => void)[] = [
   (send) => send(),
   (send) => void setImmediate(send),
@@ -33,7 +33,7 @@ const delays: readonly ((send: () => void) => void)[] = [
   (send) => void setTimeout(send, 50),
 ];
 
-/** Responses, and the stray octets sent behind each; they are tried with every delay and split anywhere. */
+/** Responses with the stray octets behind each. The test tries them with every delay, split at any place. */
 const strays: readonly {
   readonly method: string;
   readonly head: (of: string) => string;
@@ -110,7 +110,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
   }
 }
 
-/** The n-th variant: which response, when the stray octets come, and where they are split. */
+/** The n-th variant: which response, when the stray octets arrive, and where they are split. */
 function straying(n: number): Stray {
   const { head, tail } = strays[n % strays.length] ?? { head: responseTo, tail: strayBody };
   const delay = delays[Math.floor(n / strays.length) % delays.length];

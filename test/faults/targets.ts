@@ -12,17 +12,17 @@ export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
 
 export interface TargetFaults {
   readonly statuses: Record<number, number>;
-  /** The errors of requests without a complete response of the gateway. */
+  /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
   /** POSTs that the targets received more than once. */
   readonly duplicated: number;
   /** 503 responses without Retry-After. */
   readonly badRefusals: number;
-  /** From the fault (the last one, when a target flaps) to the last error response. */
+  /** From the fault (the last fault, when a target flaps) to the last error response. */
   readonly lastErrorAfterMs: number;
   /** From the fault to the start of the last request that got an error response. */
   readonly lastFailedBeganAfterMs: number;
-  /** Statuses of requests sent after the fault was over. */
+  /** Statuses of requests sent after the end of the fault. */
   readonly afterwards: Record<number, number>;
   readonly running: boolean;
 }
@@ -31,9 +31,9 @@ const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const response201 = okResponse('{"id":1}', 201);
 
 /**
- * POSTs under load through one gateway to three targets of one host name, of which one or all fail and recover. A target
- * that hangs holds each request for `totalTimeoutMs`. After that it has the fewest in flight, so it is chosen again
- * unless the health checks found it silent.
+ * Sends POSTs under load through one gateway to three targets of one host name, of which one or all fail and recover. A
+ * hanging target holds each request for `totalTimeoutMs`. It then has the fewest requests in flight, so the gateway
+ * chooses it again unless the health checks have found it silent.
  */
 export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);

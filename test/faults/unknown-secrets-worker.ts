@@ -1,4 +1,7 @@
-/** The thread of `unknown-secrets.ts`: sends requests at a pace, each on a connection that owes no response, until it is told to stop. */
+/**
+ * The thread of `unknown-secrets.ts`. It sends requests at a steady rate, each on an idle connection, until it receives
+ * a stop message.
+ */
 import { randomUUID } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';
@@ -15,7 +18,7 @@ export interface FloodOutcome {
   readonly perSecond: number;
 }
 
-/** Short, so that the requests come one by one and not as a burst. */
+/** The interval is short, so that the requests do not arrive in bursts. */
 const tickMs = 1;
 const connections = 64;
 const { origin, perSecond, addresses } = workerData as FloodOrder;
@@ -26,7 +29,7 @@ const startedMs = performance.now();
 let sent = 0;
 let isStopped = false;
 
-// Plain sockets: their client leaves the processor to the gateway.
+// Plain sockets use little CPU time, which leaves more of it to the gateway.
 const clients = await Promise.all(Array.from({ length: connections }, () => openRawClient(Number(port))));
 const idle = [...clients];
 

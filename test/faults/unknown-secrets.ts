@@ -8,7 +8,7 @@ import type { FloodOrder, FloodOutcome } from './unknown-secrets-worker.ts';
 export interface UnknownSecretsOptions {
   readonly perSecond: number;
   readonly goodRequests: number;
-  /** Each request of the flood comes from one of so many addresses. */
+  /** The number of addresses that the flood's requests come from. */
   readonly addresses: number;
 }
 
@@ -19,8 +19,8 @@ export interface UnknownSecrets {
 }
 
 /**
- * A key of the directory in use, beside a flood of secrets that nobody has, each another one. What that does to the key's p99
- * is in the benchmark, where the gateway has a CPU to itself.
+ * Measures a key of the directory beside a flood of different unknown secrets. The benchmark measures the key's p99,
+ * because there the gateway has its own CPU.
  */
 export async function measureUnknownSecrets(options: UnknownSecretsOptions): Promise<UnknownSecrets> {
   const fleet = await startFleet({
@@ -55,7 +55,7 @@ export async function measureUnknownSecrets(options: UnknownSecretsOptions): Pro
   }
 }
 
-/** In a thread of its own, so that it does not delay the good traffic here. */
+/** The flood runs in its own thread, so that it does not delay the good traffic here. */
 function startFlood(order: FloodOrder): { stop(): Promise<FloodOutcome> } {
   const worker = new Worker(new URL('unknown-secrets-worker.ts', import.meta.url), { workerData: order });
   const outcome = new Promise<FloodOutcome>((resolve, reject) => {

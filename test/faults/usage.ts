@@ -11,14 +11,14 @@ export interface RecordedUsage {
   /** Responses by status, and requests without one. */
   readonly statuses: Record<number, number>;
   readonly failures: readonly string[];
-  /** Requests of all keys, as each of two processes says from the record. */
+  /** Requests of all keys according to the record, as each of two processes reads it. */
   readonly recorded: readonly number[];
-  /** How often connections to Redis were cut. */
+  /** The number of times that connections to Redis were cut. */
   readonly cuts: number;
 }
 
 const flushMs = 500;
-/** Patient enough that a delay is survived and a cut is not. */
+/** Delays are within these bounds, and cuts are not. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,
@@ -26,7 +26,7 @@ const bounds = {
   usageSlicesPerFlush: 5,
 } satisfies Tuning['bounds'];
 
-/** Two processes record what twelve keys use, while replies of Redis are late and connections to it are cut. */
+/** Two processes record the use of twelve keys while replies from Redis are late and connections to it are cut. */
 export async function measureUsage({
   form,
   requests,
@@ -70,7 +70,7 @@ export async function measureUsage({
     await until('what was counted is recorded', async () =>
       (await readAll()).every((count) => count >= responses.length),
     );
-    // A batch that was counted twice would show now.
+    // A batch that was counted twice would be visible now.
     await sleep(3 * flushMs);
     return { statuses: countStatuses(responses), failures, recorded: await readAll(), cuts };
   } finally {

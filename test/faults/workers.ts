@@ -14,17 +14,19 @@ export interface WorkerKills {
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** Connections of the workers that were killed: each may have carried one request. */
+  /** Connections of the killed workers. Each may have carried one request. */
   readonly connectionsKilled: number;
-  /** By how much the count of all requests ever became less. */
+  /** The largest decrease of the count of all requests, which should never decrease. */
   readonly wentBack: number;
-  /** Of the load's requests, those that are not in it at the end: the killed workers had not told of them. */
+  /**
+   * Requests of the load that are missing from the count at the end, because the killed workers had not reported them.
+   */
   readonly untold: number;
 }
 
 const clients = 40;
 
-/** Kills one worker of several after the other, while clients on persistent connections send requests. */
+/** Kills the workers one after the other while clients on persistent connections send requests. */
 export async function measureWorkerKills({
   workers,
   kills,

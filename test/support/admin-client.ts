@@ -19,7 +19,7 @@ export interface AdminReply {
   readonly body: any;
 }
 
-/** One request to an admin listener, and what holds for every response of it asserted. */
+/** Sends one request to an admin listener, and asserts what holds for each of its responses. */
 export async function askAdmin(
   port: number,
   path: string,
@@ -33,7 +33,7 @@ export async function askAdmin(
     readonly token?: string;
     readonly method?: string;
     readonly headers?: Readonly<Record<string, string>>;
-    /** A body, as JSON or as it is. */
+    /** The body: any value, which is sent as JSON, or bytes. */
     readonly json?: unknown;
     readonly bytes?: string | Buffer;
   } = {},

@@ -7,8 +7,10 @@ import { text } from 'node:stream/consumers';
 const otherUser = 65_534;
 
 /**
- * Runs a script as a user who is not root and returns what it prints. The modules are loaded before the switch, since
- * only root may be able to read the folder of this repository.
+ * Runs a script as a user who is not root. The modules are loaded before the switch of users, because only root may be
+ * able to read the folder of this repository.
+ *
+ * @returns the output of the script
  */
 export async function asOtherUser(modules: readonly string[], script: string): Promise<string> {
   const imports = modules.map((module) => `...(await import(${JSON.stringify(resolve(module))}))`);

@@ -2,13 +2,15 @@ import { createAuthority, type KeyPair } from './certificates.ts';
 
 interface BackendTls {
   readonly certificate: KeyPair;
-  /** The authority with which a client verifies the certificate. */
+  /** The authority that a client needs to verify the certificate. */
   readonly client: { readonly ca: string; readonly serverName: string };
 }
 
 let inUse: BackendTls | undefined;
 
-/** Makes the recording backends of this test file use TLS from now on, and the pools and fronts before them too. */
+/**
+ * Makes the recording backends of this test file, and the pools and fronts that connect to them, use TLS from now on.
+ */
 export function useTls(): void {
   const authority = createAuthority();
   const serverName = 'store.test';

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Member {
   readonly port: number;
-  /** Where `/readyz` is served. */
+  /** The admin listener of the member, with `/readyz`. */
   readonly adminUrl: string;
 }
 
@@ -15,9 +15,9 @@ export interface Balancer {
 }
 
 /**
- * A simple TCP balancer: a new connection goes to the next member whose `/readyz` is 200, and stays there. It retries
- * nothing and inspects nothing. It asks before each connection: what it polled would be out of date after a pause of its
- * process.
+ * A simple TCP balancer. Each new connection goes to the next member whose `/readyz` is 200, and stays there. The
+ * balancer does not retry or inspect anything. It asks `/readyz` before each connection, because a polled answer is
+ * stale after a pause of the process.
  */
 export async function startBalancer(): Promise<Balancer> {
   const members = new Set<Member>();

@@ -4,13 +4,13 @@ import { type Browser, launch, type Page } from 'puppeteer-core';
 import { onTestFinished } from 'vitest';
 import { requireProgram } from './require-program.ts';
 
-/** As long as `until` waits. A browser takes long for its start and for each page where the machine is slow. */
+/** As long as `until` waits. A browser on a slow machine takes long to start and to load each page. */
 const timeoutMs = 120_000;
 
 /**
- * Chromium: one on the PATH, or as root on Debian the distribution's own, which takes a minute to install.
+ * Chromium: the one on the PATH, or as root on Debian the distribution's package, which takes a minute to install.
  *
- * @param userDataDir the folder of its profile; by default one that is removed at the end
+ * @param userDataDir the folder of its profile; by default a folder that is removed at the end
  */
 export async function startBrowser(userDataDir?: string): Promise<Browser> {
   const executablePath = await requireProgram({
@@ -18,7 +18,7 @@ export async function startBrowser(userDataDir?: string): Promise<Browser> {
     packageName: 'chromium',
     advice: 'The tests of the API reference need a browser and found none: put chromium on the PATH.',
   });
-  // Tests run as root in containers, where Chromium's own sandbox is not available. It opens pages of this machine alone.
+  // Chromium's own sandbox is not available to root in a container. The browser opens only pages of this machine.
   return launch({
     executablePath,
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
@@ -29,13 +29,13 @@ export async function startBrowser(userDataDir?: string): Promise<Browser> {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** All that a browser complains about, and every request to another origin. */
+  /** Every complaint of the browser, and every request to another origin. */
   readonly complaints: readonly string[];
 }
 
-/** A page, and what its browser complains about. */
+/** Opens a page, and collects the complaints of its browser. */
 export async function watchedPage(browser: Browser, origin: string, width: number): Promise<WatchedPage> {
-  // A context of its own: nothing that another page stored or cached is there.
+  // A fresh context has no data that another page stored or cached.
   const context = await browser.createBrowserContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -46,7 +46,7 @@ export async function watchedPage(browser: Browser, origin: string, width: numbe
     if (message.type() === 'error' || message.type() === 'warn') complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
-  // A page that is left, or shows something else, aborts what it has asked for.
+  // A page aborts its pending requests when it is left or changes its content.
   page.on('requestfailed', (request) => {
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}`);
   });
@@ -57,7 +57,7 @@ export async function watchedPage(browser: Browser, origin: string, width: numbe
   return { page, complaints };
 }
 
-/** Opens a page of the operators' with a token, as if it had been entered in this tab before. */
+/** Opens an operators' page with a token, as if the operator had entered it in this tab before. */
 export async function openWithToken(page: Page, url: string, token: string): Promise<void> {
   const source = `if (location.protocol.startsWith('http')) sessionStorage.setItem('token', ${JSON.stringify(token)})`;
   const { identifier } = await page.evaluateOnNewDocument(source);
@@ -67,7 +67,7 @@ export async function openWithToken(page: Page, url: string, token: string): Pro
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds on a page: the rule, and the elements. */
+/** The findings of axe-core on a page: the rule, and the elements. */
 export async function axeFindings(page: Page): Promise<unknown> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe);
   return page.evaluate(

@@ -15,9 +15,9 @@ export interface Authority extends KeyPair {
 }
 
 export interface IssueOptions {
-  /** The host names and addresses in it. */
+  /** The host names and addresses of the certificate. */
   readonly names?: readonly string[];
-  /** Until it expires; negative if it has expired. */
+  /** The days until the certificate expires; negative for an expired certificate. */
   readonly days?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What `read` makes of the options of a command. Ends the process with the usage where `--help` is among them, and where
- * `read` throws an Error, which says what is wrong.
+ * Reads the options of a command with `read`. Prints the usage and ends the process after `--help`, or when `read`
+ * throws an Error, whose message is printed too.
  */
 export function readOptionsOrEnd<T>(usage: string, read: () => T): T {
   if (process.argv.includes('--help')) {

@@ -28,7 +28,7 @@ keys: keys.yaml
 api: openapi.yaml
 `;
 
-/** A digest of 64 equal hex digits. Nobody knows a secret with such a digest. */
+/** A digest of 64 equal hex digits, which belongs to no known secret. */
 export function digestOf(hexDigit: string): string {
   return hexDigit.repeat(64);
 }
@@ -47,7 +47,10 @@ export interface ConfigFolder {
   write(name: string, text: string | Uint8Array): void;
 }
 
-/** A folder with a small valid configuration; `files` replace or add to its files. Removed after the test. */
+/**
+ * Makes a folder with a small valid configuration. `files` replace its files or add to them. The folder is removed
+ * after the test.
+ */
 export function configFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): ConfigFolder {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-config-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -4,7 +4,7 @@ import { tunedBounds } from './tuned-bounds.ts';
 import { patientStore } from './tuning.ts';
 import { until } from './until.ts';
 
-/** Where Redis is, as the configuration says it. */
+/** The place of Redis, in the form of the configuration. */
 export type RedisPlace = Omit<Parameters<typeof openRedis>[0], 'prefix'>;
 
 /** Connects as the gateway does, and waits until every server is connected. */
@@ -30,7 +30,7 @@ export async function keysOf(redis: RedisConnection): Promise<string[]> {
   return lists.flat();
 }
 
-/** Deletes what is under the prefix, and disconnects. */
+/** Deletes all keys under the prefix, and disconnects. */
 export async function removeAll(redis: RedisConnection): Promise<void> {
   if (redis.nodes().every(({ client }) => client?.status === 'ready')) {
     for (const key of await keysOf(redis)) await redis.commands.del(key);

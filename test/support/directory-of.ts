@@ -12,14 +12,14 @@ import { patientStore } from './tuning.ts';
 export interface DirectoryOfTest extends KeyDirectory {
   /** Creates a key with these secrets. */
   issue(id: string, secrets: readonly string[], more?: Partial<KeyDefinition>): Promise<void>;
-  /** Changes the key as it is now. */
+  /** Changes the present version of the key. */
   edit(id: string, more: Partial<KeyDefinition>): Promise<void>;
-  /** Removes the key as it is now. */
+  /** Removes the present version of the key. */
   discard(id: string): Promise<void>;
   close(): void;
 }
 
-/** The directory in a Redis, as one more process has it. */
+/** Opens the directory in a Redis, as a further process does. */
 export async function directoryOf(redis: RedisPlace & { prefix: string }): Promise<DirectoryOfTest> {
   const bounds = tunedBounds(patientStore);
   const { prefix, ...place } = redis;

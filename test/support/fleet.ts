@@ -13,13 +13,13 @@ import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore, startStoreHere } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** Several gateways on one Redis, with one backend, all started for one test. */
+/** Several gateways on one Redis with one backend, all of which one test starts. */
 export interface Fleet<Member extends RunningGateway = GatewayProcess> {
   readonly gateways: readonly Member[];
   /** The `http://127.0.0.1:port` of each gateway. */
   readonly origins: readonly string[];
   readonly redis: RedisServer;
-  /** Between the gateways and Redis, when `relayed` was set. */
+  /** The relay between the gateways and Redis, when `relayed` was set. */
   readonly relay: TcpRelay | undefined;
   /** A connection to Redis, past the relay. */
   readonly inspector: Redis;
@@ -34,7 +34,7 @@ export interface Fleet<Member extends RunningGateway = GatewayProcess> {
 export interface FleetOptions {
   /** One entry for each gateway process. */
   readonly starts: readonly FleetMember[];
-  /** For all gateways; replaces fields of `testConfig`. */
+  /** The configuration of all gateways; replaces fields of `testConfig`. */
   readonly config: Record<string, unknown>;
   /** Makes Redis require this password. */
   readonly redisPassword?: string;
@@ -42,13 +42,13 @@ export interface FleetOptions {
   readonly relayed?: boolean;
   /** Further files of the configuration, by name. */
   readonly files?: Readonly<Record<string, unknown>>;
-  /** Where the gateways find Redis, in place of the server that belongs to the fleet. */
+  /** The Redis that the gateways use, in place of the fleet's own server. */
   readonly place?: RedisPlace;
 }
 
 export interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
-  /** For this one; replaces fields of what all share. */
+  /** The configuration of this gateway; replaces fields of the common configuration. */
   readonly config?: Record<string, unknown>;
 }
 

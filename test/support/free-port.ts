@@ -2,14 +2,17 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Test files that run at the same time choose among different ports: none takes what another has just found free. */
+/**
+ * Test files that run at the same time choose from different ranges, so that no file takes a port that another has just
+ * found free.
+ */
 const portsCount = 2_000;
 const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * portsCount;
 const given = new Set<number>();
 
 /**
- * A port that nobody listens on, another one each time. It is below those that the kernel gives to outgoing connections: of
- * these one may take it before the server does, and a Cluster needs twelve at once.
+ * A port without a listener, a different one each time. The port is below the range of outgoing connections, because
+ * such a connection could take it before the server does. A Cluster needs twelve ports at the same time.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {

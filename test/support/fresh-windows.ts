@@ -1,10 +1,10 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 
 /**
- * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For a
- * clock that is a minute and a half behind, the previous windows have not ended.
+ * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For
+ * a clock that is 90 seconds behind, the previous windows have not ended.
  *
- * A moment later they may have other lengths: processes that count together take those of one call.
+ * A later call may give other lengths, so processes that count together need the lengths of one call.
  */
 export function freshWindows(nowMs: number): WindowsMs {
   return {
@@ -16,7 +16,7 @@ export function freshWindows(nowMs: number): WindowsMs {
   };
 }
 
-/** The shortest length of at least `atLeastMs` with a window that began in the last 30 seconds. */
+/** The shortest length of at least `atLeastMs` whose window began in the last 30 seconds. */
 function freshLengthMs(nowMs: number, atLeastMs: number): number {
   let lengthMs = atLeastMs;
   while (nowMs % lengthMs > 30_000) lengthMs += 1;

@@ -8,8 +8,9 @@ import { createLineLog, type GatewayStart, type RunningGateway, writeConfig } fr
 import { tunedBounds } from './tuned-bounds.ts';
 
 /**
- * Starts a whole gateway in the process of the test, with real listeners and its configuration on disk, which it follows.
- * That takes a twentieth of the CPU time of a process. Signals, workers, crashes and what a process writes need `startGateway`.
+ * Starts a whole gateway in the process of the test, with real listeners and a configuration on disk that it follows.
+ * This takes a twentieth of the CPU time of a separate process. Tests of signals, workers, crashes and output need
+ * `startGateway`.
  */
 export async function startGatewayHere(
   config: Record<string, unknown>,
@@ -18,7 +19,7 @@ export async function startGatewayHere(
   const { configDir, configFile, edit } = await writeConfig(config, start);
   const { clockSkewMs = 0, clockLeapMs = 0, windowsMs } = tuning;
   let aheadMs = clockSkewMs;
-  // As a killed process does, it cuts what is open when it is stopped, unless the test has another bound.
+  // A stop cuts open connections, as the end of a killed process does, unless the test has another bound.
   const bounds = tunedBounds({ drainDeadlineMs: 0, usageCloseTimeoutMs: 0, ...tuning.bounds, windowsMs });
   const loaded = loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));

@@ -37,28 +37,31 @@ export function makeKey(
   return { secret, entry: { id: `key-${randomUUID()}`, plan: 'free', ...entry, secrets: [{ sha256 }] } };
 }
 
-/** A key with limits of its own instead of a plan's. */
+/** A key with its own limits, which its plan leaves to each key. */
 export function makeCustomKey(perMinute: number, perDay: number, secret?: string) {
   return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
 
 export interface RunningGateway {
-  /** With the base path, for example `http://127.0.0.1:41234/v1`. */
+  /** The URL with the base path, for example `http://127.0.0.1:41234/v1`. */
   readonly baseUrl: string;
   readonly port: number;
   readonly adminUrl: string;
   readonly configDir: string;
   /** Every line of the log so far. */
   readonly lines: Record<string, unknown>[];
-  /** Everything it wrote so far to standard output and standard error. */
+  /** Everything that the gateway has written so far to standard output and standard error. */
   output(): string;
   /** Resolves with the first log line that passes `test`, now or later. */
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
-  /** Puts its clock forward by `tuning.clockLeapMs`. */
+  /** Puts the gateway's clock forward by `tuning.clockLeapMs`. */
   leapClock(): void;
-  /** Sends a signal (SIGTERM if not given), waits for the end and, unless it was killed, all of its output; returns the exit code. */
+  /**
+   * Sends a signal (default SIGTERM) and waits for the end of the process and, unless it was killed, for all of its
+   * output. @returns the exit code
+   */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -82,15 +85,15 @@ export function testConfig(overrides: Record<string, unknown>): Record<string, u
 }
 
 export interface GatewayStart {
-  /** What no configuration sets: with it `tuned-gateway.ts` is started instead of the gateway's own main file. */
+  /** Tuning that no configuration can set. It starts `tuned-gateway.ts` in place of the gateway's own main file. */
   readonly tuning?: Tuning;
-  /** `mounted`: the file is reached through symbolic links, as in a Kubernetes mount, and an edit swaps one of them. */
+  /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of them. */
   readonly layout?: 'plain' | 'mounted';
   /** Further files of the configuration, by name. */
   readonly files?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a real gateway process on free ports, with a configuration directory of its own. */
+/** Starts a real gateway process on free ports with its own configuration directory. */
 export async function startGateway(
   config: Record<string, unknown>,
   { tuning, ...start }: GatewayStart = {},
@@ -109,7 +112,7 @@ export async function startGateway(
     errors += chunk;
   });
   createInterface({ input: child.stdout }).on('line', (text) => log.add(JSON.parse(text)));
-  // Its last lines may be read after its end.
+  // The last lines may arrive after the process has ended.
   child.once('close', () => log.end(errors));
   const { lines, line } = log;
 
@@ -131,7 +134,7 @@ export async function startGateway(
     leapClock: () => void child.kill('SIGUSR2'),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
-        // Workers whose supervisor is killed may hold its output open for a while.
+        // The workers of a killed supervisor may hold its output open for a while.
         const ended = once(child, signal === 'SIGKILL' ? 'exit' : 'close');
         child.kill(signal);
         await ended;
@@ -144,7 +147,7 @@ export async function startGateway(
 
 export interface LineLog extends Pick<RunningGateway, 'lines' | 'line'> {
   add(line: Record<string, unknown>): void;
-  /** No line comes after this: whoever waits for one gets an error, with this text. */
+  /** Ends the log. A test that waits for a line gets an error with this text. */
   end(errors: string): void;
 }
 
@@ -188,7 +191,7 @@ export function createLineLog(): LineLog {
   };
 }
 
-/** Writes a configuration into a folder of its own. */
+/** Writes a configuration into a new folder. */
 export async function writeConfig(
   config: Record<string, unknown>,
   { layout = 'plain', files = {} }: Pick<GatewayStart, 'layout' | 'files'>,
@@ -205,7 +208,7 @@ export async function writeConfig(
   return { configDir, configFile, edit };
 }
 
-/** The last lines of a log. Of access lines there are only a few: all of them would hide the other lines. */
+/** The last lines of a log, with only a few access lines, because all of them would hide the other lines. */
 function tailOf(lines: readonly Record<string, unknown>[]): string {
   const accessLines = lines.filter(({ requestId }) => requestId !== undefined);
   const shown = new Set(accessLines.slice(-5));
@@ -222,7 +225,7 @@ async function replaceFile(configDir: string, text: string): Promise<void> {
   await rename(draft, join(configDir, 'gateway.yaml'));
 }
 
-/** As Kubernetes does it: each version is a new folder, and renaming a new link over `..data` switches to it. */
+/** Kubernetes does this: each version is a new folder, and renaming a new link over `..data` switches to it. */
 async function swapLink(configDir: string, text: string): Promise<void> {
   const version = await mkdtemp(join(configDir, '..version-'));
   await writeFile(join(version, 'gateway.yaml'), text);

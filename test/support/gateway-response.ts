@@ -10,7 +10,10 @@ const onEveryResponse = [
   'x-request-id',
 ];
 
-/** Asserts the status, what holds for every response of the gateway, and for an error the body of the specification. */
+/**
+ * Asserts the status, the fields that every response of the gateway has, and for an error the body of the
+ * specification.
+ */
 export async function expectGatewayResponse(response: Response, status: number): Promise<unknown> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
@@ -29,7 +32,7 @@ export async function expectGatewayResponse(response: Response, status: number):
   return body;
 }
 
-/** The specification's three header fields must describe one of the windows that the draft's two list. */
+/** The specification's three header fields must describe one of the windows in the draft's two fields. */
 function expectWindowInForce(headers: Headers): void {
   const policy = headers.get('ratelimit-policy') ?? '';
   const state = headers.get('ratelimit') ?? '';

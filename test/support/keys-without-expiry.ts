@@ -7,6 +7,6 @@ export async function keysWithoutExpiry(
 ): Promise<string[]> {
   const names = among ?? (await redis.keys('*'));
   const expiries = await Promise.all(names.map((name) => redis.pttl(name)));
-  // -1: no expiry. -2: the key is gone since it was listed, as a probe's key may be.
+  // -1: no expiry. -2: the key has expired since the listing, as the key of a probe may.
   return names.filter((_, index) => expiries[index] === -1);
 }

@@ -32,16 +32,16 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. Its handlers screen each request as the gateway does, wait a millisecond as if for
- * Redis, read the body, and answer 200 with the method, URI and body size.
+ * A real listener on a free port. Its handlers screen each request as the gateway does, wait a millisecond in place of
+ * a call to Redis, read the body, and answer 200 with the method, URI and body size.
  */
 export async function startListener(
   options: {
     handlers?: Partial<TestHandlers>;
     bounds?: Partial<ListenerOptions['bounds']>;
-    /** With it the listener speaks TLS. */
+    /** A certificate makes the listener speak TLS. */
     certificate?: Certificate;
-    /** An empty string is every address of the machine; IPv4 arrives through IPv6 where it has both. */
+    /** An empty string listens on every address of the machine. IPv4 arrives through IPv6 on a machine with both. */
     host?: string;
   } = {},
 ): Promise<ListenerFixture> {
@@ -72,7 +72,8 @@ export async function startListener(
     bounds: {
       ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
-      // A busy machine is no client that has gone: the tests of this timeout set it.
+      // The timeout is long so that a busy machine does not look like a client that has left. The tests of this timeout
+      // set their own.
       lingerTimeoutMs: 20_000,
       drainIdleGraceMs: 50,
       ...options.bounds,
@@ -89,7 +90,7 @@ async function refuseRejected(res: ClientResponse): Promise<void> {
   if (rejection !== undefined) refuse(res, rejection.code, rejection.message);
 }
 
-/** What the fixture does with a request. @param served gets its method and URI */
+/** Answers a request, as the fixture does by default. @param served gets its method and URI */
 export async function answer(
   req: IncomingMessage,
   res: ClientResponse,

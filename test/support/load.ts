@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'undici';
 
 export interface Load {
-  /** `http://127.0.0.1:port` of each gateway; the clients are spread over them. */
+  /** The `http://127.0.0.1:port` of each gateway. The clients spread their requests over the gateways. */
   readonly origins: readonly string[];
-  /** Of valid keys; the requests use them in turn. */
+  /** Secrets of valid keys, which the requests use in turn. */
   readonly secrets: readonly string[];
-  /** How many clients; each has one persistent connection and sends one request at a time. */
+  /** The number of clients. Each has one persistent connection and sends one request at a time. */
   readonly clients: number;
   /** Requests of all clients together; when unset the load runs until it is stopped. */
   readonly requestsMax?: number;
-  /** Between a response and the client's next request. */
+  /** The pause between a response and the client's next request. */
   readonly pauseMs?: number;
   readonly path?: string;
   /** The body of a request, which makes it a POST. */
@@ -24,7 +24,7 @@ export interface LoadResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
   readonly origin: string;
-  /** When it was complete, and how long that took since the request was sent, on a monotonic clock. */
+  /** The instant when the response was complete, and the time since its request, on a monotonic clock. */
   readonly atMs: number;
   readonly tookMs: number;
 }
@@ -41,7 +41,7 @@ export interface RunningLoad extends LoadOutcome {
   stop(): Promise<LoadOutcome>;
 }
 
-/** Starts clients that send one request after the other. Failed requests are counted and not retried. */
+/** Starts clients that send one request after the other. A failed request is counted and not retried. */
 export function startLoad(load: Load): RunningLoad {
   const { origins, secrets, clients, requestsMax = Number.POSITIVE_INFINITY } = load;
   const responses: LoadResponse[] = [];
@@ -100,7 +100,7 @@ export function startLoad(load: Load): RunningLoad {
   };
 }
 
-/** Whether the connection was refused, so that no request was sent. */
+/** Whether the connection was refused, so that the client sent no request. */
 function isNobodyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }
@@ -112,7 +112,7 @@ export function countStatuses(responses: readonly LoadResponse[]): Record<number
   return counts;
 }
 
-/** How long the responses took, ms: so that this share of them took no longer. */
+/** The time in ms within which this share of the responses was complete. */
 export function quantile(responses: readonly LoadResponse[], share: number): number {
   const times = responses.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
   return times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;

@@ -7,7 +7,7 @@ export interface CertificateOptions {
   readonly notBeforeMs?: number;
   readonly notAfterMs?: number;
   readonly algorithm?: 'ecdsa' | 'rsa';
-  /** Of an RSA key, in bits. */
+  /** The length of an RSA key in bits. */
   readonly modulusLength?: number;
 }
 
@@ -16,8 +16,9 @@ export interface TestCertificate extends Certificate {
 }
 
 /**
- * Makes a self-signed certificate for 127.0.0.1 and a host name, which a client accepts when it is its `ca`. The DER is
- * written here, since Node cannot make certificates, and old versions of openssl cannot make expired ones.
+ * Makes a self-signed certificate for 127.0.0.1 and a host name, which a client accepts when it is the client's `ca`.
+ * This module writes the DER itself, because Node cannot make certificates and old versions of openssl cannot make
+ * expired certificates.
  */
 export function makeCertificate(options: CertificateOptions = {}): TestCertificate {
   const { host = 'localhost', algorithm = 'ecdsa', modulusLength = 2_048 } = options;

@@ -2,8 +2,9 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * Calls back with the name and the arguments of every command that a Redis runs from now on, escaped as Redis writes them.
- * Not with the client's own `monitor()`: that fails when a command of somebody else comes in one packet with the reply.
+ * Calls back with the name and arguments of every command that a Redis runs from now on, escaped as Redis writes them.
+ * The client's own `monitor()` is unfit, because it fails when another client's command arrives in one packet with the
+ * reply.
  */
 export async function monitorRedis(
   port: number,
@@ -21,7 +22,7 @@ export async function monitorRedis(
       else reject(new Error(`MONITOR was answered ${line}`));
       return;
     }
-    // The time, database and address, and then each argument in quotes.
+    // A line has the time, database and address, and then each argument in quotes.
     onCommand(Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, argument = '']) => argument));
   });
   await monitors;

@@ -5,8 +5,8 @@ import addFormats from 'ajv-formats';
 type Json = any;
 
 /**
- * What linters of OpenAPI 3.1 would say of a document: the part of the recommended rules of redocly and spectral that such
- * documents have broken, or may break. Empty when all is well.
+ * The complaints of OpenAPI 3.1 linters about a document; empty when there are none. Covers the recommended rules of
+ * redocly and spectral that such documents have broken, or may break.
  */
 export function openApiFaults(document: Json): readonly string[] {
   const { info, servers, tags, paths, components } = document;
@@ -33,7 +33,7 @@ export function openApiFaults(document: Json): readonly string[] {
       need(`${place}: ${names}`, names.length === 0);
     }
   }
-  // A comma in a text without quotes makes members such as "or away.", which no schema knows.
+  // A comma in an unquoted text makes members such as "or away.", which no schema has.
   const ajv = new Ajv2020({ strict: false, strictSchema: true });
   addFormats.default(ajv);
   ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example']);
@@ -48,7 +48,7 @@ export function openApiFaults(document: Json): readonly string[] {
   return faults;
 }
 
-/** Where the document has schemas, as JSON pointers in a URI fragment. */
+/** The places of schemas in the document, as JSON pointers in a URI fragment. */
 function schemaPlaces(value: Json, pointer: string): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries<Json>(value).flatMap(([name, inner]) => {

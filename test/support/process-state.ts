@@ -1,6 +1,6 @@
 import type { KnownProcess } from '../../gateway/fleet/presence.ts';
 
-/** What a process publishes that is well and has nothing to do. */
+/** The published state of a healthy, idle process. */
 export function processState(id: string, members: Partial<KnownProcess> = {}): KnownProcess {
   return {
     ...{ id, host: 'h', pid: 1, startedAt: '2026-11-22T00:00:00.000Z', phase: 'serving' },

@@ -12,7 +12,7 @@ import { until } from './until.ts';
 export interface Prometheus {
   /** The samples of an instant query: labels and value. */
   query(expression: string): Promise<readonly PrometheusSample[]>;
-  /** Every rule that it has loaded, and whether its last evaluation went well. */
+  /** Every rule that Prometheus has loaded, and whether its last evaluation succeeded. */
   rules(): Promise<readonly { readonly name: string; readonly health: string }[]>;
   stop(): Promise<void>;
 }
@@ -30,10 +30,10 @@ interface ShippedConfig {
 const shipped = fileURLToPath(new URL('../../config/observe/', import.meta.url));
 
 /**
- * Starts a real Prometheus with the configuration and rules that ship. Only where the gateways are found differs, and how
- * often they are asked: each second.
+ * Starts a real Prometheus with the shipped configuration and rules. Only the addresses of the gateways differ, and the
+ * interval, which is one second.
  *
- * @param hosts of the gateways' admin listeners, each with its port
+ * @param hosts hosts of the gateways' admin listeners, each with its port
  */
 export async function startPrometheus(hosts: readonly string[]): Promise<Prometheus> {
   const binary = await requireProgram({

@@ -8,22 +8,24 @@ import { bareEnvironment } from './run-tollgate.ts';
 import { until } from './until.ts';
 
 export interface PseudoTerminal {
-  /** Everything that was written to it so far. */
+  /** The whole output of the command so far. */
   output(): string;
-  /** The lines of the picture that was drawn last, without colours. */
+  /** The lines of the last picture, without colours. */
   lines(): readonly string[];
   type(keys: string): void;
-  /** Closes it, as a person closes its window: every process in it gets SIGHUP, and can write to it no more. */
+  /**
+   * Closes the terminal, as a person closes its window. Every process in it gets SIGHUP and can write to it no more.
+   */
   close(): void;
   /** Sends a signal to the command. */
   signal(signal: NodeJS.Signals): void;
-  /** Resolves with the command's exit code, and whether it left the terminal's modes as they were. */
+  /** Resolves with the command's exit code, and whether the command restored the terminal's modes. */
   ended(): Promise<{ readonly exitCode: number | null; readonly isRestored: boolean }>;
 }
 
 const home = '\u001b[H';
 
-/** Runs the command line in a pseudo-terminal, which `script` of util-linux makes. Ended after the test. */
+/** Runs the command line in a pseudo-terminal, which `script` of util-linux makes. The command ends with the test. */
 export async function runInTerminal(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -13,9 +13,12 @@ export interface RawResponse {
 export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** The next response; `head` if the request was a HEAD. @throws when it is malformed or the connection ends first */
+  /**
+   * The next response; set `head` after a HEAD request. @throws when the response is malformed or the connection ends
+   * first
+   */
   response(options?: { readonly head?: boolean }): Promise<RawResponse>;
-  /** All responses until the connection ends. @throws on a reset, or when anything but responses arrives */
+  /** All responses until the connection ends. @throws on a reset, or when other bytes than responses arrive */
   responsesToEnd(): Promise<RawResponse[]>;
   /** Resolves when the connection is closed or reset. */
   readonly closed: Promise<void>;
@@ -27,9 +30,9 @@ export async function openRawClient(
   port: number,
   options: {
     readonly localAddress?: string;
-    /** The client's side stays open after the server has closed its own, as when a client is still sending. */
+    /** The client's side stays open after the server has closed its own, as with a client that is still sending. */
     readonly allowHalfOpen?: boolean;
-    /** The certificate to trust: then it speaks TLS. */
+    /** The certificate to trust. With a certificate the client speaks TLS. */
     readonly ca?: string;
   } = {},
 ): Promise<RawClient> {
@@ -93,7 +96,7 @@ export async function openRawClient(
   };
 }
 
-/** Sends bytes on a connection of its own and reads all responses until the server closes it. */
+/** Sends bytes on a new connection and reads all responses until the server closes it. */
 export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<RawResponse[]> {
   const client = await openRawClient(port);
   try {

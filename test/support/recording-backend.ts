@@ -5,7 +5,7 @@ import { backendTls } from './backend-tls.ts';
 
 /** The exact bytes of one request. Text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
-  /** The number of the connection it came on, beginning at 1. */
+  /** The number of its connection, beginning at 1. */
   readonly connection: number;
   readonly method: string;
   readonly target: string;
@@ -22,26 +22,26 @@ export interface RecordingBackendOptions {
   readonly host?: string;
   readonly port?: number;
   readonly react?: Reaction;
-  /** Whether it reacts to the head alone or (default) to the complete request. */
+  /** Whether the backend reacts to the head alone or (default) to the complete request. */
   readonly reactTo?: 'head' | 'message';
-  /** Its certificate, and what else Node's TLS server takes; absent: as `backend-tls.ts` says. */
+  /** The certificate and other options of Node's TLS server; absent: the default of `backend-tls.ts`. */
   readonly tls?: TlsOptions;
 }
 
 export interface RecordingBackend {
   readonly port: number;
   readonly url: string;
-  /** Without the health checks. */
+  /** The requests without the health checks. */
   readonly requests: RecordedRequest[];
-  /** For the requests from now on. */
+  /** The reaction to later requests. */
   react: Reaction;
-  /** The status of `/healthz`; when undefined it gets no response. */
+  /** The status of `/healthz`; undefined: no response. */
   health: number | undefined;
   healthChecks: number;
   readonly openConnections: () => number;
-  /** Resolves when the backend has received that many requests in all. */
+  /** Resolves when the backend has received this number of requests in all. */
   received(count: number): Promise<void>;
-  /** Stops listening and destroys all connections, as if the process had died. */
+  /** Stops listening and destroys all connections, like the death of the process. */
   close(): Promise<void>;
 }
 
@@ -119,7 +119,9 @@ export async function startRecordingBackend({
   return backend;
 }
 
-/** Ends a connection with a reset. A socket of Node's TLS can only be closed, which resets it if octets are unread. */
+/**
+ * Ends a connection with a reset. Node can only close a TLS socket, which resets the connection if octets are unread.
+ */
 export function reset(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();

@@ -1,6 +1,6 @@
 import { requireProgram } from './require-program.ts';
 
-/** The path of a Redis server: one on the PATH, or the distribution's package if root on Debian or Ubuntu. */
+/** The path of a Redis server: the one on the PATH, or the distribution's package for root on Debian or Ubuntu. */
 export function redisBinary(): Promise<string> {
   return requireProgram({
     names: ['redis-server', 'valkey-server'],

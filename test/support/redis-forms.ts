@@ -2,19 +2,22 @@ import type { RedisPlace } from './connect-redis.ts';
 import { startCluster } from './start-cluster.ts';
 import { startSentinel } from './start-sentinel.ts';
 
-/** Redis as an operator may run it. */
+/** A form of Redis that an operator may run. */
 export interface RedisForm {
   readonly name: string;
   start(): Promise<{ readonly place: RedisPlace; stop(): Promise<void> }>;
 }
 
-/** Redis of more than one server: three masters with a replica each, and one with two replicas and three Sentinels. */
+/**
+ * The forms with several servers: three masters with a replica each, and one master with two replicas and three
+ * Sentinels.
+ */
 export const redisForms: readonly RedisForm[] = [
   {
     name: 'a Cluster',
     async start() {
       const cluster = await startCluster();
-      // One address is enough: its server knows the others.
+      // One address is enough, because its server lists the others.
       return { place: { cluster: cluster.urls.slice(0, 1) }, stop: cluster.stop };
     },
   },

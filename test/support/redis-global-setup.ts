@@ -4,8 +4,8 @@ import type { TestProject } from 'vitest/node';
 import { startRedis, waitUntilReady } from './start-redis.ts';
 
 /**
- * One real Redis for the whole run, for tests that only need some Redis: `TEST_REDIS_URL`, else a container, else a
- * server of this machine. Test files take it with `redisUrl()` from `redis.ts`.
+ * One real Redis for the whole run, for tests that need any Redis: `TEST_REDIS_URL`, or a container, or a server of
+ * this machine. Test files read its address with `redisUrl()` from `redis.ts`.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const redis = (await givenRedis()) ?? (await containedRedis()) ?? (await startRedis());
@@ -32,13 +32,17 @@ async function givenRedis(): Promise<RunningRedis | undefined> {
 }
 
 const image = 'redis:7.4-bookworm';
-/** A container engine that ended during the run does not answer. */
+/** A container engine that has ended during the run does not respond. */
 const containerStopMaxMs = 10_000;
 
-/** Only when a container engine and the image are already here: a test run downloads nothing from a registry. */
+/**
+ * Starts a container only when a container engine and the image are already here, because a test run downloads nothing
+ * from a registry.
+ */
 async function containedRedis(): Promise<RunningRedis | undefined> {
   if (!(await mayHaveDocker())) return undefined;
-  // Testcontainers' reaper would be one more image to pull. It is not needed: the container is stopped below.
+  // Testcontainers' reaper would be a second image to pull. The run does not need it, because it stops the container
+  // itself.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   const { GenericContainer, getContainerRuntimeClient, ImageName } = await import('testcontainers');
   try {

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAuthority } from './certificates.ts';
 
-/** For servers of Redis that are reached over TLS alone, each other's links included, by clients with a certificate. */
+/** TLS for Redis servers that accept only TLS and demand a client certificate, also between the servers. */
 export interface RedisTls {
-  /** As `redis-server` takes them, beside its port. */
+  /** Options of `redis-server`, without its port. */
   readonly options: readonly string[];
-  /** How a test itself reaches the servers, whatever name is in their certificate. */
+  /** Options of a test's own connection, which accepts any name in the servers' certificate. */
   readonly client: {
     readonly ca: string;
     readonly cert: string;
     readonly key: string;
     readonly checkServerIdentity: () => undefined;
   };
-  /** Where the files of a gateway are, as the configuration names them. */
+  /** The files of a gateway, in the form of the configuration. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
   remove(): Promise<void>;
 }

@@ -7,10 +7,11 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * The path of a program that tests need: one on the PATH, or the distribution's package if root on Debian or Ubuntu.
+ * The path of a program that tests need: the one on the PATH, or the distribution's package for root on Debian or
+ * Ubuntu.
  *
- * @param names of the program; the first that is found
- * @throws with `advice` when there is none and none can be installed
+ * @param names possible names of the program; the first that is found counts
+ * @throws with `advice` when the program is missing and cannot be installed
  */
 export async function requireProgram(options: {
   readonly names: readonly string[];
@@ -24,7 +25,7 @@ export async function requireProgram(options: {
   console.log(
     `tests: installing the distribution’s ${packageName} with apt-get, since this machine has none`,
   );
-  // The package must not start a server of its own.
+  // The package must not start its own server.
   const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
   const commands = `apt-get update && apt-get install --yes --no-install-recommends ${packageName}`;
   // Test files that run at the same time may need the same program, and apt-get fails while another one runs.

@@ -30,7 +30,7 @@ export async function runTollgateProcess(
     env: { ...bareEnvironment, ...env },
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
-  // A command that has found what it looked for closes its input.
+  // A command closes its input once it has read enough.
   child.stdin?.on('error', () => {}).end(stdin);
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error('both are pipes');
@@ -41,8 +41,8 @@ export async function runTollgateProcess(
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the command line in this process, with streams, an environment and an exit code of its own. That takes a few
- * milliseconds where a process takes a third of a second. Commands that are started at the same time run one after the
+ * Runs the command line in this process, with its own streams, environment and exit code. A run takes a few
+ * milliseconds; a process takes a third of a second. Commands that are started at the same time run one after the
  * other.
  */
 export function runTollgate(...run: Parameters<typeof runTollgateProcess>): Promise<Ran> {
@@ -89,7 +89,7 @@ async function runHere(
   return { exitCode, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** Replaces members of `process` and the console. @returns what undoes it */
+/** Replaces members of `process` and the console. @returns a function that restores them */
 function replaceGlobals(members: {
   readonly stdin: Readable;
   readonly stdout: Writable;

@@ -6,7 +6,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
 import { testConfig } from './gateway-process.ts';
 
-/** Loads settings from `testConfig` with these fields replaced, for a gateway in the test's own process. */
+/** Loads settings from `testConfig` with these fields replaced, for a gateway in the process of the test. */
 export async function settingsOf(overrides: Record<string, unknown>): Promise<Settings> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   const file = join(folder, 'gateway.yaml');

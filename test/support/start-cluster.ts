@@ -10,45 +10,48 @@ import { type RedisServer, startRedis } from './start-redis.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 
-/** A Redis Cluster of real processes on this machine: masters that share the slots evenly, and a replica of each. */
+/** A Redis Cluster of real processes on this machine: masters that share the slots evenly, each with a replica. */
 export interface RedisCluster {
-  /** Of the servers that were the masters at the start. */
+  /** The URLs of the first masters. */
   readonly urls: readonly string[];
   readonly masters: readonly ClusterServer[];
   /** `replicas[i]` replicates `masters[i]`. */
   readonly replicas: readonly ClusterServer[];
-  /** The master at the start that a slot was given to. */
+  /** The first master of a slot. */
   ownerOf(slot: number): ClusterServer;
-  /** Between each master of the start and everybody else, when `relayed` was set. */
+  /** The relays between each first master and all other processes, when `relayed` was set. */
   readonly relays: readonly TcpRelay[];
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;
   /**
-   * From now on a server that is silent for so long counts as failed, and about as long after that its replica is promoted.
-   * Until then it is Redis's default: a server that was only paused keeps its place.
+   * Makes the Cluster treat a server as failed after this time without a reply, and promote its replica after about as
+   * long again. Until this call Redis's default holds, so a server that is only paused stays a master.
    */
   promoteAfter(nodeTimeoutMs: number): Promise<void>;
-  /** Every key of this pattern, on all masters. */
+  /** Every key that matches this pattern, on all masters. */
   keys(pattern: string): Promise<string[]>;
   stop(): Promise<void>;
 }
 
 export interface ClusterServer {
   readonly server: RedisServer;
-  /** `host:port`, as the cluster calls it. */
+  /** The server's name in the Cluster, `host:port`. */
   readonly name: string;
   readonly id: string;
-  /** A connection to this server alone. */
+  /** A connection to only this server. */
   readonly inspector: Redis;
 }
 
 const slotsCount = 16_384;
 
-/** What a server is told of each in the beginning, so that none has to be introduced to the others. */
+/**
+ * The first configuration of a server. Each server knows all others from the start, so that no server needs an
+ * introduction.
+ */
 interface Seat {
   readonly id: string;
   readonly port: number;
-  /** Where the others are told it is: at its relay, if it has one. */
+  /** The port that the other servers use: the port of the relay, if there is one. */
   readonly shownPort: number;
   readonly busPort: number;
   readonly replicaOf?: Seat;
@@ -57,13 +60,13 @@ interface Seat {
 
 export interface ClusterOptions {
   readonly mastersCount?: number;
-  /** Whether the rest stops serving while slots have no master, as is Redis's default. */
+  /** Whether all servers stop serving when a slot has no master, which is Redis's default. */
   readonly wantsAllSlots?: boolean;
   readonly hasReplicas?: boolean;
   readonly relayed?: boolean;
-  /** What clients are told each server is called, in place of its address. */
+  /** The name of each server for clients, in place of its address. */
   readonly hostname?: string;
-  /** Of each server, as `redis-server` takes them. */
+  /** Options of each server, for `redis-server`. */
   readonly options?: readonly string[];
   readonly tls?: RedisTls;
 }
@@ -106,7 +109,7 @@ export async function startCluster({
       ...(hostname === undefined ? [] : ['--cluster-announce-hostname', hostname]),
       ...(hostname === undefined ? [] : ['--cluster-preferred-endpoint-type', 'hostname']),
       ...['--cluster-require-full-coverage', wantsAllSlots ? 'yes' : 'no'],
-      // A master whose last slot was moved away stays a master.
+      // A master stays a master after its last slot has moved away.
       ...['--cluster-allow-replica-migration', 'no'],
       ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
       ...further,
@@ -176,7 +179,7 @@ async function newSeat(more: Pick<Seat, 'replicaOf' | 'slots'>): Promise<Seat> {
   return { id: randomBytes(20).toString('hex'), port, shownPort: port, busPort, ...more };
 }
 
-/** As a server keeps it in its own `nodes.conf`. */
+/** A line of a server's own `nodes.conf`. */
 function nodeLine(seat: Seat, own: Seat, all: readonly Seat[], hostname?: string): string {
   const { id, shownPort: port, busPort, replicaOf, slots = '' } = seat;
   const role = replicaOf === undefined ? 'master' : 'slave';

@@ -3,7 +3,7 @@ import type { RedisPlace } from './connect-redis.ts';
 import { redisUrl } from './redis.ts';
 import { type RedisForm, redisForms } from './redis-forms.ts';
 
-/** What a suite shows of Redis, it shows on each of these. The one server is that of this test run. */
+/** All forms of Redis that a suite runs on. `one server` is the server of this test run. */
 export const allRedisForms: readonly RedisForm[] = [
   {
     name: 'one server',
@@ -12,12 +12,12 @@ export const allRedisForms: readonly RedisForm[] = [
   ...redisForms,
 ];
 
-/** Suites that are dear run on one server in `npm test`, and on Cluster and Sentinel in `npm run test:rest`. */
+/** Slow suites run on one server in `npm test`, and on Cluster and Sentinel in `npm run test:rest`. */
 export function tagsOf({ name }: { readonly name: string }): string[] {
   return name === 'one server' ? [] : ['full'];
 }
 
-/** Starts it for all tests of the file in which this is called; the result is where it is. */
+/** Starts the form for all tests of the calling file. @returns a function that gives its place */
 export function startForm(form: RedisForm): () => RedisPlace {
   let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
 import type { RedisTls } from './redis-tls.ts';
 
-/** A Redis server of a test's own, to kill, freeze and restart on the same port. It persists nothing. */
+/** A test's own Redis server, which the test can kill, freeze and restart on the same port. It persists nothing. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;

@@ -3,14 +3,14 @@ import { inspect } from './inspect.ts';
 import { type RedisServer, startRedis } from './start-redis.ts';
 import { until } from './until.ts';
 
-/** A Redis that replicates another until it is promoted. */
+/** A Redis that replicates another Redis until it is promoted. */
 export interface Replica {
   readonly port: number;
-  /** A connection to it. */
+  /** A connection to the replica. */
   readonly inspector: Redis;
-  /** Waits until it has everything that its primary has now. */
+  /** Waits until the replica has applied everything that the primary has now. */
   catchUp(): Promise<void>;
-  /** Makes it a primary, which accepts writes. */
+  /** Makes the replica a primary, which accepts writes. */
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface Replica {
 export async function startReplica(primary: RedisServer): Promise<Replica> {
   const server = await startRedis();
   const [atPrimary, inspector] = [inspect(primary.url), inspect(server.url)];
-  // By default Redis waits five seconds for more replicas before it sends the first copy.
+  // Redis waits five seconds for more replicas by default before it sends the first copy.
   await atPrimary.config('SET', 'repl-diskless-sync-delay', 0);
   await inspector.replicaof('127.0.0.1', primary.port);
   await until('the replica is in step', async () =>
@@ -46,7 +46,7 @@ export async function startReplica(primary: RedisServer): Promise<Replica> {
   };
 }
 
-/** How many bytes of the replication stream it has sent (as primary) or applied (as replica). */
+/** The number of bytes of the replication stream that the server has sent (as primary) or applied (as replica). */
 async function offset(redis: Redis, field: 'master_repl_offset' | 'slave_repl_offset'): Promise<number> {
   const found = new RegExp(`^${field}:(\\d+)`, 'm').exec(await redis.info('replication'));
   return Number(found?.[1]);

@@ -12,31 +12,31 @@ import { type RedisServer, startRedis, waitUntilReady } from './start-redis.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 
-/** One Redis with two replicas, and three Sentinels that watch over them; real processes on this machine. */
+/** One Redis master with two replicas, and three Sentinels that monitor them; real processes on this machine. */
 export interface RedisUnderSentinel {
-  /** The name that the Sentinels know the master by. */
+  /** The name of the master in the Sentinels. */
   readonly name: string;
   /** `host:port` of each Sentinel. */
   readonly hosts: readonly string[];
-  /** Between the master at the start and everybody else, when `relayed` was set. */
+  /** The relays between the first master and all other processes, when `relayed` was set. */
   readonly relays: readonly TcpRelay[];
-  /** The first is the master at the start. */
+  /** The first server is the first master. */
   readonly servers: readonly SentinelServer[];
-  /** The server that the Sentinels name as the master now. */
+  /** The present master according to the Sentinels. */
   master(): Promise<SentinelServer>;
   /**
-   * Cuts the first server off from the Sentinels and its replicas. Whoever else is connected to it may go on writing,
-   * as clients on the minority's side of a network partition may.
+   * Cuts the first server off from the Sentinels and its replicas. Other clients can go on writing to it, as clients on
+   * the minority's side of a network partition can.
    */
   isolateFirst(): Promise<void>;
   /**
-   * From now on a server that is silent for so long counts as down, and a replica of it is promoted. At first nothing is
-   * promoted by itself: a server that was only paused keeps its place.
+   * Makes the Sentinels treat a server as down after this time without a reply, and promote a replica. Until this call
+   * the Sentinels promote nothing, so a server that is only paused stays the master.
    */
   promoteAfter(downAfterMs: number): Promise<void>;
-  /** Undoes that. */
+  /** Reconnects the isolated server. */
   reunite(): Promise<void>;
-  /** Makes the Sentinels promote a replica, whether the master is there or not. */
+  /** Makes the Sentinels promote a replica, with or without a living master. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -51,11 +51,11 @@ const [master, sentinelsCount, quorum] = ['main', 3, 2];
 
 export interface SentinelOptions {
   readonly relayed?: boolean;
-  /** Of each server, as `redis-server` takes them. */
+  /** Options of each server, for `redis-server`. */
   readonly options?: readonly string[];
-  /** Of each Sentinel, lines of its file. */
+  /** Lines of each Sentinel's file. */
   readonly sentinelLines?: readonly string[];
-  /** Of servers and Sentinels. */
+  /** TLS for servers and Sentinels. */
   readonly tls?: RedisTls;
 }
 
@@ -65,7 +65,7 @@ export async function startSentinel({
   sentinelLines = [],
   tls,
 }: SentinelOptions = {}): Promise<RedisUnderSentinel> {
-  // Sentinels and replicas have a user of their own, so that a test can shut them out of a server and nobody else.
+  // Sentinels and replicas have their own user, so that a test can exclude only them from a server.
   const options = [
     ...['--user', peers.user, 'on', `>${peers.password}`, '~*', '&*', '+@all'],
     ...['--masteruser', peers.user, '--masterauth', peers.password],
@@ -123,8 +123,8 @@ export async function startSentinel({
       return found;
     },
     async isolateFirst() {
-      // Without a password for everybody else a Sentinel would get its reply in spite of a refused AUTH. Connections that
-      // exist stay as they are.
+      // The server needs a password for its other clients, because a Sentinel would otherwise get a reply in spite of a
+      // refused AUTH. Existing connections keep working.
       await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
@@ -142,7 +142,8 @@ export async function startSentinel({
       await until('every Sentinel names another master', async () => {
         const now = await Promise.all(sentinels.map(masterPortOf));
         if (now.every((port, index) => port !== before[index])) return true;
-        // Refused while what the Sentinel knows of the replicas is not quite fresh; given up when a step takes too long.
+        // A Sentinel refuses the failover while its data about the replicas is stale, and abandons the failover when a
+        // step takes too long.
         if (now[0] === before[0]) {
           await sentinels[0]?.inspector.call('SENTINEL', 'FAILOVER', master).catch(() => {});
         }
@@ -191,7 +192,7 @@ async function launchSentinel(
   const url = `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`;
   await waitUntilReady(url, tls);
   const inspector = inspect(url, tls);
-  // By itself a Sentinel asks for replicas every ten seconds, and greets the others every two.
+  // A Sentinel by default asks for replicas every ten seconds, and greets the other Sentinels every two.
   await inspector.call(
     'SENTINEL',
     'DEBUG',

@@ -5,15 +5,15 @@ type Timers = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>['t
 
 export interface StoppedClock {
   pass(ms: number): void;
-  /** Lets time pass, a step in each few turns of the event loop, until this has happened. */
+  /** Lets time pass in steps, a few turns of the event loop apart, until the promise resolves. */
   passUntil<T>(awaited: Promise<T>, stepMs: number): Promise<T>;
 }
 
 /**
- * From now until the end of the test timers expire when the test says so (`vi.advanceTimersByTime`), and none because the
- * machine was busy.
+ * Stops timers until the end of the test. They then expire only when the test advances them (`vi.advanceTimersByTime`),
+ * and never because the machine is busy.
  *
- * @param toFake the functions of which that holds; all others go on
+ * @param toFake the functions to replace; all other functions go on
  */
 export function stopTimers(toFake: Timers = ['setTimeout', 'clearTimeout']): void {
   vi.useFakeTimers({ toFake });
@@ -21,11 +21,11 @@ export function stopTimers(toFake: Timers = ['setTimeout', 'clearTimeout']): voi
 }
 
 /**
- * Stops the clock of `performance.now` until the end of the test. What is timed by it, as the deadlines of exchanges and
- * connections to targets are, then expires when the test says so, and never because the machine was busy. Timers go on.
+ * Stops the clock of `performance.now` until the end of the test. Deadlines of exchanges and of connections to targets
+ * use this clock, so they expire only when the test moves it, and never because the machine is busy. Timers go on.
  */
 export function stopClock(): StoppedClock {
-  // A whole number, so that exactly as much passes as a test says.
+  // A whole number, because fractions would make the passed time inexact.
   let nowMs = Math.ceil(performance.now());
   const now = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
   onTestFinished(() => now.mockRestore());

@@ -11,11 +11,11 @@ export interface StoreApp {
   readonly port: number;
   /** Every line the store logged. */
   readonly logLines: readonly string[];
-  /** Posts a body, JSON unless `headers` say otherwise. */
+  /** Posts a body, which is JSON by default. */
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Response>;
 }
 
-/** Starts a store in the test's own process, on a free port. */
+/** Starts a store in the process of the test, on a free port. */
 export async function startStoreApp(pets: PetStore = createPetStore({ petsMax: 10_000 })): Promise<StoreApp> {
   const logLines: string[] = [];
   const logger = pino({}, { write: (line: string) => void logLines.push(line) });
@@ -31,7 +31,7 @@ export async function startStoreApp(pets: PetStore = createPetStore({ petsMax: 1
   };
 }
 
-/** Asserts an Error body of this status and code, and returns its message. */
+/** Asserts an Error body of this status and code. @returns its message */
 export async function expectError(response: Response, status: number, code: string): Promise<string> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
@@ -41,7 +41,7 @@ export async function expectError(response: Response, status: number, code: stri
   return body.message;
 }
 
-/** Sends bytes on a new connection and returns everything received until the store closes it. */
+/** Sends bytes on a new connection. @returns everything received until the store closes it */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let response = '';

@@ -3,15 +3,15 @@ import { onTestFinished } from 'vitest';
 
 export interface StubAdmin {
   readonly url: string;
-  /** The paths that were asked for, with their queries. */
+  /** The requested paths, with their queries. */
   readonly asked: string[];
 }
 
 /**
- * Something that answers as an admin listener may and this gateway does not: of a later version, with names that no
- * configuration of today accepts, or broken. Closed after the test.
+ * Starts a server that responds as other versions of an admin listener, or broken ones, might: for example with names
+ * that no configuration accepts today. Closed after the test.
  *
- * @param respond the status and the body for a path: text as it is, anything else as JSON
+ * @param respond the status and the body for a path; a text is sent unchanged, any other value as JSON
  */
 export async function startStubAdmin(
   respond: (path: string) => { readonly status?: number; readonly body: unknown } | undefined,
@@ -21,7 +21,7 @@ export async function startStubAdmin(
     const { url = '' } = req;
     asked.push(url);
     const response = respond(url);
-    // Undefined: it never answers.
+    // Undefined: the server never responds.
     if (response === undefined) return;
     res.writeHead(response.status ?? 200, { 'content-type': 'application/json' });
     res.end(typeof response.body === 'string' ? response.body : JSON.stringify(response.body));

@@ -3,13 +3,16 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 const slowestCount = 10;
 
-/** Prints after a run: a line for each folder, the slowest files, and for each failed test the command that runs it alone. */
+/**
+ * Prints a summary after a run: a line for each folder, the slowest files, and for each failed test the command that
+ * runs it alone.
+ */
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const files = modules.map((module) => ({
       file: module.relativeModuleId,
       durationMs: module.diagnostic().collectDuration + module.diagnostic().duration,
-      // A test of the other size, or one that -t does not choose, is skipped.
+      // A test of the other size, or a test that -t does not select, is skipped.
       tests: [...module.children.allTests()].filter((test) => test.result().state !== 'skipped'),
       isFailed: module.state() === 'failed',
     }));
@@ -50,7 +53,7 @@ function isFailed(test: TestCase): boolean {
   return test.result().state === 'failed';
 }
 
-/** `test/request/limit` for a file anywhere below it. */
+/** The folder at the third level: `test/request/limit` for a file anywhere below it. */
 function folderOf(file: string): string {
   return dirname(file).split('/').slice(0, 3).join('/');
 }
@@ -66,7 +69,7 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1);
 }
 
-/** Prints a table: the first column to the left, the others to the right. */
+/** Prints a table with the first column aligned to the left and the other columns aligned to the right. */
 function print(rows: readonly (readonly string[])[]): void {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const lines = rows.map((row) =>

@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A TCP relay to a server on this machine. A test may delay it, throttle it, cut it, or switch it to another server. */
+/**
+ * A TCP relay to a server on this machine. A test can delay it, throttle it, cut it, or switch it to another server.
+ */
 export interface TcpRelay {
   readonly port: number;
-  /** Delays bytes from now on, but not those of a Redis replica; they still arrive complete and in order. */
+  /** Delays bytes from now on, except the bytes of a Redis replica. The bytes still arrive complete and in order. */
   delay(each: { toServerMs: number; toClientMs: number }): void;
   /** The rate of each connection in each direction from now on; `Infinity` at first. */
   throttle(bytesPerMs: number): void;

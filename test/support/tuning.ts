@@ -1,23 +1,24 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
-/** What tests need to set and no configuration does; `startGateway` takes it. */
+/** Tuning that tests need and no configuration can set, for `startGateway`. */
 export interface Tuning {
-  /** Added to the process's clock. */
+  /** The error of the process's clock. */
   readonly clockSkewMs?: number;
-  /** Added once more by each `leapClock`. */
+  /** The further error that each `leapClock` adds. */
   readonly clockLeapMs?: number;
   /** Other lengths of the windows: short ones let a test cross their boundaries. */
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other bounds: short timeouts let a test outlast them. */
   readonly bounds?: Partial<Bounds>;
-  /** A hosts file: an address a line, with the names that it is for, or without any for every name. */
+  /** A hosts file. Each line is an address and its names; an address without names is for every name. */
   readonly hostsFile?: string;
 }
 
 /**
- * Never gives up on a store that is slow because the machine is busy. For tests that count what several processes admit
- * together: a process that decided alone after `bounds.storeDeadlineMs` would be right, and the count wrong.
+ * Never gives up on a store that is slow because the machine is busy. Tests that count the admitted requests of several
+ * processes need this: a process that decides alone after `bounds.storeDeadlineMs` is correct, but makes the count
+ * wrong.
  */
 export const patientStore = {
   storeDeadlineMs: 20_000,
@@ -33,13 +34,16 @@ export const patientStore = {
   readingStuckMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
-/** The same of a whole gateway: nor is a target that answers late silent. */
+/** The same for a whole gateway, which also never treats a late target as silent. */
 export const patientGateway = {
   ...patientStore,
   healthTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 
-/** For tests in which Redis fails or is slow: far beyond the defaults, so that a machine that pauses is no outage. */
+/**
+ * For tests in which Redis fails or is slow. The deadlines are far above the defaults, so that a pause of the machine
+ * is no outage.
+ */
 export const steadyStore = {
   ...patientStore,
   storeDeadlineMs: 2_000,
@@ -50,7 +54,7 @@ export const steadyStore = {
   usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];
 
-/** For tests of what is forwarded: a busy machine is no target that hangs, and no client that is gone. */
+/** For tests of forwarding. A busy machine does not look like a hanging target or like a client that has left. */
 export const patientForwarding = {
   connectTimeoutMs: 60_000,
   upstreamIdleTimeoutMs: 60_000,

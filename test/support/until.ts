@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Checks the condition often until it holds. @throws when it does not within `timeoutMs` */
+/** Checks the condition often until it is true. @throws when it is still false after `timeoutMs` */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,

@@ -1,6 +1,6 @@
 import { openRawClient, type RawClient } from './raw-http.ts';
 
-/** What a backend answers to a handshake that it accepts. */
+/** A backend's response to a handshake that it accepts. */
 export const switchingProtocols =
   'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
@@ -22,7 +22,7 @@ export const webSocketApi = {
   },
 };
 
-/** Sends the handshake. */
+/** Sends the handshake of a WebSocket. */
 export async function askForWebSocket(port: number, secret: string): Promise<RawClient> {
   const client = await openRawClient(port);
   const fields = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGVzdA=='];
