@@ -25,12 +25,12 @@ interface Limits {
   readonly perDay: number;
 }
 
-/** No run reaches it, so that every request is admitted. */
+/** No run reaches this limit, so every request is admitted. */
 const unlimited: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000_000 };
-/** Spent with the first request until the end of the UTC day, so that every further request is refused. */
+/** The first request spends this limit until the end of the UTC day, so every further request is refused. */
 const single: Limits = { perMinute: 1, perDay: 1 };
 
-/** Makes `count` keys with a limit that is never reached, the first of which is the hot one, and one for the flood. */
+/** Makes `count` keys whose limit no run reaches, the first of which is the hot key, and one key for the flood. */
 export function makeCredentials(count: number, dir: string): Credentials {
   const many = Array.from({ length: count }, (_, index) => makeCredential(`bench-${index}`, unlimited));
   const flood = makeCredential('bench-flood', single);
@@ -48,7 +48,7 @@ export function makeCredentials(count: number, dir: string): Credentials {
   };
 }
 
-/** The secret is derived from the id: it need not be secret here, only as long as a real one. */
+/** The secret is derived from the id, because it only needs the length of a real secret here. */
 function makeCredential(id: string, limits: Limits): Credential {
   const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
   return { id, secret, sha256: sha256Hex(secret), limits };

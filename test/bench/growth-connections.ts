@@ -3,14 +3,14 @@ import type { BenchRedis } from './redis.ts';
 import { hotKey, type NoteProblems, type Sample, takeSample, warmUp } from './scenarios.ts';
 import type { RunningSubject } from './subjects/subject.ts';
 
-/** The cost of a subject with one number of connections. */
+/** The cost of a subject with this number of connections. */
 export interface ConnectionsFigures {
   readonly connections: number;
   readonly subject: string;
   readonly sample: Sample;
 }
 
-/** The gateway's curve is compared with those of the others. */
+/** The gateway's curve is compared with the curves of these subjects. */
 const compared = ['tollgate', 'nginx + lua', 'undici dispatch'];
 
 export interface ConnectionsOptions {
@@ -22,7 +22,7 @@ export interface ConnectionsOptions {
   readonly quick: boolean;
 }
 
-/** One hot key on more and more connections: the cost of a request must not grow with their number. */
+/** One hot key on a growing number of connections. The cost of a request must not grow with their number. */
 export async function measureConnections(options: ConnectionsOptions): Promise<ConnectionsFigures[]> {
   const { running, warmUpSeconds, quick } = options;
   const figures: ConnectionsFigures[] = [];

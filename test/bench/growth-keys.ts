@@ -10,20 +10,20 @@ import { spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { keysYaml, type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** The cost of a number of configured keys for the gateway. */
+/** The cost of configured keys for the gateway. */
 export interface KeysFigures {
   readonly keys: number;
   readonly startMs: number;
   readonly residentBytes: number;
-  /** After the first edits, before any load: that takes memory of its own, whatever the number of keys. */
+  /** Memory after the first edits and before any load. The edits take memory, whatever the number of keys. */
   readonly residentAfterEditsBytes: number;
-  /** From the saved edit until it is in force, with the wait for the next check of the files. */
+  /** From the saved edit until it takes effect, including the wait for the next check of the files. */
   readonly reloadMs: number;
   readonly reloadCpuSeconds: number;
-  /** Under load, in interleaved rounds. */
+  /** Samples under load, in interleaved rounds. */
   readonly withoutReloads: readonly Sample[];
   readonly withReloads: readonly Sample[];
-  /** The rate that was reached: an edit waits until the one before is in force. */
+  /** The measured rate of reloads: an edit waits until the previous edit has taken effect. */
   readonly reloadsPerSecond: number;
 }
 
@@ -38,7 +38,7 @@ export interface KeysOptions {
   readonly quick: boolean;
 }
 
-/** Starts a gateway of its own for each number of keys. */
+/** Starts a new gateway for each number of keys. */
 export async function measureKeys(options: KeysOptions): Promise<KeysFigures[]> {
   const figures: KeysFigures[] = [];
   for (const keys of options.quick ? [10, 10_000] : [10, 1_000, 10_000, 100_000]) {
@@ -58,7 +58,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // Made beforehand, so that an edit of one key costs the machine no more than writing a file.
+  // The texts exist beforehand, so that an edit of one key costs the machine only one write of a file.
   const texts = ['one', 'other'].map((label) => keysYaml(credentials.all, label));
   let edits = 0;
   const edit = () => {
@@ -105,7 +105,7 @@ async function measureReload(gateway: StartedTollgate, edit: () => void) {
   return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid).total - cpuBefore };
 }
 
-/** Edits once a second, or as often as edits come into force, until it is stopped; returns the rate. */
+/** Edits once a second, or as often as edits take effect, until it is stopped. @returns the rate */
 function keepReloading(gateway: StartedTollgate, edit: () => void) {
   const startedMs = performance.now();
   let reloads = 0;

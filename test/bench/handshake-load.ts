@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 
 /**
- * A client that makes a TLS connection for each request, without resuming a session: `node handshake-load.ts PORT
- * SECRETS-FILE SECONDS`. Prints how many requests were answered as expected, and how many were not.
+ * A client that makes a new TLS connection for each request, without session resumption:
+ * `node handshake-load.ts PORT SECRETS-FILE SECONDS`. Prints the numbers of expected and unexpected responses.
  */
 const [port = '', secretsFile = '', seconds = ''] = process.argv.slice(2);
 const concurrency = 16;
@@ -11,10 +11,11 @@ const [secret = ''] = readFileSync(secretsFile, 'utf8').split('\n');
 const request = `GET /v1/pets HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${secret}\r\nConnection: close\r\n\r\n`;
 const figures = { requests: 0, failed: 0, example: '' };
 
-/** @returns what was not as it has to be; undefined when all was */
+/** @returns the difference from the expected response; undefined when there is none */
 function exchange(): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // One curve for all subjects: newer versions of OpenSSL add a second, hybrid key exchange when both sides know it.
+    // All subjects use one curve, because newer versions of OpenSSL add a second, hybrid key exchange when both sides
+    // support it.
     const socket = connect({
       port: Number(port),
       host: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** A process with one limiter, which decides requests of one key for a while and sends what it did to its parent. */
+/** A process with one limiter. It decides requests of one key for a while and sends its counts to its parent. */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
@@ -12,7 +12,7 @@ const limiter = createLimiter({
   log: pino({ level: 'silent' }),
   nowMs: Date.now,
   planOf: () => undefined,
-  // Eight processes on few cores wait for each other; that is no outage.
+  // Eight processes on few cores wait for each other, which must not count as an outage.
   bounds: { ...defaultBounds, storeDeadlineMs: 10_000, storeSilenceMaxMs: 10_000 },
 });
 const limits = [{ window: 'day', max: perDay }] as const;
@@ -20,7 +20,7 @@ const key = { id: 'hot', plan: 'free', limits, disabled: false };
 const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
 await limiter.decide(key, bans, 1);
-// In its first seconds a process mostly compiles.
+// A process mostly compiles in its first seconds.
 await decideFor(warmUpSeconds);
 process.send?.('warm');
 await once(process, 'message');
@@ -37,7 +37,7 @@ async function decideFor(seconds: number): Promise<Decided> {
         const { kind } = await limiter.decide(key, bans, 1);
         if (kind === 'admitted' || kind === 'refused' || kind === 'banned') decided[kind] += 1;
         else throw new Error(`decided without Redis: ${kind}`);
-        // A refusal from memory must not keep the process from its timers.
+        // The loop must yield after a refusal from memory, so that the timers of the process run.
         if (kind !== 'admitted') await new Promise(setImmediate);
       }
     }),

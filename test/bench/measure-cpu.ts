@@ -3,18 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** `getconf CLK_TCK`: the unit of CPU time in /proc is 10 ms on every Linux that Node runs on. */
 const ticksPerSecond = 100;
 
-/** A process, from /proc/PID/stat. */
+/** The figures of a process, from /proc/PID/stat. */
 export interface ProcessStat {
   readonly parentPid: number;
-  /** Of all threads, also ended ones, and of ended children. */
+  /** CPU time of all threads, including ended threads, and of ended children. */
   readonly userTicks: number;
   readonly systemTicks: number;
 }
 
 export interface CpuSeconds {
-  /** The program's own code, with its garbage collection and compilation. */
+  /** CPU time of the program's own code, with its garbage collection and compilation. */
   readonly user: number;
-  /** The kernel for the program, mainly its sockets. */
+  /** CPU time of the kernel for the program, mainly its sockets. */
   readonly system: number;
   readonly total: number;
 }
@@ -49,7 +49,7 @@ function readAllStats(): Map<number, ProcessStat> {
     try {
       stats.set(pid, parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')));
     } catch {
-      // The process ended after it was listed.
+      // The process has ended since the listing.
     }
   }
   return stats;

@@ -10,8 +10,9 @@ import { type BenchRedis, startRedis } from './redis.ts';
 import type { Stage } from './subjects/subject.ts';
 
 /**
- * What one key can reach, which is on one server of a Cluster and on one core of it, however many gateways there are.
- * Requests of one turn of a process's event loop are one call, and a key that was just refused is refused without a call.
+ * The largest rate of one key, which is on one server of a Cluster and on one core of that server, whatever the number
+ * of gateways. Requests of one turn of a process's event loop share one call, and a key that was just refused is
+ * refused without a call.
  */
 export interface HotKeyFigures {
   readonly processes: number;
@@ -20,29 +21,32 @@ export interface HotKeyFigures {
 
 export interface HotKeyLoad {
   readonly load: string;
-  /** All per second, of all processes together. */
+  /** Figures per second, of all processes together. */
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
   readonly calls: number;
-  /** How much of its core Redis used, and how many calls would fill it; undefined where so few calls say nothing of that. */
+  /**
+   * The part of its core that Redis used, and the calls that would fill the core; undefined when there were too few
+   * calls for an estimate.
+   */
   readonly redisCores: number;
   readonly callsPerCore?: number;
 }
 
 const processes = 8;
 const unlimited = 1e15 - 1;
-/** Per second. With fewer, Redis spends more on its timers than on them. */
+/** Calls per second. With fewer calls, Redis spends more CPU on its timers than on the calls. */
 const tellingCalls = 1_000;
 const loads = [
   { load: 'one request under way in each', perDay: unlimited, bansAfter: 100, clients: 1 },
   { load: '64 under way in each', perDay: unlimited, bansAfter: 100, clients: 64 },
-  // Refusals are reported, 50 in a call, until they ban the key.
+  // Refusals are reported, fifty in a call, until they ban the key.
   { load: '64 under way in each, the limit spent', perDay: 1, bansAfter: 1e9, clients: 64 },
   { load: '64 under way in each, the key banned', perDay: 1, bansAfter: 100, clients: 64 },
 ] as const;
 
-/** Redis has the core of the subjects to itself, as the one server of a Cluster; the processes share the others. */
+/** Redis has the subjects' core to itself, as the only server of a Cluster. The processes share the other cores. */
 export async function measureHotKey(stage: Stage, { quick }: { quick: boolean }): Promise<HotKeyFigures> {
   console.log(`one hot key on one server of a Cluster: ${processes} processes`);
   const dir = join(stage.dir, 'hot-key');
@@ -51,7 +55,7 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
     cpus: stage.subjectCpus,
     options: [
       ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
-      // By default its own port and 10,000 more, which may be none.
+      // The default is the server's port plus 10,000, which may not exist.
       ...['--cluster-port', String(await freePort())],
     ],
   });
@@ -92,7 +96,7 @@ async function measureLoad(
   };
 }
 
-/** @throws when the process ends instead */
+/** @throws when the process ends before its message */
 async function nextMessage(child: ChildProcess): Promise<unknown> {
   const isOver = new AbortController();
   const { signal } = isOver;
@@ -108,11 +112,11 @@ async function nextMessage(child: ChildProcess): Promise<unknown> {
 export interface FloodOptions {
   readonly port: number;
   readonly perDay: number;
-  /** Refusals that ban the key. */
+  /** The number of refusals that bans the key. */
   readonly bansAfter: number;
-  /** Requests under way at once. */
+  /** Requests under way at the same time. */
   readonly clients: number;
-  /** Before what is counted, and of that. */
+  /** Seconds before the measurement, and seconds of the measurement. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }

@@ -7,22 +7,22 @@ import { type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** What Prometheus's question costs a gateway with many keys and operations. */
+/** The cost of a scrape by Prometheus for a gateway with many keys and operations. */
 export interface MetricsFigures {
   readonly keys: number;
   readonly operations: number;
   readonly bytes: number;
-  /** From the question to the last octet, while nothing else is asked. */
+  /** From the request to the last octet, with no other request under way. */
   readonly ms: Spread;
   readonly cpuMs: number;
 }
 
-/** What it may cost. */
+/** The largest permitted costs. */
 export const metricsAtMost = { ms: 50, bytes: 200_000 };
 
 const [keys, operations] = [10_000, 50];
 
-/** Starts a gateway of its own, calls each operation so that its series are there, and reads `/metrics` again and again. */
+/** Starts a new gateway, calls each operation so that its series exist, and reads `/metrics` repeatedly. */
 export async function measureMetrics(stage: Stage, { quick }: { quick: boolean }): Promise<MetricsFigures> {
   console.log(`metrics: ${keys} keys, ${operations} operations`);
   const dir = join(stage.dir, 'metrics');

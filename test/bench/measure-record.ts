@@ -18,32 +18,35 @@ import { type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** What the usage record costs: a request with it and without, and a list of keys. */
+/** The cost of the usage record: a request with the record and without it, and a list of keys. */
 export interface RecordFigures {
   readonly loads: readonly {
     readonly load: string;
     readonly atMost: number;
-    /** In the same rounds. */
+    /** Both in the same rounds. */
     readonly on: readonly Sample[];
     readonly off: readonly Sample[];
   }[];
   readonly list: {
     readonly keys: number;
     readonly active: number;
-    /** `/api/v1/keys?limit=50&sort=refused`, from the question to the last octet. */
+    /** `/api/v1/keys?limit=50&sort=refused`, from the request to the last octet. */
     readonly ms: Spread;
-    /** How much more memory a process has with the record than without, once all keys were active. */
+    /** The additional memory of a process with the record, once all keys were active. */
     readonly activeKeysBytes: number;
     readonly activeKeys: number;
   };
 }
 
-/** What it may cost. */
+/** The largest permitted costs. */
 export const recordAtMost = { forwarded: 1.03, refused: 1.04, listMs: 100, activeKeysBytes: 60_000_000 };
 
 const [keys, active] = [10_000, 1_000];
 
-/** Two processes of the same program differ by up to a tenth, for as long as they live: V8 optimises each in its own way. */
+/**
+ * Two processes of the same program differ by up to a tenth as long as they live, because V8 optimises each in a
+ * different way.
+ */
 const pairs = 4;
 
 export async function measureRecord({
@@ -120,7 +123,7 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
 
   const settings = 'usage: { keepDays: 0 }';
   const without = await startTollgate({ ...stage, dir, credentials }, { name: 'record-none', settings });
-  // As many requests of each: memory that was needed for them is not given back at once.
+  // Both processes get the same number of requests, because a process does not free the memory of requests at once.
   await callAll(without, secrets.slice(0, active));
   for (const subject of [gateway, without]) await callAll(subject, secrets.slice(0, keys));
   const activeKeysBytes = residentBytes(gateway.pid) - residentBytes(without.pid);
@@ -129,10 +132,10 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
   return { keys, active, ms: spreadOf(times), activeKeysBytes, activeKeys: keys };
 }
 
-/** Long enough that each active key has been sent. */
+/** Long enough for the recorder to have sent each active key. */
 const flushMs = 12_000;
 
-/** One request of each key, a few at a time. */
+/** Sends one request of each key, a few at a time. */
 async function callAll({ origin }: StartedTollgate, secrets: readonly string[]): Promise<void> {
   const left = secrets.values();
   const caller = async () => {

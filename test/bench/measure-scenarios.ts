@@ -16,7 +16,7 @@ export interface ScenarioFigures {
 
 export interface ScenariosOptions {
   readonly scenarios: readonly Scenario[];
-  /** Already warm, but not with the load of each scenario. */
+  /** The subjects are warm, but not from the load of each scenario. */
   readonly running: readonly RunningSubject[];
   readonly redis: BenchRedis;
   readonly credentials: Credentials;
@@ -29,9 +29,9 @@ export interface ScenariosOptions {
 }
 
 /**
- * A round takes one short sample of every subject in every scenario; every second round is in the opposite order. The
- * speed of the machine changes by a factor of up to two within minutes. So only samples of one round are comparable, and
- * many short rounds give better figures than a few long ones.
+ * A round takes one short sample of every subject in every scenario. Every second round is in the opposite order. The
+ * speed of the machine changes by a factor of up to two within minutes, so only samples of one round are comparable.
+ * Many short rounds give better figures than a few long rounds.
  */
 export async function measureScenarios(options: ScenariosOptions): Promise<ScenarioFigures[]> {
   const { scenarios, running, rounds } = options;

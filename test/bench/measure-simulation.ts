@@ -3,25 +3,28 @@ import type { KeyMinutes } from '../../gateway/usage/key-minutes.ts';
 import { replayKey, type Terms } from '../../gateway/usage/simulate/replay-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';
 
-/** What it takes to replay the record of many keys, once it has been read. */
+/** The cost of replaying the record of many keys, without the cost of reading it. */
 export interface SimulationFigures {
   readonly keys: number;
   readonly days: number;
-  /** Minutes in which a key sent requests, all keys together. */
+  /** Minutes in which a key sent requests, of all keys together. */
   readonly minutes: number;
-  /** CPU of one core. */
+  /** CPU seconds of one core. */
   readonly seconds: Spread;
 }
 
-/** What it may take. */
+/** The largest permitted cost. */
 export const simulationAtMost = { seconds: 2 };
 
 const [keys, days] = [10_000, 7];
 const minutesPerDay = 1_440;
-/** Keys differ in their traffic; so many are made, and replayed in turn. */
+/** Keys differ in their traffic. This number of records is made, and the keys use them in turn. */
 const kinds = 32;
 
-/** Every key sends in every minute, the most that a record can hold; the limit that is tried refuses in one minute of fifty. */
+/**
+ * Every key sends requests in every minute, the most that a record can hold. The tried limit refuses requests in one
+ * minute of fifty.
+ */
 export function measureSimulation({ quick }: { quick: boolean }): SimulationFigures {
   console.log(`simulation: ${keys} keys, ${days} days`);
   const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
@@ -50,7 +53,7 @@ export function measureSimulation({ quick }: { quick: boolean }): SimulationFigu
   return { keys, days, minutes: keys * days * minutesPerDay, seconds: spreadOf(samples) };
 }
 
-/** Traffic that is the same in every run: about 20 requests a minute, up to 60 in one of fifty. */
+/** Traffic that is the same in every run: about 20 requests a minute, and up to 60 in one minute of fifty. */
 function recordOf(kind: number): KeyMinutes {
   const length = days * minutesPerDay;
   const none = new Uint32Array(length);

@@ -11,17 +11,17 @@ import { nginxLua } from './subjects/nginx-lua.ts';
 import type { Stage, StartedSubject, Subject } from './subjects/subject.ts';
 import { tollgate } from './subjects/tollgate.ts';
 
-/** What TLS costs a subject. */
+/** The cost of TLS for a subject. */
 export interface TlsFigures {
   readonly subject: string;
-  /** The hot key on 64 connections that are kept. */
+  /** The hot key on 64 persistent connections. */
   readonly kept: readonly Sample[];
   /** A connection with a full handshake for each request. */
   readonly fresh: readonly FreshSample[];
 }
 
 export interface FreshSample {
-  /** Of the handshake, the connection and the request. */
+  /** CPU of the handshake, the connection and the request. */
   readonly cpuSecondsPer10k: number;
   readonly perSecond: number;
 }
@@ -37,7 +37,10 @@ export interface TlsOptions {
 
 const loadTimeoutMs = 30_000;
 
-/** Starts the gateway and nginx once more, both over TLS 1.3 with one certificate (ECDSA, P-256), cipher suite and curve. */
+/**
+ * Starts the gateway and nginx again, both with TLS 1.3 and the same certificate (ECDSA, P-256), cipher suite and
+ * curve.
+ */
 export async function measureTls(options: TlsOptions): Promise<TlsFigures[]> {
   const { rounds, warmUpSeconds, seconds } = options;
   const stage = stageOverTls(options.stage);

@@ -9,7 +9,7 @@ import type { NoteProblems } from './scenarios.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** What a key of the directory notices of a flood of secrets that nobody has, each of which is looked up. */
+/** The effect on a key of the directory when a flood of unknown secrets makes the gateway look each of them up. */
 export interface UnknownSecretsFigures {
   readonly loads: readonly UnknownSecretsLoad[];
 }
@@ -22,7 +22,7 @@ export interface UnknownSecretsLoad {
   readonly floodPerSecond: readonly number[];
 }
 
-/** How many connections the key has: about 800 and 3,000 requests a second. */
+/** Connections of the key, which give about 800 and 3,000 requests a second. */
 export const connectionsOfKey = [8, 32] as const;
 
 interface Options {
@@ -32,11 +32,11 @@ interface Options {
   readonly seconds: number;
 }
 
-/** 2,000 secrets a second or a little more, each another one; a connection waits 30 ms and a response. */
+/** 2,000 different secrets a second or slightly more. A connection pauses for 30 ms after each response. */
 const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
-/** In one run of the flood none of the secrets comes twice. */
+/** A run of the flood has this many secrets, so that it repeats none. */
 const secretsPerSecond = 4_000;
-/** How much longer the flood runs than the load of the key, before it and after it together. */
+/** The seconds that the flood runs before and after the load of the key, together. */
 const floodAroundSeconds = 2;
 const loadPauseMs = 10;
 
@@ -89,7 +89,7 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
   return { loads };
 }
 
-/** @returns how many requests it sent, per second */
+/** @returns the number of requests per second */
 async function runFlood(url: string, options: Options): Promise<number> {
   const seconds = options.seconds + floodAroundSeconds;
   const secretsFile = join(options.stage.dir, 'unknown');

@@ -6,7 +6,7 @@ import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** What more than one worker brings, where everything runs on the same machine. */
+/** The gain from further workers when everything runs on the same machine. */
 export interface WorkersFigures {
   readonly cores: number;
   readonly loads: readonly WorkersLoad[];
@@ -16,12 +16,12 @@ interface WorkersLoad {
   readonly load: string;
   readonly workers: number;
   readonly requestsPerSecond: Spread;
-  /** How many times as many as with one worker, round by round. */
+  /** The rate divided by the rate of one worker, round by round. */
   readonly timesOne: Spread | undefined;
   readonly p99Us: Spread;
   readonly gatewayCores: Spread;
   readonly redisCores: Spread;
-  /** What else ran: mostly the load generator, and the backend where requests are forwarded. */
+  /** CPU of other processes: mostly the load generator, and the backend for forwarded requests. */
   readonly otherCores: Spread;
 }
 
@@ -46,7 +46,7 @@ export async function measureWorkers({
   readonly backendPid: number;
 }): Promise<WorkersFigures> {
   const cores = cpus().length;
-  // The benchmark and what it has started are pinned to what the subjects do not have. Here everything shares all cores.
+  // The benchmark and its processes were pinned away from the subjects' core. Here all processes share all cores.
   for (const pid of stage.subjectCpus === undefined ? [] : [process.pid, common.redis.pid, backendPid])
     execFileSync('taskset', ['-cp', stage.subjectCpus ?? '', String(pid)], { stdio: 'ignore' });
   const counts = [1, Math.max(2, cores)];

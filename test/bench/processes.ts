@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const startTimeoutMs = 20_000;
-/** How long a process may take to end by itself before it is killed. */
+/** The time for a process to end by itself before it is killed. */
 const endTimeoutMs = 10_000;
 
-/** A process of the benchmark that runs until it is ended. */
+/** A process of the benchmark, which runs until it is ended. */
 export interface Running {
   readonly pid: number;
-  /** Its standard output and standard error. */
+  /** The file of its standard output and standard error. */
   readonly logFile: string;
 }
 
@@ -20,13 +20,13 @@ export interface ProcessPlace {
   readonly dir: string;
   /** The name of its log file. */
   readonly name: string;
-  /** The CPUs of all its threads and children, as arguments of taskset; unset: those of the benchmark itself. */
+  /** The CPUs of all its threads and children, as arguments of taskset; undefined: the CPUs of the benchmark itself. */
   readonly cpus?: string | undefined;
 }
 
 /**
- * Starts a process whose output goes to a file. It leads its own process group, so that a Ctrl-C only reaches the
- * benchmark, and the children of the process end with it.
+ * Starts a process whose output goes to a file. The process leads its own process group, so that a Ctrl-C reaches only
+ * the benchmark, and its children end with it.
  */
 export function startProcess(
   command: string,
@@ -70,11 +70,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group is gone already.
+    // The group has ended already.
   }
 }
 
-/** Waits until a URL sends any response. @throws with the output of the process when it ends or takes too long */
+/** Waits until a URL gives any response. @throws with the output of the process when it ends or takes too long */
 export async function untilAnswers(url: string, { pid, logFile }: Running): Promise<void> {
   const deadlineMs = performance.now() + startTimeoutMs;
   while (performance.now() < deadlineMs && isAlive(pid)) {

@@ -11,8 +11,8 @@ import { startBackend } from './subjects/direct.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
 /**
- * Shows where the gateway spends its CPU time in one scenario:
- * `node test/bench/profile.ts [SCENARIO]`, by default `hot-key`. The sampling costs about a tenth.
+ * Shows which code of the gateway takes CPU time in one scenario: `node test/bench/profile.ts [SCENARIO]`, by default
+ * `hot-key`. Sampling costs about a tenth.
  */
 async function profile(name: string, dir: string): Promise<void> {
   const scenario = scenarios.find((candidate) => candidate.name === name);
@@ -41,7 +41,7 @@ async function profile(name: string, dir: string): Promise<void> {
   redis.close();
   await endProcess(gateway.pid);
 
-  // Threads that load a configuration write a profile too. That of the process is the largest.
+  // Threads that load a configuration write a profile too. The profile of the process is the largest.
   const texts = readdirSync(dir)
     .filter((file) => file.endsWith('.cpuprofile'))
     .map((file) => readFileSync(join(dir, file), 'utf8'))

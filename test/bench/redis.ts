@@ -6,14 +6,14 @@ import { startProcess } from './processes.ts';
 export interface BenchRedis {
   readonly pid: number;
   readonly port: number;
-  /** The number of script calls so far; every subject decides with a script. */
+  /** The number of script calls so far. Every subject decides with a script. */
   scriptCalls(): Promise<number>;
   close(): void;
 }
 
 const connectTimeoutMs = 10_000;
 
-/** Starts a real Redis that writes nothing to disk, so that the speed of the disk does not matter. */
+/** Starts a real Redis that writes nothing to disk, so the speed of the disk does not matter. */
 export async function startRedis(
   dir: string,
   { cpus, options = [] }: { readonly cpus?: string | undefined; readonly options?: readonly string[] } = {},
@@ -45,7 +45,7 @@ export async function startRedis(
   };
 }
 
-/** From `INFO commandstats`, where commands called by a script are counted under their own names. */
+/** Counts script calls in `INFO commandstats`, which lists commands from inside a script under their own names. */
 function countScriptCalls(commandStats: string): number {
   let calls = 0;
   for (const [, count] of commandStats.matchAll(/^cmdstat_(?:eval|evalsha|fcall):calls=(\d+)/gm)) {

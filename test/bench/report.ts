@@ -19,16 +19,16 @@ export interface Report {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
-  /** The rounds that were finished. */
+  /** The number of finished rounds. */
   readonly rounds: number;
-  /** Why the run ended before its end. */
+  /** The reason why the run ended early. */
   readonly endedEarly?: string;
   /** The CPUs that only the subjects ran on. */
   readonly pinning: string;
   readonly missing: readonly string[];
-  /** What makes the run invalid, each with scenario and subject; empty when it is valid. */
+  /** The reasons why the run is invalid, each with scenario and subject; empty when it is valid. */
   readonly problems: readonly string[];
-  /** Requests that the gateway decided without Redis, because it did not answer in time. */
+  /** Requests that the gateway decided without Redis, because Redis did not reply in time. */
   readonly decidedLocally: number;
   readonly scenarios: readonly ScenarioFigures[];
   readonly connections: readonly ConnectionsFigures[];
@@ -42,7 +42,9 @@ export interface Report {
   readonly hotKeyOnCluster?: HotKeyFigures;
 }
 
-/** Prints the report and writes it to `results/` as Markdown and JSON. Returns the exit code: 1 if a run was invalid. */
+/**
+ * Prints the report and writes it to `results/` as Markdown and JSON. @returns the exit code: 1 if a run was invalid
+ */
 export function writeReport(report: Report): 0 | 1 {
   const { problems } = report;
   const markdown = renderReport(report);

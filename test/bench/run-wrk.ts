@@ -1,23 +1,23 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Added to the duration: for connecting, the last responses, and wrk's own summary. */
+/** Added to the duration for connecting, the last responses, and wrk's own summary. */
 const graceMs = 15_000;
 
 export interface Load {
   readonly url: string;
   readonly method: 'GET' | 'POST';
   readonly body: string;
-  /** One secret a line; each request takes the next. */
+  /** One secret a line. Each request takes the next secret. */
   readonly secretsFile: string;
   readonly connections: number;
   readonly seconds: number;
   readonly expectedStatus: number;
   /** `check` checks the status of every response, which makes wrk slower. */
   readonly mode: 'check' | 'measure';
-  /** How long each connection waits between a response and its next request, on average, ms; unset: not at all. */
+  /** The average pause in ms of each connection between a response and its next request; absent: none. */
   readonly pauseMs?: number;
-  /** Each request says that it comes from the next of so many addresses (`X-Forwarded-For`); unset: none does. */
+  /** The number of addresses that the requests claim in turn (`X-Forwarded-For`); absent: none. */
   readonly addresses?: number;
 }
 
@@ -33,7 +33,7 @@ export interface WrkFigures {
   readonly timeouts: number;
   /** Responses with a status above 399. */
   readonly above399: number;
-  /** Responses with an unexpected status, and one such status; only in `check`. */
+  /** The number of responses with an unexpected status, and one such status; only in `check`. */
   readonly unexpected: number;
   readonly example: number;
 }
@@ -66,14 +66,17 @@ export async function runWrk(load: Load): Promise<WrkFigures> {
   return parseWrkOutput(output);
 }
 
-/** The figures are the one JSON line that wrk.lua prints after wrk's own summary. */
+/** The figures are the only JSON line, which wrk.lua prints after wrk's own summary. */
 export function parseWrkOutput(output: string): WrkFigures {
   const line = output.split('\n').find((candidate) => candidate.startsWith('{"requests":'));
   if (line === undefined) throw new Error(`wrk printed no figures:\n${output}`);
   return JSON.parse(line) as WrkFigures;
 }
 
-/** What makes a run invalid, one sentence each; `admissionsMax` is how many requests of a flood may be admitted. */
+/**
+ * The reasons why a run is invalid, one sentence each. `admissionsMax` is the number of requests of a flood that may be
+ * admitted.
+ */
 export function problemsOf(
   figures: WrkFigures,
   { expectedStatus, mode }: Pick<Load, 'expectedStatus' | 'mode'>,

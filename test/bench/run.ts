@@ -31,13 +31,13 @@ import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 
 /** The benchmark ends after this time, even if something hangs. */
 const deadlineMs = 60 * 60_000;
-/** V8 needs seconds of load to optimise a program: in the first ones a request costs up to twice as much. */
+/** V8 needs seconds of load to optimise a program. A request in these seconds costs up to twice as much. */
 const firstWarmUpSeconds = 8;
 const quickFirstWarmUpSeconds = 4;
-/** For another load most of the program is already optimised. */
+/** Most of the program is already optimised when the load changes. */
 const warmUpSeconds = 2;
 const quickWarmUpSeconds = 1;
-/** What `--only` takes. */
+/** The values of `--only`. */
 const names = [
   ...scenarios.map(({ name }) => name),
   'connections',
@@ -50,7 +50,7 @@ const names = [
   'simulation',
   'hot-key-cluster',
 ];
-/** What `--quick` measures without `--only`: within five minutes. */
+/** The measurements of `--quick` without `--only`, which take less than five minutes. */
 const quickNames: readonly string[] = ['hot-key', 'many-keys', 'flood', 'latency', 'many-connections'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
   --quick      few short rounds within five minutes, without --only of ${quickNames.join(', ')}: a check, not a measurement
@@ -63,10 +63,10 @@ interface Options {
   readonly wanted: (name: string) => boolean;
 }
 
-/** The rounds that were finished, until the whole report is written. */
+/** The finished rounds, until the whole report is written. */
 let unfinished: Report | undefined;
 
-/** Measures everything, prints and writes the report. Returns the exit code: 1 when a run was invalid. */
+/** Measures everything, prints and writes the report. @returns the exit code: 1 when a run was invalid */
 async function bench(options: Options, dir: string): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');
   await installPeers();
@@ -128,7 +128,8 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('connections')) {
     connections = await measureConnections({ ...common, running, warmUpSeconds });
   }
-  // What follows starts its own subjects. These take a little of the CPU also without work, which shows in a p99.
+  // The following measurements start their own subjects. An idle subject still takes a little CPU, which is visible in
+  // a p99.
   for (const { started } of running) await endProcess(started.pid);
   let tls: TlsFigures[] = [];
   if (options.wanted('tls')) {
@@ -142,7 +143,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let keys: KeysFigures[] = [];
   if (options.wanted('keys')) {
-    // A configuration is loaded in a thread of its own, which in production has its own core too.
+    // A configuration loads in its own thread, which also has its own core in production.
     const unpinned = { ...stage, subjectCpus: allCpus };
     keys = await measureKeys({ ...common, stage: unpinned, warmUpSeconds: firstWarmUpSeconds });
   }
@@ -169,7 +170,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let workers: WorkersFigures | undefined;
   if (options.wanted('workers')) {
-    // Pinned to one core they would bring nothing.
+    // Workers that are pinned to one core would gain nothing.
     workers = await measureWorkers({
       ...common,
       stage: { ...stage, subjectCpus: allCpus },
@@ -201,7 +202,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   return writeReport(report);
 }
 
-/** A peer that is missing or does not start is named in the report. Without the gateway itself there is no report. */
+/** The report names a peer that is missing or does not start. Without the gateway itself there is no report. */
 async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   const running: RunningSubject[] = [];
   const missing: string[] = [];
@@ -224,7 +225,7 @@ async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   return { running, missing };
 }
 
-/** @throws Error that says which option is wrong */
+/** @throws Error that names the wrong option */
 function readOptions(): Options {
   const { values } = parseArgs({
     options: {
@@ -253,7 +254,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // A measurement that fails because its processes were ended is not the reason for stopping.
+  // Stopping ends the processes, so a measurement that fails then is not the reason for the stop.
   if (isStopping) return;
   isStopping = true;
   if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });

@@ -4,7 +4,7 @@ import type { BenchRedis } from './redis.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { StartedSubject, Subject } from './subjects/subject.ts';
 
-/** One kind of load, on every subject that can take it. */
+/** One kind of load, for every subject that can take it. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
@@ -12,7 +12,10 @@ export interface Scenario {
   readonly method: 'GET' | 'POST';
   readonly body: string;
   readonly expectedStatus: number;
-  /** Responses with another status that a correct limiter may send: a window that begins during the run admits one. */
+  /**
+   * The number of other responses that a correct limiter may send. A window that begins during the run admits one
+   * request.
+   */
   readonly admissionsMax: number;
   readonly secretsFile: (credentials: Credentials) => string;
   readonly suits: (subject: Subject) => boolean;
@@ -40,7 +43,7 @@ export const manyKeys: Scenario = {
   suits: (subject) => subject.identifies,
 };
 
-/** The first three are compared with each other, so they are measured one after the other. */
+/** The first three are compared with each other, so the benchmark measures them one after the other. */
 export const scenarios: readonly Scenario[] = [
   hotKey,
   manyKeys,
@@ -78,14 +81,14 @@ export const scenarios: readonly Scenario[] = [
     title: 'One hot key, 1,024 connections',
     connections: 1_024,
     secretsFile: hot,
-    // fast-gateway ends under so many.
+    // fast-gateway crashes under this number of connections.
     suits: (subject) => subject.identifies,
   },
 ];
 
 /** The cost of one subject in one round of one scenario. */
 export interface Sample {
-  /** User and system together. */
+  /** User and system time together. */
   readonly cpuSecondsPer10k: number;
   readonly userCpuSecondsPer10k: number;
   readonly systemCpuSecondsPer10k: number;
@@ -97,7 +100,7 @@ export interface Sample {
   readonly p999Us: number;
 }
 
-/** Collects what makes a run invalid, one sentence each, with scenario and subject. */
+/** Collects the reasons why a run is invalid, one sentence each, with scenario and subject. */
 export type NoteProblems = (where: string, problems: readonly string[]) => void;
 
 export interface WarmUpOptions {
@@ -112,7 +115,7 @@ export interface WarmUpOptions {
   readonly noteProblems: NoteProblems;
 }
 
-/** Before the first sample: warms the subject up with the same load, and checks the status of every response. */
+/** Warms the subject up with the same load before the first sample, and checks the status of every response. */
 export async function warmUp(options: WarmUpOptions): Promise<void> {
   await runLoad(options, 'check');
 }
@@ -163,7 +166,7 @@ async function runLoad(options: WarmUpOptions, mode: Load['mode']): Promise<WrkF
   return figures;
 }
 
-/** Spends the limit of the flood's key before the measurement, and gets it banned by subjects that ban. */
+/** Spends the limit of the flood's key before the measurement, so that subjects with bans ban the key. */
 export async function spendFloodKey(origin: string, { flood }: Credentials): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const response = await fetch(`${origin}/v1/pets`, {

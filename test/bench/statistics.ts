@@ -18,8 +18,8 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /**
- * The ratio of `a` to `b`, round by round. Both were measured seconds apart, so other work of the machine affects both
- * alike.
+ * The ratio of `a` to `b`, round by round. The two samples of a round are seconds apart, so other work of the machine
+ * affects both equally.
  */
 export function ratioOf(a: readonly number[], b: readonly number[]): Spread | undefined {
   const ratios = a.flatMap((value, round) => {
@@ -30,9 +30,9 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
 }
 
 /**
- * The median of `a` to that of `b`, with the range of the ratios of single rounds. For figures that a single stall of the
- * machine decides, such as the p99 of a round: it hits one of the two, so that the ratios of rounds scatter more than each
- * of the two does.
+ * The median of `a` divided by the median of `b`, with the range of the single rounds' ratios. Meant for figures that a
+ * single stall of the machine decides, such as the p99 of a round. A stall affects only one of the two, so the ratios
+ * of rounds vary more than each figure.
  */
 export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {
   const rounds = ratioOf(a, b);

@@ -3,14 +3,17 @@ import type { Report } from './report.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, ratioOfMedians, type Spread } from './statistics.ts';
 
-/** A figure that the gateway should reach, and the one that this run measured. */
+/** A figure that the gateway should reach, and the figure that this run measured. */
 export interface TargetFigure {
   readonly figure: string;
   readonly atMost: number;
   readonly measured: Spread | undefined;
 }
 
-/** The performance figures that the gateway has to reach; `measured` is unset where this run did not measure. */
+/**
+ * The performance figures that the gateway must reach. `measured` is undefined when this run did not measure the
+ * figure.
+ */
 export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknownSecrets'>): TargetFigure[] {
   const values = (scenario: string, subject: string, pick: (sample: Sample) => number) =>
     (report.scenarios.find(({ name }) => name === scenario)?.subjects ?? [])
@@ -18,7 +21,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
       .flatMap(({ samples }) => samples.map(pick));
   const against = (scenario: string, subject: string, pick = alone) =>
     ratioOf(values(scenario, 'tollgate', pick), values(scenario, subject, pick));
-  /** Of one figure that was measured once. */
+  /** The ratio of a figure that was measured once. */
   const ofTarget = (value: number | undefined, most: number) =>
     value === undefined ? undefined : ratioOf([value], [most]);
   const flood = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
@@ -97,7 +100,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
 
 const nginx = 'nginx + lua';
 
-/** Both do the same job. Redis is a process of its own, and its share depends on how often it is asked. */
+/** Both subjects do the same job. Redis is a separate process, and its share depends on the number of calls. */
 const againstNginx = [
   { scenario: 'hot-key', load: 'one hot key', atMost: 0.85 },
   { scenario: 'many-keys', load: '1,000 keys', atMost: 1 },

@@ -1,8 +1,8 @@
--- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", for how many
--- milliseconds on average a connection pauses between requests (0: not at all), and how many addresses the requests say that
--- they come from, one after the other (0: they do not say).
--- With one secret wrk repeats one prepared request; with several each request uses the next. "check" checks every
--- status, which costs wrk a callback for each response; "measure" relies on wrk's own count of statuses above 399.
+-- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", average
+-- pause of a connection between requests in ms (0: none), and number of addresses that the requests claim in turn (0:
+-- none). wrk repeats one prepared request when there is one secret; with several, each request uses the next secret.
+-- "check" checks every status, which costs wrk a callback for each response; "measure" relies on wrk's own count of
+-- statuses above 399.
 
 local unexpected, example = 0, 0
 

@@ -13,10 +13,10 @@ import { startBackend } from '../subjects/direct.ts';
 const [runs, connections] = [4, 64];
 
 /**
- * CPU of a request that the backend answers itself, on this machine and now: five seconds of the load that benchmark and
- * measurement have too. The first run only warms the backend up.
+ * CPU of a request that goes straight to the backend, on this machine at this moment: five seconds of the load that the
+ * benchmark and the measurement use too. The first run only warms the backend up.
  *
- * @throws Error when it cannot be measured
+ * @throws Error when the cost cannot be measured
  */
 export async function measureDirectCpu(): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 
-/** What is known of the traffic, and what is wanted of the fleet. */
+/** The known traffic, and the requirements of the fleet. */
 export interface Inputs {
   readonly requestsPerSecond: number;
   readonly keys: number;
-  /** Keys that send within a day. */
+  /** Keys that send requests within a day. */
   readonly activeKeys: number;
-  /** Zipf's exponent of their requests; 0: all alike. */
+  /** Zipf's exponent of the keys' requests; 0: all keys send equally. */
   readonly skew: number;
   readonly refusedShare: number;
   readonly requestOctets: number;
@@ -18,12 +18,12 @@ export interface Inputs {
   readonly zones: number;
   /** Processes that serve a key; Infinity: all. */
   readonly perKey: number;
-  /** The share of what a full core serves that is kept free, of gateways and of Redis. */
+  /** The share of a full core that stays free, in gateways and in Redis. */
   readonly headroom: number;
-  /** The mean of a day, as a share of `requestsPerSecond`. */
+  /** The mean rate of a day, as a share of `requestsPerSecond`. */
   readonly meanShare: number;
   readonly directory: boolean;
-  /** Days that the record is kept; 0: there is none. */
+  /** Days for which the record is kept; 0: no record. */
   readonly keepDays: number;
   /** `maxmemory` of one server of Redis. */
   readonly shardBytesMax: number;
@@ -31,7 +31,7 @@ export interface Inputs {
 
 interface NumberOption {
   readonly is: string;
-  /** What it is where it is not given; it may follow from others. */
+  /** The value when it is not given; it may follow from other values. */
   readonly default: (given: (name: string) => number) => number;
   readonly min: number;
   readonly max: number;
@@ -54,7 +54,7 @@ function whole(...parts: OptionParts): NumberOption {
   return { ...number(...parts), isWhole: true };
 }
 
-/** A keys file has at most 16 MiB: some 100,000 keys. */
+/** A keys file has at most 16 MiB, which is about 100,000 keys. */
 const configuredKeysMax = 100_000;
 const gibibyte = 2 ** 30;
 
@@ -98,12 +98,12 @@ const options: Readonly<Record<string, NumberOption>> = {
   'shard-memory': number('maxmemory of a server of Redis, GiB', 16, 0.1, 4_096),
 };
 
-/** What to do, and with what. */
+/** The command and its arguments. */
 export type Command = (
   | { readonly kind: 'print'; readonly inputs: Inputs; readonly isCalibrated: boolean }
   | { readonly kind: 'measure' | 'page' }
 ) & {
-  /** A report of the benchmark. */
+  /** The file of a benchmark report. */
   readonly results?: string;
   readonly quick: boolean;
 };

@@ -95,12 +95,12 @@ describe('the load of a fleet', () => {
     );
     const decisions = 1_000 * ((1 - Math.exp(-0.001)) / 0.001);
     expect(load.decisions).toBeCloseTo(decisions, 6);
-    // Each key is sent by each process once in ten seconds, but for the chance that it had no request.
+    // Each process sends each key once in ten seconds, except when the key had no request.
     expect(load.batches).toBeCloseTo((10 * 100 * (1 - Math.exp(-10))) / 10, 6);
-    // It is read anew with the first request after 60 s, which comes a second later on average.
+    // A process reads a key again with its first request after 60 s, which arrives a second later on average.
     expect(load.lookUps).toBeCloseTo((10 * 100) / 61, 6);
     expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
-    // Every process asks every target five times a second.
+    // Every process checks every target five times a second.
     expect(load.checks).toBe(150);
     expect(load.gatewayCpu).toMatchObject({ requests: 0.1, checks: 0.15 });
     expect(load.redisCpu.decisions).toBeCloseTo(decisions * 0.00002, 9);
@@ -125,7 +125,7 @@ describe('the load of a fleet', () => {
     const many: Traffic = { ...traffic, requestsPerSecond: 1e6, groups: keyGroups(1_000_000, 0) };
     const one = { ...fleet, processes: 1, perKey: 1 };
     const { lookUps, held } = loadOf(many, one, costsOfTest({}));
-    // 100,000 of a million are remembered: nine requests of ten read.
+    // A process caches 100,000 of a million keys, so nine requests of ten need a read.
     expect(lookUps).toBeCloseTo(900_000, -3);
     expect(held.directory).toBe(100_000);
   });

@@ -2,20 +2,20 @@ import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { type KeyGroup, sumOver } from './key-groups.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** What arrives, and what is done for it. */
+/** The requests that arrive, and the features that they use. */
 export interface Traffic {
   readonly requestsPerSecond: number;
   readonly groups: readonly KeyGroup[];
   /** The share of each key's requests that its limits refuse. */
   readonly refusedShare: number;
-  /** Whether keys are in the directory, and not in the configuration. */
+  /** Whether keys are in the directory instead of the configuration. */
   readonly directory: boolean;
   readonly recorded: boolean;
 }
 
 export interface Fleet {
   readonly processes: number;
-  /** How many of them serve a key; all, unless the balancer knows keys apart. */
+  /** The number of processes that serve a key: all of them, unless the balancer routes by key. */
   readonly perKey: number;
   /** Masters of the Cluster. */
   readonly shards: number;
@@ -24,7 +24,7 @@ export interface Fleet {
   readonly targets: number;
 }
 
-/** Per second, of the whole fleet. CPU: seconds in a second, which is cores. */
+/** Figures per second for the whole fleet. CPU is in seconds a second, which is the number of cores. */
 export interface Load {
   readonly decisions: number;
   readonly batches: number;
@@ -33,14 +33,14 @@ export interface Load {
   readonly activeEntries: number;
   readonly checks: number;
   readonly gatewayCpu: GatewayCpu;
-  /** Of all masters. */
+  /** CPU of all masters. */
   readonly redisCpu: RedisCpu;
   readonly redisOctets: number;
   /** From masters to all their replicas. */
   readonly replicationOctets: number;
-  /** The key that sends most. */
+  /** The key with the most requests. */
   readonly hottest: { readonly requests: number; readonly calls: number; readonly redisCpu: number };
-  /** Keys that one process holds. */
+  /** Keys that one process keeps in memory. */
   readonly held: { readonly recorded: number; readonly remembered: number; readonly directory: number };
 }
 
@@ -58,7 +58,7 @@ interface RedisCpu {
   readonly lookUps: number;
   readonly replicas: number;
   readonly idle: number;
-  /** On one slot each: the list of processes, the record of all operations, the index of active keys. */
+  /** CPU of single slots: the list of processes, the record of all operations, the index of active keys. */
   readonly presence: number;
   readonly operations: number;
   readonly activeIndex: number;
@@ -70,12 +70,12 @@ const heldSeconds = flushSeconds * defaultBounds.usageIdleRoundsMax;
 const notedSeconds = seconds(defaultBounds.usageActiveNotedMs);
 const cachedSeconds = seconds(defaultBounds.directoryCachedMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
-/** A target is asked again so long after its response, which takes no time beside that. */
+/** The pause between two checks of a target. The check itself takes no time compared with it. */
 const checkSeconds = seconds(defaultBounds.healthPauseMs);
-/** As in `usage/store/add-counts.lua`. */
+/** The same figure as in `usage/store/add-counts.lua`. */
 export const sendersMax = 128;
 
-/** The load of a fleet whose balancer gives each process that serves a key an equal share of its requests. */
+/** The load of a fleet. Its balancer gives each process that serves a key an equal share of the key's requests. */
 export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const { requestsPerSecond, groups, refusedShare, directory, recorded } = traffic;
   const { processes, shards, replicas, targets } = fleet;
@@ -93,7 +93,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const lookUps = directory ? overAll((rate) => renewals(usedSeconds, rate)) : 0;
   const checks = (processes * targets) / checkSeconds;
 
-  // Calls of one turn to one server come in one read, and their replies leave in one write.
+  // One read brings all calls of a turn to one server, and one write takes their replies.
   const callsATurn = (decisions * costs.turnSeconds) / (processes * shards);
   const readShare = readShareOf(callsATurn);
   const seen = (within: number) => overAll((rate) => shareSeenWithin(within, rate)) / processes;
@@ -135,7 +135,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       redisCpu: hotCalls * (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu),
     },
     held: {
-      // Beyond its bound the recorder forgets a key as soon as all of it is sent.
+      // A recorder above its bound drops a key as soon as it has sent all counts of the key.
       recorded: recorded
         ? Math.min(seen(heldSeconds), Math.max(defaultBounds.usageKeysMax, seen(2 * flushSeconds)))
         : 0,
@@ -148,12 +148,12 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   };
 }
 
-/** The share of calls with a read of their own, where so many come in a turn on average (Poisson). */
+/** The share of calls with their own read, when a turn brings this number of calls on average (Poisson). */
 export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
 }
 
-/** What a process holds of keys, octets of its heap. */
+/** The memory that a process needs for keys, in octets of its heap. */
 export function heldBytes({ held }: Load, costs: Costs): number {
   return (
     held.recorded * costs.recordedKeyBytes +
@@ -169,8 +169,8 @@ export function total(parts: GatewayCpu | RedisCpu): number {
 
 /**
  * Decision calls of one process for one key, per second. Requests of one turn of the event loop share a call, and turns
- * follow each other after `turnSeconds` at the least: with r requests a second, those turns have a call in which at least
- * one arrived (Poisson). A refusal is repeated from memory for a second, and reported by the fifty.
+ * are at least `turnSeconds` apart. With r requests a second, a turn has a call when at least one request has arrived
+ * (Poisson). A refusal is repeated from memory for one second, and refusals are reported fifty at a time.
  */
 export function callsOf(
   rate: number,
@@ -185,19 +185,19 @@ export function callsOf(
   );
 }
 
-/** The chance that something with this rate (per second) happens within so many seconds (Poisson). */
+/** The probability that an event with this rate (per second) happens within this number of seconds (Poisson). */
 export function shareSeenWithin(within: number, rate: number): number {
   return -Math.expm1(-within * rate);
 }
 
-/** How often something is done that is done with a request, and not again for so many seconds. */
+/** The rate of an action that a request triggers, and that then pauses for this number of seconds. */
 function renewals(pause: number, rate: number): number {
   return rate / (1 + pause * rate);
 }
 
 /**
- * For how long what was read of a key is used: `directoryCachedMs`, or less where more keys are read in that time than a
- * process remembers (Che's approximation).
+ * The time for which a process caches a key: `directoryCachedMs`, or less when it reads more keys in that time than it
+ * can hold (Che's approximation).
  *
  * @param served the share of all keys that a process serves
  */

@@ -13,12 +13,15 @@ import type { FleetRun } from './unit-costs.ts';
 const [processes, shards] = [2, 3];
 const keys = 20_000;
 const plan = 'free';
-/** At each process. */
+/** The connections of each process. */
 const connections = 64;
-/** For so long a key of the directory is used before it is read again: in such a time each is read once. */
+/** The time for which a process caches a key of the directory. Within this time each key is read once. */
 const cachedSeconds = 60;
 
-/** Two gateways on one core before a Cluster of three masters on the other, under four loads. About six minutes. */
+/**
+ * Two gateways on one core use a Cluster of three masters on the other core, under four loads. This takes about six
+ * minutes.
+ */
 export async function measureFleet({
   dir,
   quick,
@@ -82,7 +85,7 @@ export async function measureFleet({
           redisCpu: done.cpuSeconds / done.requests,
           redisOctets: done.octets / done.requests,
           processBytes: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / pids.length,
-          // The first load fills them.
+          // The first load fills the directory and the counts.
           ...(runs.length === 0 && { directoryBytes, countsBytes }),
         },
       });
@@ -95,19 +98,19 @@ export async function measureFleet({
   }
 }
 
-/** Requests that gateways decided by themselves, since Redis was late: on a machine with other work. */
+/** Requests that gateways decided without Redis because it was late, on a machine with other work. */
 function decidedAlone(gateways: readonly StartedTollgate[]): number {
   return gateways.reduce((sum, gateway) => sum + countDecidedLocally(gateway), 0);
 }
 
-/** So many lines that each key of a day is in them, in the order in which independent clients would send. */
+/** As many lines as it takes to include each key of a day, in the order in which independent clients would send. */
 function draw(credentials: readonly Credential[], skew: number): readonly Credential[] {
   const ends: number[] = [];
   for (const { keys, share } of keyGroups(credentials.length, skew)) {
     for (let key = 0; key < keys; key++) ends.push((ends.at(-1) ?? 0) + share);
   }
   let state = 1;
-  // A linear congruential generator (Numerical Recipes): the same in every run.
+  // A linear congruential generator (Numerical Recipes), which gives the same sequence in every run.
   const random = () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;

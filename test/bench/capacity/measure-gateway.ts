@@ -12,17 +12,17 @@ import { type StartedTollgate, startTollgate } from '../subjects/tollgate.ts';
 import { readShareOf } from './load.ts';
 import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecrets } from './stage.ts';
 
-/** Many keys in turn: each is a call of its own, and is recorded about twice in ten seconds. */
+/** Many keys in turn. Each key makes its own call, and is recorded about twice in ten seconds. */
 const manyKeys = 20_000;
 /** Requests under way, as in the benchmark's scenarios. */
 const connections = 64;
-/** Upstreams of one target each: as many as a configuration may have. */
+/** Upstreams with one target each. This is the largest number that a configuration may have. */
 const upstreamsCount = 32;
 const idleConnections = 2_000;
-/** Masters of a second Cluster, over which the calls of a turn are spread. */
+/** Masters of a second Cluster, among which the calls of a turn are divided. */
 const spreadMasters = 12;
 
-/** What requests take of one gateway on a core of its own, before a Cluster of one master and of twelve. Four minutes. */
+/** The costs of one gateway on its own core, with a Cluster of one master and of twelve. This takes four minutes. */
 export async function measureGateway({
   dir,
   quick,
@@ -98,7 +98,7 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // A flush comes up to ten seconds after the requests: it is part of what is counted.
+    // A flush follows the requests by up to ten seconds, and the measurement includes it.
     const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
@@ -135,7 +135,7 @@ export async function measureGateway({
       settings: 'usage: { keepDays: 0 }',
       replaced: { keys: 'keys: { file: ./keys.yaml, directory: true }' },
     });
-    // Each key is asked for once: the first requests of all of them.
+    // Each key sends one request, so each request is the first request of its key.
     const parts = Math.floor(issued.length / (quick ? 5_000 : 15_000));
     const lookUpCpus: number[] = [];
     await load(reading, hotFile, { seconds: quick ? 2 : 6 });
@@ -168,11 +168,11 @@ export async function measureGateway({
   }
 }
 
-/** What requests of one kind took. */
+/** The costs of one kind of request. */
 interface Calls {
   readonly cpu: number;
   readonly perRequest: number;
-  /** The share of the calls that came with a read of their own. */
+  /** The share of calls that arrived with their own read. */
   readonly readShare: number;
 }
 
@@ -182,7 +182,7 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
   return { perRequest, readShare: readShareOf(aTurn) };
 }
 
-/** One key makes at most one call a turn, which comes alone. Two differences and two costs. */
+/** One key makes at most one call a turn, which arrives alone. Two differences give two costs. */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({
     calls: perRequest - hot.perRequest,
@@ -203,7 +203,7 @@ interface StartOptions {
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
-/** Connections on which a request was answered, and that wait for the next. */
+/** Connections that have had a response and wait for the next request. */
 async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise<number> {
   const before = residentBytes(pid);
   const { port } = new URL(origin);
@@ -222,7 +222,7 @@ async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise
   return bytes;
 }
 
-/** Two processes without requests, of which one checks more targets. */
+/** Two processes without requests, one of which checks more targets. */
 async function measureChecks(one: StartedTollgate, other: StartedTollgate, seconds: number): Promise<number> {
   await sleep(2_000);
   const cpu = () => [one, other].map(({ pid }) => treeCpuSeconds(pid).total);

@@ -22,8 +22,9 @@ const limits = [
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /**
- * What a process holds of a key, heap and buffers, octets each. Ids are strings of their own, as those that were parsed. These are
- * live objects: their bounds times these octets is what a process remembers; `capacity.md` has the sum and the peak beside it.
+ * The memory that a process needs for a key: octets of heap and of buffers. Ids are separate strings, as after parsing.
+ * The figures count live objects, so a bound times these octets gives the memory for its keys. `capacity.md` has the
+ * sum, and the peak beside it.
  */
 export async function measureHeap(keys: number) {
   console.log('heap of keys');
@@ -49,7 +50,7 @@ function heapBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Keys that were sent to the store, and sent nothing since. */
+/** Keys whose counts were sent to the store, and that have had no request since. */
 async function recordKeys(keys: number): Promise<unknown> {
   const nowMs = Date.now();
   const store: UsageStore = {

@@ -46,7 +46,7 @@ type RedisCost = Extract<
   | 'totalsBytes'
 >;
 
-/** So that a server that is busy all the time is no outage. */
+/** Long timeouts, so that a server under full load is no outage. */
 const bounds = {
   ...defaultBounds,
   ...patientStore,
@@ -65,7 +65,7 @@ const limits = [
   { window: 'day', max: 1e12 },
 ] as const;
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
-/** Calls that leave together, where they do. */
+/** The number of calls in a batch. */
 const together = 16;
 
 interface Size {
@@ -75,7 +75,9 @@ interface Size {
   readonly recordedKeys: number;
 }
 
-/** What calls take of one master of a Cluster. Connections as of many processes, each with one call under way. */
+/**
+ * The costs of calls on one master of a Cluster, with the connections of many processes and one call under way on each.
+ */
 export async function measureRedis(quick: boolean): Promise<Record<RedisCost, number>> {
   const size = quick
     ? { rounds: 1, seconds: 0.5, keys: 5_000, recordedKeys: 100 }
@@ -99,7 +101,7 @@ async function onCluster<T>(
   }
 }
 
-/** What keys take. One connection alone: the buffers of connections are part of the memory of Redis too. */
+/** The memory of keys. The measurement uses one connection, because Redis counts the buffers of connections too. */
 async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size) {
   console.log('redis: memory');
   const at = await open(cluster, 1);
@@ -127,7 +129,7 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
   at.close();
   return {
     countsBytes,
-    // A new key leaves a mark beside its counts, which are counted above.
+    // A new key leaves a mark beside its counts. `countsBytes` includes the mark.
     directoryBytes: marked - unmarked,
     usageDayBytes: short,
     usageMinuteBytes: (full - short) / (minutesPerDay - 1),
@@ -136,7 +138,7 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
   };
 }
 
-/** @param copied has a replica */
+/** @param copied the Cluster with a replica */
 async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: Size) {
   const { rounds, seconds, keys, recordedKeys } = size;
   console.log('redis: decisions');
@@ -198,7 +200,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   const noted = 200;
   const active = await at.during(seconds, (redis, n) => {
     const told = Array.from({ length: noted }, (_, i) => ({
-      // Scattered over all keys.
+      // Ids from the whole range of keys.
       keyId: idOf(((n * noted + i) * 7_919) % keys),
       lastSeenMs: Date.now(),
     }));
@@ -232,7 +234,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   };
 }
 
-/** Measures by turns, so that a machine that changes its speed changes it for all. */
+/** Measures in rounds, so that a change of the machine's speed affects all figures equally. */
 async function inRounds<Name extends string>(
   rounds: number,
   measurements: Readonly<Record<Name, () => Promise<RedisCounts>>>,
@@ -249,7 +251,7 @@ function medianOf(samples: readonly RedisCounts[], figure: (done: RedisCounts) =
   return spreadOf(samples.map(figure)).median;
 }
 
-/** A hundred processes that publish a hundred times as often as they would. */
+/** A hundred processes, which publish a hundred times as often as real processes. */
 async function measurePresence({ connections, counts }: Opened, seconds: number): Promise<number> {
   const often = { ...bounds, presenceIntervalMs: 10 };
   const all = Array.from({ length: 100 }, (_, index) => {
@@ -278,7 +280,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
   return {
     connections,
     counts,
-    /** What Redis does while each connection has one call under way. Half as long before that is not counted. */
+    /** The work of Redis while each connection has one call under way, after a warm-up of half the time. */
     async during(seconds: number, call: (connection: Connection, n: number) => Promise<unknown> | undefined) {
       let n = 0;
       let calls = 0;
@@ -298,9 +300,9 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
       await run(performance.now() + seconds * 1_000);
       return { ...since(before, await counts()), calls };
     },
-    /** Memory that one of so many takes. */
+    /** The memory of one of many records. */
     async bytesOf(many: number, make: (index: number) => Promise<unknown>): Promise<number> {
-      // The first call loads a script and fills buffers; the table of keys must not grow for others.
+      // The first call loads a script and fills buffers, and the table of keys must not grow later.
       await make(0);
       await Promise.all(servers.map((server) => server.flushall()));
       const before = await counts();
@@ -313,7 +315,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
   };
 }
 
-/** Calls back for each index, each connection for one at a time. */
+/** Calls back for each index. Each connection handles one index at a time. */
 async function inTurns(
   many: number,
   connections: readonly Connection[],
@@ -354,7 +356,7 @@ function decisions({ connections }: Pick<Opened, 'connections'>) {
         windowsMs: calendarWindowsMs,
         deadlineMs: 20_000,
         patientDeadlineMs: 20_000,
-        // As on a Cluster.
+        // The value for a Cluster.
         keysPerCallMax: 1,
       }),
     ]),
@@ -373,7 +375,10 @@ function digestOf(key: number): string {
   return digestSecret(`secret of ${key}`);
 }
 
-/** A key's day: so many minutes, a request in each, from two addresses, with three operations; then a batch of each further process. */
+/**
+ * A key's day: a request in each of these minutes, from two addresses, with three operations. Each further process then
+ * adds one batch.
+ */
 function dayBatches(key: number, senders: number, minutes: number): readonly Batch[] {
   const usage = usageOf(key);
   for (let minute = 0; minute < minutes; minute++)
@@ -383,10 +388,10 @@ function dayBatches(key: number, senders: number, minutes: number): readonly Bat
   return [first, ...others];
 }
 
-/** As long as the recorder's. */
+/** An id as long as the recorder's. */
 const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
 
-/** What ten seconds of a key are, in the middle of the day. */
+/** The batch of one key for ten seconds in the middle of the day. */
 function runningBatch(key: number, sender: string, number: number): Batch {
   const usage = usageOf(key);
   for (let n = 0; n < 3; n++) request(usage, today * calendar.dayMs + 43_200_000 + (number % 60) * 60_000, n);
@@ -433,7 +438,7 @@ function totalsBatch(key: number): Batch {
   };
 }
 
-/** What ten seconds of one process are, with 50 operations that are all in use. */
+/** The batch of one process for ten seconds, with 50 operations that are all in use. */
 function operationsBatch(operations: OperationsUsage, number: number): Batch {
   const atMs = today * calendar.dayMs + 43_200_000;
   for (let n = 0; n < 1_000; n++) {

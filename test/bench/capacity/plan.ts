@@ -4,29 +4,29 @@ import { keyGroups, sumOver } from './key-groups.ts';
 import { heldBytes, type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** A fleet that carries its inputs, also without one zone. */
+/** A fleet that carries its inputs, even with one zone down. */
 export interface Plan {
   readonly inputs: Inputs;
-  /** Of the peak, with everything there. */
+  /** The load at the peak, with all zones up. */
   readonly load: Load;
-  /** One process a core. Without a zone `processesLeft` carry all. */
+  /** One process a core. `processesLeft` carry the whole load with one zone down. */
   readonly processes: number;
   readonly processesLeft: number;
-  /** The share of a core that a process uses; with everything there, and without a zone. */
+  /** The share of a core that a process uses, with all zones up and with one zone down. */
   readonly coreUse: number;
   readonly coreUseLeft: number;
-  /** Masters: as many as CPU or memory needs, three at least. */
+  /** Masters: as many as CPU or memory needs, and at least three. */
   readonly shards: number;
   readonly shardsForCpu: number;
   readonly shardsForMemory: number;
-  /** Of all masters; replicas have as much again each. */
+  /** The memory of all masters. Each set of replicas needs as much again. */
   readonly redisBytes: RedisBytes;
-  /** Of one process. */
+  /** The memory of one process. */
   readonly processBytes: number;
   readonly heapBytes: number;
   /** Connections to one master. */
   readonly redisConnections: number;
-  /** Requests a second of a single key, and their calls, that a master can decide that has nothing else to do. */
+  /** The requests a second of a single key, and their calls, that a master can decide with no other work. */
   readonly hotKeyRequestsMax: number;
   readonly hotKeyCallsMax: number;
 }
@@ -38,19 +38,19 @@ export interface RedisBytes {
   readonly totals: number;
 }
 
-/** The least that a Redis Cluster has. */
+/** The smallest number of masters of a Redis Cluster. */
 const shardsMin = 3;
 const rounds = 200;
-/** Beyond it no fleet is looked for: the number of processes grows faster than what they carry. */
+/** The search for a fleet ends here, because further processes would then add more work than they carry. */
 const processesMax = 1e7;
 const secondsPerDay = 86_400;
 const minutesPerDay = 1_440;
-/** Of the record: a day is kept so much longer (`usage/usage.ts`). */
+/** The record keeps a day for this much longer (`usage/usage.ts`). */
 const graceDays = 2;
 
 /**
- * The smallest fleet that carries the peak without a zone, each core with its headroom. The number of processes decides on
- * the number of calls, and that on the number of processes: both are found by turns.
+ * The smallest fleet that carries the peak with one zone down, each core with its headroom. The number of processes and
+ * the number of calls depend on each other, so the search computes them in turn.
  */
 export function planFleet(inputs: Inputs, costs: Costs): Plan {
   const { zones, replicas, targets, headroom, directory, perKey } = inputs;
@@ -105,7 +105,7 @@ export function planFleet(inputs: Inputs, costs: Costs): Plan {
   };
 }
 
-/** Decisions and records have a connection each, and the directory a third. */
+/** A process has one connection for decisions, one for records and a third for the directory. */
 function connectionsPerProcess(directory: boolean): number {
   return directory ? 3 : 2;
 }
@@ -147,13 +147,16 @@ function redisBytesOf(
   };
 }
 
-/** The inverse of the calls of a hot key: Infinity where the processes cannot make so many, since those of a turn are one. */
+/**
+ * The inverse of the calls of a hot key. Infinity when the processes cannot make this many calls, because the requests
+ * of a turn share one.
+ */
 function requestsForCalls(calls: number, processes: number, { turnSeconds }: Costs): number {
   const share = (calls / processes) * turnSeconds;
   return share >= 1 ? Number.POSITIVE_INFINITY : (-Math.log1p(-share) / turnSeconds) * processes;
 }
 
-/** Up, but not for what floating point left behind a whole number. */
+/** Rounds up, but ignores the error that floating point leaves above a whole number. */
 function ceil(value: number): number {
   return Math.max(1, Math.ceil(value - 1e-9));
 }

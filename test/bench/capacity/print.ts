@@ -12,13 +12,13 @@ import {
 } from './unit-costs.ts';
 import type { Wall } from './walls.ts';
 
-/** A table, its first line the head. */
+/** A table whose first row is its head. */
 export interface Table {
   readonly title: string;
   readonly rows: readonly (readonly string[])[];
 }
 
-/** The whole answer, as tables; each figure names the unit costs that it rests on. */
+/** The whole answer as tables. Each figure names the unit costs behind it. */
 export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
   return [
     gatewaysTable(plan),
@@ -300,7 +300,7 @@ export function costsTable({ values, sources }: UnitCosts): Table {
   };
 }
 
-/** A small fleet beside the model. */
+/** The measurements of a small fleet beside the model's figures. */
 export function comparisonTable(runs: readonly { run: FleetRun; figures: readonly Comparison[] }[]): Table {
   const rows = runs.flatMap(({ run, figures }) =>
     figures.map(({ figure, predicted, measured }, index) => [
@@ -317,10 +317,10 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   };
 }
 
-/** Shares of a request that are smaller than this are left out of what is said of the differences. */
+/** The description of the differences leaves out smaller shares of a request. */
 const sharesMin = 0.005;
 
-/** How far the model was off, by figure. */
+/** The error of the model, by figure. */
 export function describeDifferences(comparisons: readonly Comparison[]): string {
   const figures = Map.groupBy(
     comparisons.filter(({ figure, predicted }) => isAmount(figure) || predicted >= sharesMin),
@@ -349,7 +349,7 @@ export function toMarkdown({ title, rows: [head = [], ...rows] }: Table, level =
   return [`${level} ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** For a terminal: columns of one width, the last one as long as it is. */
+/** A table for a terminal. All columns are padded except the last. */
 export function toText({ title, rows }: Table): string {
   const plain = rows.map((cells) => cells.map((cell) => cell.replaceAll(/\*\*|`/g, '')));
   const columns = Math.max(...plain.map((cells) => cells.length));

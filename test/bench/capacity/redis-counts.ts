@@ -1,21 +1,21 @@
 import type { Redis } from 'ioredis';
 
-/** What servers of Redis have done since their start, all together. */
+/** The work of Redis servers since their start, all servers together. */
 export interface RedisCounts {
   readonly cpuSeconds: number;
-  /** Both ways between clients and servers. */
+  /** Octets in both directions between clients and servers. */
   readonly octets: number;
-  /** To replicas. */
+  /** Octets to replicas. */
   readonly replicatedOctets: number;
   readonly decisions: number;
   readonly batches: number;
   readonly lookUps: number;
   readonly presences: number;
-  /** In use, but not for clients and replicas. */
+  /** Memory in use, without the buffers of clients and replicas. */
   readonly memoryBytes: number;
 }
 
-/** @param servers connections to each */
+/** @param servers one connection to each server */
 export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts> {
   const each = await Promise.all(
     servers.map(async (server) => {
@@ -27,8 +27,9 @@ export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts
 }
 
 /**
- * From `INFO`. A command that only one script uses counts its calls: TYPE the batches of the record, ZRANGEBYSCORE what
- * processes say of themselves; GET is a look-up. Every other script call is a decision.
+ * The counts from `INFO`. A command that only one script uses gives the calls of that script: TYPE gives the batches of
+ * the record, and ZRANGEBYSCORE the publications of processes. GET gives the look-ups. Every other script call is a
+ * decision.
  */
 export function countsIn(info: string): RedisCounts {
   const figure = (name: string) => Number(new RegExp(`^${name}([\\d.]+)`, 'm').exec(info)?.[1] ?? 0);

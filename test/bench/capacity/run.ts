@@ -37,7 +37,7 @@ import { type BenchmarkPart, type Measured, type UnitCosts, unitCostsOf, whyUnus
 import { wallsOf } from './walls.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
-/** What the page was made with, for a machine that has measured nothing itself. */
+/** The costs behind the page, for a machine without its own measurement. */
 const shipped = fileURLToPath(new URL('unit-costs.json', import.meta.url));
 const page = fileURLToPath(new URL('../capacity.md', import.meta.url));
 const [pageBegins, pageEnds] = [
@@ -45,13 +45,13 @@ const [pageBegins, pageEnds] = [
   '<!-- to here -->',
 ];
 
-/** A report of the benchmark, and what `--measure` found. */
+/** A report of the benchmark, and the results of `--measure`. */
 interface Basis {
   readonly report: BenchmarkPart;
   readonly measured: Measured;
 }
 
-/** @throws Error when there is nothing to rest on */
+/** @throws Error when there are no figures */
 function readBasis(resultsFile: string | undefined): Basis {
   const [newestMeasured] = newest(/^capacity-.*\.json$/);
   const report = resultsFile === undefined ? newestReport() : readReport(resultsFile);
@@ -72,14 +72,14 @@ function readReport(file: string): BenchmarkPart {
   return report;
 }
 
-/** The newest report that has all that is needed. */
+/** The newest report with all necessary figures. */
 function newestReport(): BenchmarkPart | undefined {
   return newest(/^\d{4}-.*\.json$/)
     .map((file) => readJson<BenchmarkPart>(file))
     .find((report) => whyUnusable(report) === undefined);
 }
 
-/** Files of the results, the newest first. */
+/** Files of results, the newest first. */
 function newest(name: RegExp): readonly string[] {
   if (!existsSync(results)) return [];
   const names = readdirSync(results).filter((file) => name.test(file));
@@ -107,14 +107,14 @@ async function measure(quick: boolean): Promise<void> {
   const [started, machine] = [new Date().toISOString(), describeMachine()];
   const heap = await measureHeap(quick ? 10_000 : 100_000);
   const redis = await measureRedis(quick);
-  // Redis had all cores; from here on the gateways have one to themselves.
+  // Redis has had all cores until here. The gateways get their own core from here on.
   const { subjectCpus } = pinBenchmark();
   const { directCpu, curve, costs } = await measureGateway({ dir, quick, subjectCpus });
   mkdirSync(results, { recursive: true });
   const file = join(results, `capacity-${started.replaceAll(':', '-').slice(0, 19)}.json`);
   const write = (fleet: Measured['fleet']) => {
     const all = { ...heap, ...redis, ...costs };
-    // The curve is not used: it shows how the calls for one key depend on its connections.
+    // The model does not use the curve, which shows how the calls for one key depend on its connections.
     const measured: Measured & { curve: unknown } = {
       started,
       machine,
@@ -132,10 +132,10 @@ async function measure(quick: boolean): Promise<void> {
   await endAllProcesses();
 }
 
-/** What the page is about. */
+/** The inputs of the page. */
 const asked = ['--requests', '1e6', '--keys', '1e6', '--replicas', '2'];
 
-/** What the page has of figures, and the file from which others have them. */
+/** Writes the page's figures, and the file that machines without a measurement use. */
 function writePage(basis: Basis): void {
   const { report, measured } = basis;
   const costs = unitCostsOf(report, measured);
@@ -198,7 +198,7 @@ async function print(inputs: Inputs, { report, measured }: Basis, isCalibrated: 
   console.log([sentence, ...tables.map(toText), `${costs.machine}.`].join('\n\n'));
 }
 
-/** Without it the costs are those of another machine, which the last line of the output says. */
+/** Without this figure the costs are those of another machine, as the last line of the output says. */
 async function directCpuHere(): Promise<number | 'benchmark'> {
   try {
     return await measureDirectCpu();

@@ -9,16 +9,16 @@ import { treeCpuSeconds } from '../measure-cpu.ts';
 import { problemsOf, runWrk } from '../run-wrk.ts';
 import { type RedisCounts, readCounts, since } from './redis-counts.ts';
 
-/** What processes and servers did under a load, or while it was quiet. */
+/** The work of processes and servers under a load, or during a quiet time. */
 export interface Done extends RedisCounts {
   readonly requests: number;
   readonly requestsPerSecond: number;
-  /** Of the processes that were watched. */
+  /** CPU of the watched processes. */
   readonly processCpuSeconds: number;
 }
 
 export interface Load {
-  /** One for each process, each with a wrk of its own. */
+  /** One origin for each process, each with its own wrk. */
   readonly origins: readonly string[];
   readonly secretsFile: string;
   readonly connections: number;
@@ -26,10 +26,10 @@ export interface Load {
   readonly pauseMs?: number;
 }
 
-/** Of so many requests, responses that are not 200 are no reason to stop: a look-up may be late on a busy machine. */
+/** The tolerated share of responses other than 200, because a look-up may be late on a busy machine. */
 const otherShareMax = 0.01;
 
-/** @throws when more responses were not 200 than that */
+/** @throws when the share of other responses than 200 is larger */
 export async function loadAndCount(
   load: Load,
   pids: readonly number[],
@@ -78,7 +78,7 @@ export function redisLine({ urls }: RedisCluster, prefix: string): string {
   return `redis: { cluster: [${urls.map((url) => JSON.stringify(url)).join(', ')}], prefix: ${prefix}, onFailure: local }`;
 }
 
-/** Writes keys to the directory of a prefix, as a program does whose customers have a plan and no limits of their own. */
+/** Writes keys to the directory of a prefix. Each key has a plan and no limits of its own. */
 export async function issueKeys(
   { urls }: RedisCluster,
   prefix: string,

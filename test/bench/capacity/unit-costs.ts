@@ -1,6 +1,6 @@
 import { spreadOf } from '../statistics.ts';
 
-/** What the model rests on. Values are in seconds and octets; each is measured, and says by what. */
+/** The unit costs behind the model, in seconds and octets. Each is measured, and names its measurement. */
 export const costNames = {
   requestCpu: 'gateway, CPU of a forwarded request in a full process, apart from its calls to Redis',
   refusedCpu: 'gateway, CPU of a refusal in a flood',
@@ -44,21 +44,24 @@ export const costNames = {
 export type CostName = keyof typeof costNames;
 export type Costs = Readonly<Record<CostName, number>>;
 
-/** The costs with where they are from. */
+/** The costs with their sources. */
 export interface UnitCosts {
   readonly values: Costs;
-  /** By cost: what measured it. */
+  /** The measurement of each cost. */
   readonly sources: Readonly<Record<CostName, string>>;
-  /** The machine, in words. */
+  /** A description of the machine. */
   readonly machine: string;
 }
 
-/** What the program in `measure-costs.ts` writes. */
+/** The output of `measure-costs.ts`. */
 export interface Measured {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
-  /** CPU of a request that the backend answers itself, in the same minutes: how fast the machine was. */
+  /**
+   * CPU of a request that goes straight to the backend, measured in the same minutes. It gives the speed of the
+   * machine.
+   */
   readonly directCpu: number;
   readonly costs: Readonly<Record<Exclude<CostName, BenchmarkCost>, number>>;
   readonly fleet: readonly FleetRun[];
@@ -73,15 +76,18 @@ export interface FleetRun {
   readonly skew: number;
   readonly processes: number;
   readonly shards: number;
-  /** Whether the processes had all that they could do, on one core; else clients paused. */
+  /** Whether the processes were fully loaded on one core; otherwise the clients paused. */
   readonly isFull: boolean;
   readonly requestsPerSecond: number;
-  /** The share of requests that were decided without Redis, since it was late. */
+  /** The share of requests that were decided without Redis because it was late. */
   readonly aloneShare: number;
   readonly measured: Readonly<Partial<Record<FleetFigure, number>>>;
 }
 
-/** What is compared on the small fleet: per request; of a process; and of a key, in the run that filled Redis. Seconds and octets. */
+/**
+ * The figures that are compared on the small fleet: per request, of a process, and of a key in the run that filled
+ * Redis. Seconds and octets.
+ */
 export const fleetFigures = {
   gatewayCpu: 'CPU of the gateways, µs',
   decisions: 'decision calls',
@@ -96,7 +102,7 @@ export const fleetFigures = {
 
 export type FleetFigure = keyof typeof fleetFigures;
 
-/** What is read of the benchmark's JSON (`../report.ts`). */
+/** The part of the benchmark's JSON (`../report.ts`) that the model reads. */
 export interface BenchmarkPart {
   readonly started: string;
   readonly problems: readonly string[];
@@ -113,7 +119,7 @@ export interface BenchmarkPart {
   }[];
 }
 
-/** Why this report has not what the model needs of it; undefined when it has. */
+/** The reason why the model cannot use this report; undefined when it can. */
 export function whyUnusable(report: BenchmarkPart): string | undefined {
   if (!Array.isArray(report.scenarios)) return 'it is no report of `npm run bench`';
   if (report.problems.length > 0) return `its run was invalid: ${report.problems[0]}`;
@@ -130,10 +136,11 @@ export function whyUnusable(report: BenchmarkPart): string | undefined {
 }
 
 /**
- * The speed of the machine changes by a factor of up to two within hours. Both runs measured the backend alone, so the CPU
- * costs of one can be stated at the speed of the other, or of a machine that has measured nothing but the backend.
+ * The speed of the machine changes by a factor of up to two within hours. Both runs have measured the backend alone.
+ * The CPU costs of one run can therefore be stated at the speed of the other, or of a machine that has measured only
+ * the backend.
  *
- * @param at whose speed, or how much CPU the backend alone takes for a request
+ * @param at the run that gives the speed, or the CPU that a request takes from the backend alone
  */
 export function unitCostsOf(
   report: BenchmarkPart,

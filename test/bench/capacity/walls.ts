@@ -3,15 +3,18 @@ import type { Inputs } from './inputs.ts';
 import { type Plan, planFleet } from './plan.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** What more machines do not help against. */
+/** A limit that more machines cannot remove. */
 export interface Wall {
   readonly name: string;
-  /** How much of it is used at the inputs; from 1 on it does not hold. */
+  /** The used share of the limit at the inputs. From 1 on the fleet fails. */
   readonly used: number;
-  /** In words, with the limit. */
+  /** A description with the limit. */
   readonly now: string;
   readonly remedy: string;
-  /** Requests a second at which it comes, connections and targets growing with them; Infinity: not at 128 times the load. */
+  /**
+   * Requests a second at which the load reaches the wall, with connections and targets growing too; Infinity: not at
+   * 128 times the load.
+   */
   readonly comesAt: number;
 }
 
@@ -24,9 +27,9 @@ interface Kind {
 
 /** The default of Redis: `maxclients`. */
 const redisClientsMax = 10_000;
-/** The size that the Redis Cluster specification is made for. */
+/** The size for which the Redis Cluster specification is made. */
 const clusterNodesMax = 1_000;
-/** Checks may be this share of what a target is asked. */
+/** The largest tolerable share of checks among the requests to a target. */
 const checksShareMax = 0.1;
 
 const room = ({ inputs }: Plan) => 1 - inputs.headroom;
@@ -109,10 +112,10 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Up to so many times the load, and down to one of so many; and steps in between. */
+/** The largest factor for the load and the largest divisor, and the number of steps between them. */
 const [timesMax, steps] = [128, 14];
 
-/** Which comes first stands first. */
+/** The walls in the order in which a growing load reaches them. */
 export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
   const plan = planFleet(inputs, costs);
   const plans = new Map<number, Plan>();
@@ -132,7 +135,7 @@ export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
     .sort((one, other) => one.comesAt - other.comesAt);
 }
 
-/** By which the load must be multiplied until all of a wall is used; Infinity when it does not come in sight. */
+/** The factor for the load that uses a wall fully; Infinity when no factor in the range does. */
 function findFactor(usedAt: (factor: number) => number): number {
   let high = 1;
   while (high < timesMax && usedAt(high) < 1) high *= 2;

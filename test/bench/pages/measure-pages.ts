@@ -1,7 +1,9 @@
 /**
- * What an open page costs a browser: `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h'] [--slow]`.
- * Prints how soon a page shows figures, and then, while ten responses arrive each second (with `--slow` as many as it asks for by
- * itself), its heap after each collection and how much of a core its process takes. Exits with 1 when that is more than promised.
+ * Measures the cost of an open page for a browser:
+ * `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h'] [--slow]`. Prints the time until a page
+ * shows figures. Ten responses then arrive each second, or with `--slow` as many as the page requests by itself.
+ * Meanwhile it prints the heap after each collection and the share of a core that the process takes. Exits with 1 when
+ * a figure is larger than promised.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +14,7 @@ import { type Scene, startScene } from './scene.ts';
 
 const promised = { firstFiguresMs: 1_000, heapBytes: 50_000_000, cpuShare: 0.05 };
 const sampleEveryMs = 20_000;
-/** The page optimises its code in the first seconds. */
+/** The browser optimises the page's code in the first seconds. */
 const warmUpMs = 20_000;
 
 const { values } = parseArgs({
@@ -23,7 +25,7 @@ const { values } = parseArgs({
   },
 });
 
-/** How soon a browser that has nothing of the page in its cache shows the sentence at its top. */
+/** The time until a browser with an empty cache shows the sentence at the top of the page. */
 async function measureFirstFigures(browser: Browser, { origin, token }: Scene): Promise<number> {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
@@ -40,13 +42,19 @@ async function measureFirstFigures(browser: Browser, { origin, token }: Scene): 
   return ms;
 }
 
-/** What is changed in the modules of a page that asks `/state` ten times a second, in place of once, also where that takes long. */
+/**
+ * Changes in the page's modules that make it request `/state` ten times a second instead of once, even when the
+ * response is slow.
+ */
 const faster = [
   { module: 'live.js', from: 'stateEveryMs = 1_000', to: 'stateEveryMs = 100' },
   { module: 'api.js', from: 'busyShareMax = 1 / 15', to: 'busyShareMax = 10' },
 ];
 
-/** Without puppeteer's own page: that is told of every request, which costs more than the request. */
+/**
+ * The page is not puppeteer's own, because puppeteer receives an event for every request, which costs more than the
+ * request.
+ */
 async function openFastPage(browser: Browser, { origin, token }: Scene): Promise<CDPSession> {
   const whole = await browser.target().createCDPSession();
   await whole.send('Target.createTarget', { url: 'about:blank#fast' });
@@ -91,7 +99,10 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
 
 interface Sample {
   readonly atMs: number;
-  /** After a collection, and what was used until before it and after it: the page itself has fewer collections. */
+  /**
+   * A sample after a collection, with the CPU time before the collection and after it. The page by itself has fewer
+   * collections.
+   */
   readonly heapBytes: number;
   readonly before: CpuSeconds;
   readonly after: CpuSeconds;
@@ -99,7 +110,7 @@ interface Sample {
   readonly responses: number;
 }
 
-/** Of the main thread of the page, and of all renderer processes. */
+/** CPU of the page's main thread, and of all renderer processes. */
 interface CpuSeconds {
   readonly mainThread: number;
   readonly renderers: number;
@@ -134,12 +145,12 @@ async function takeSample(browser: Browser, cdp: CDPSession): Promise<Sample> {
   return sample;
 }
 
-/** What each second between two samples took. */
+/** CPU seconds for each second between two samples. */
 function share(from: Sample, to: Sample, of: keyof CpuSeconds): number {
   return (to.before[of] - from.after[of]) / ((to.atMs - from.atMs) / 1_000);
 }
 
-/** Least squares: by how much the heap grows in an hour. */
+/** The growth of the heap in an hour, by least squares. */
 function growthPerHour(samples: readonly Sample[]): number {
   const mean = (of: (sample: Sample) => number) =>
     samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;

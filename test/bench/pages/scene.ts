@@ -10,9 +10,9 @@ import { startRedis } from '../../support/start-redis.ts';
 import { startStore } from '../../support/store-process.ts';
 import { patientStore } from '../../support/tuning.ts';
 
-/** Gateways with something to see: what screenshots are taken of, and what an open page is measured with. */
+/** Gateways with traffic, for screenshots and for measurements of an open page. */
 export interface Scene {
-  /** Of the operators' pages. */
+  /** The origin of the operators' pages. */
   readonly origin: string;
   readonly token: string;
   readonly gateways: readonly GatewayProcess[];
@@ -31,7 +31,10 @@ const hosts = ['127.0.0.2', '127.0.0.3'];
 
 const customers = ['initech', 'hooli', 'stark', 'wayne', 'cyberdyne', 'tyrell', 'soylent', 'wonka', 'oscorp'];
 
-/** Requests a second of each key: mixed plans, `acme` at its limit, `globex` banned, `initrode` near the end of its day. */
+/**
+ * Requests a second of each key. Plans are mixed: `acme` is at its limit, `globex` is banned, and `initrode` is near
+ * the end of its day.
+ */
 function keysAndRates() {
   const known = [
     { entry: { id: 'umbrella', plan: 'business', name: 'Umbrella Corp.' }, perSecond: 30 },
@@ -49,7 +52,7 @@ function keysAndRates() {
   return [...known, ...others].map(({ entry, perSecond }) => ({ ...makeKey(entry), perSecond }));
 }
 
-/** Three gateways on one Redis before two targets, and clients that call them until `stop`. */
+/** Starts three gateways on one Redis with two targets, and clients that send requests until `stop`. */
 export async function startScene({
   gateways: number = 3,
 }: {
@@ -106,7 +109,7 @@ export async function startScene({
   };
 }
 
-/** A key of the directory. @returns its secret */
+/** Issues a key of the directory. @returns its secret */
 async function issueKey(adminUrl: string | undefined, token: string): Promise<string> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ id: 'acme', plan: 'free', name: 'Acme Inc.' });
@@ -114,14 +117,14 @@ async function issueKey(adminUrl: string | undefined, token: string): Promise<st
     const response = await fetch(`${adminUrl}/api/v1/keys`, { method: 'POST', headers, body });
     const issued = (await response.json()) as { readonly secret?: string };
     if (issued.secret !== undefined) return issued.secret;
-    // The connection to Redis is not there yet.
+    // The gateway is not connected to Redis yet.
     await sleep(100);
   }
 }
 
 const paths = ['/pets?limit=5', '/pets?limit=5', '/pets?limit=20', '/pets/1', '/pets?limit=3'];
 
-/** One client: its rate goes up and down over ten minutes, as traffic does. */
+/** One client. Its rate rises and falls over ten minutes, as real traffic does. */
 async function callAgainAndAgain(
   { secret, perSecond }: { readonly secret: string; readonly perSecond: number },
   gateways: readonly GatewayProcess[],

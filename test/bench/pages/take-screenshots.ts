@@ -1,6 +1,6 @@
 /**
- * The pictures of /README.md and of the page of the admin API, of gateways with traffic: `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A minute
- * before they are taken a target dies.
+ * Takes the pictures of /README.md and of the page of the admin API from gateways with traffic:
+ * `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A target dies one minute before.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ for (const [name, path, ready] of [
   await page.setViewport({ width: 1280, height: 900 });
   await openWithToken(page, `${scene.origin}${path}`, scene.token);
   await page.waitForSelector(ready);
-  // Until all lists have been asked for twice.
+  // Long enough for the page to request all lists twice.
   await sleep(10_000);
   await page.screenshot({ path: `${folder}${name}.webp`, type: 'webp', quality: 85 });
 }

@@ -1,5 +1,5 @@
-// A gateway made with care from Fastify's own plugins: keys found by digest, one window of a minute in Redis (the plugin
-// has no second one), the plugin's headers, one access line, forwarding with undici.
+// A careful gateway of Fastify's own plugins. It finds keys by digest, has one window of a minute in Redis (the plugin
+// has no second window), the plugin's headers and one access line, and forwards with undici.
 import { hash } from 'node:crypto';
 import bearerAuth from '@fastify/bearer-auth';
 import httpProxy from '@fastify/http-proxy';

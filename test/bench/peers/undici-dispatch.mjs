@@ -1,9 +1,9 @@
-// The lower limit of cost: node:http as the server, undici's Pool.dispatch as the client, and nothing between them.
+// The smallest possible cost: node:http as the server, undici's Pool.dispatch as the client, and nothing between them.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { options } from './options.mjs';
 
-// The undici of this repository's tests: the packages of the peers have an older one.
+// The undici of this repository's tests, because the peers' packages have an older version.
 const { Pool } = createRequire(new URL('../../../package.json', import.meta.url))('undici');
 
 const pool = new Pool(`http://127.0.0.1:${options.backendPort}`, { connections: 256 });

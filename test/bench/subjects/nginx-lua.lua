@@ -1,5 +1,5 @@
--- The same job on nginx, written with care: keys found by digest, one Redis script for both windows (the gateway's own,
--- so that the work in Redis is the same), all headers. Persistent connections to Redis.
+-- The same job on nginx, written with care: it finds keys by digest, uses one Redis script for both windows (the
+-- gateway's own, so that the work in Redis is the same), and sends all headers. Connections to Redis are persistent.
 
 local redis = require "nginx.redis"
 local sha256 = require "nginx.sha256"

@@ -21,7 +21,9 @@ const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
   )
   .join('');
 
-/** The engine of Kong and APISIX with the same job written by hand: the lowest cost of any product based on it. */
+/**
+ * The engine of Kong and APISIX with the same job written by hand, which is the lowest cost of any product based on it.
+ */
 export const nginxLua: Subject = {
   name: 'nginx + lua',
   job: 'key, both windows in Redis, all headers, access line, forward',
@@ -44,7 +46,7 @@ export const nginxLua: Subject = {
       name: 'nginx',
       cpus: stage.subjectCpus,
     });
-    // Over TLS this is answered too: with 400.
+    // nginx answers this request over TLS too, with 400.
     await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
     return { ...running, origin: `${stage.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}` };
   },
@@ -70,7 +72,7 @@ function nginxConf({
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((kind) => `${kind}_temp_path ${home}/temp/${kind};`)
     .join('\n  ');
-  // The suite that the gateway prefers.
+  // The cipher suite that the gateway prefers.
   const tlsPart =
     tls === undefined
       ? ''

@@ -4,7 +4,10 @@ import { freePort } from '../../support/free-port.ts';
 import { startProcess, untilAnswers } from '../processes.ts';
 import type { Subject } from './subject.ts';
 
-/** The Node peers: small programs in `../peers`, in JavaScript because their packages are not installed with this one. */
+/**
+ * The Node peers: small programs in `../peers`. They are in JavaScript because their packages are not installed with
+ * this repository.
+ */
 export const nodePeers: readonly Subject[] = [
   createNodePeer({
     name: 'fastify stack',

@@ -34,7 +34,7 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** By the word that a line begins with: another line in its place, YAML. */
+  /** Replacement lines (YAML), by the word that the replaced line begins with. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -61,7 +61,7 @@ export async function startTollgate(
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
-  // Over TLS this is answered too: with 400.
+  // The gateway answers this request over TLS too, with 400.
   await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
   const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
@@ -111,7 +111,7 @@ api: ./openapi.yaml
 `;
 }
 
-/** @param label becomes the name of one key, so that another label is an edit of that key */
+/** @param label becomes the name of one key, so another label is an edit of that key */
 export function keysYaml(credentials: readonly Credential[], label = 'benchmark'): string {
   return credentials
     .map(
@@ -126,7 +126,9 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
     .join('');
 }
 
-/** Requests decided without Redis because it did not reply in time. A run with many of them did not do the whole job. */
+/**
+ * Requests decided without Redis because it did not reply in time. A run with many of them did not do the whole job.
+ */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
 }
