@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
+import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { createListStore, type ListStoreBounds, type StoredEntry } from './list-store.ts';
 
 /** A list of events or changes that all processes share. */
 export interface SharedList<Entry extends object> {
@@ -40,13 +41,15 @@ export interface ListPage<Entry extends object> {
   readonly next?: string;
 }
 
-export type ListBounds = Pick<Bounds, 'presenceIntervalMs'> & ListStoreBounds;
+export type ListBounds = Pick<Bounds, 'presenceIntervalMs' | 'storePatientDeadlineMs' | 'listReportsMax'>;
 
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
   /** The instant of the event, of `performance.now()`. */
   readonly happenedMs: number;
 }
+
+const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
 /**
  * Keeps entries in a stream in Redis, and in this process's memory without Redis. In Redis, the reports of several processes
@@ -75,8 +78,9 @@ export function createSharedList<Entry extends object>({
   const unsent: Unsent<Entry>[] = [];
   let number = 0;
   let sending: Promise<void> | undefined;
-  const store = records && createListStore({ records, names, entriesMax, keptMs, bounds });
-  const timer = store && setInterval(send, bounds.presenceIntervalMs).unref();
+  const [stream, hash] = names(records?.prefix ?? '');
+  records?.commands.defineCommand('addReport', { numberOfKeys: 2, lua: script });
+  const timer = records && setInterval(send, bounds.presenceIntervalMs).unref();
 
   function record(report: Report<Entry>): void {
     number += 1;
@@ -84,7 +88,7 @@ export function createSharedList<Entry extends object>({
     const at = new Date(atMs).toISOString();
     own.unshift({ ...report.entry, id: `${atMs}-${number}`, at, process: seenBy(report), processes: 1 });
     if (own.length > entriesMax) own.pop();
-    if (store === undefined) return;
+    if (records === undefined) return;
     unsent.push({ ...report, number, happenedMs: performance.now() });
     if (unsent.length > entriesMax) unsent.shift();
     send();
@@ -100,18 +104,41 @@ export function createSharedList<Entry extends object>({
   }
 
   async function sendAll(): Promise<void> {
-    for (let first = unsent[0]; first !== undefined && store !== undefined; first = unsent[0]) {
-      const isSent = await store.add({
-        what: JSON.stringify(first.what),
-        entry: JSON.stringify({ ...first.entry, process: seenBy(first) }),
-        process: seenBy(first),
-        number: first.number,
-        agoMs: Math.round(performance.now() - first.happenedMs),
-        mergedWithinMs: first.mergedWithinMs,
-      });
+    for (let first = unsent[0]; first !== undefined && records?.isReady(stream); first = unsent[0]) {
+      const isSent = await withinDeadline(
+        add(records, first).then(
+          () => true,
+          () => false,
+        ),
+        bounds.storePatientDeadlineMs,
+        () => false,
+      );
       if (!isSent) return;
       if (unsent[0] === first) unsent.shift();
     }
+  }
+
+  function add({ commands }: RedisConnection, report: Unsent<Entry>): Promise<unknown> {
+    return commands.addReport(
+      ...[stream, hash, JSON.stringify(report.what)],
+      ...[JSON.stringify({ ...report.entry, process: seenBy(report) }), seenBy(report), report.number],
+      ...[Math.round(performance.now() - report.happenedMs), report.mergedWithinMs],
+      ...[bounds.listReportsMax, entriesMax, keptMs],
+    );
+  }
+
+  async function readShared(
+    { commands }: RedisConnection,
+    limit: number,
+    after: string | undefined,
+  ): Promise<ListPage<Entry>> {
+    const from = after === undefined ? '+' : `(${after}`;
+    const found = await commands.xrevrange(stream, from, '-', 'COUNT', limit + 1);
+    const page = found.slice(0, limit);
+    const reports = page.length === 0 ? [] : await commands.hmget(hash, ...page.map(([id]) => `id:${id}`));
+    const entries = page.flatMap((entry, index) => toListed<Entry>(entry, reports[index]));
+    const next = found.length > limit ? page.at(-1)?.[0] : undefined;
+    return { isComplete: true, entries: byInstant(entries), ...(next !== undefined && { next }) };
   }
 
   return {
@@ -119,10 +146,14 @@ export function createSharedList<Entry extends object>({
     async read({ limit, after }) {
       // A client that made a change finds the change in the list.
       await sent();
-      const shared = await store?.read({ limit, after });
-      if (shared === undefined) return { isComplete: store === undefined, ...pageOf(own, limit, after) };
-      const entries = byInstant(shared.entries.flatMap((entry) => toListed<Entry>(entry)));
-      return { isComplete: true, entries, ...(shared.next !== undefined && { next: shared.next }) };
+      const shared = records?.isReady(stream)
+        ? await withinDeadline(
+            readShared(records, limit, after).catch(() => undefined),
+            bounds.storePatientDeadlineMs,
+            () => undefined,
+          )
+        : undefined;
+      return shared ?? { isComplete: records === undefined, ...pageOf(own, limit, after) };
     },
     async close() {
       clearInterval(timer);
@@ -170,12 +201,22 @@ function byInstant<Entry extends { readonly at: string; readonly process: string
     .map(({ entry }) => entry);
 }
 
-/** Leaves out entries that another program wrote to the stream. */
-function toListed<Entry extends object>({ id, at, entry, processes }: StoredEntry): Listed<Entry>[] {
+/** Leaves out entries that another program wrote to the stream. @param reports `<process>:<number> …` */
+function toListed<Entry extends object>(
+  [id, [, , , at, , entry = '']]: readonly [id: string, fields: readonly string[]],
+  reports: string | null | undefined,
+): Listed<Entry>[] {
   try {
     const members = JSON.parse(entry) as Entry & { process: string };
+    const processes = reports?.split(' ').length ?? 1;
     return [{ id, at: new Date(Number(at)).toISOString(), ...members, processes }];
   } catch {
     return [];
+  }
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    addReport(...args: readonly (string | number)[]): Result<null, Context>;
   }
 }

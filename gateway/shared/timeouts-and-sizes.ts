@@ -387,12 +387,6 @@ export const defaultBounds = Object.freeze({
   limitChangesReadMax: 2_000,
   /** Processes that are counted as reporters of one change or event. */
   listReportsMax: 500,
-  /** After this time another process adds an entry in place of the process that was about to, which is dead: its calls take at most `storePatientDeadlineMs`. */
-  listClaimOverdueMs: 5_000,
-  /** Entries that one call removes because there are too many or they are too old. */
-  listRemovedAtOnceMax: 10,
-  /** Entries since it was about to be added, among which an entry is searched that may already exist. */
-  listSearchedMax: 1_000,
   /** Events that are kept, and for how long: 7 days. */
   eventsMax: 2_000,
   eventsKeptMs: 604_800_000,

@@ -21,7 +21,7 @@ const files = [
   'test/contract/broken-limiters.test.ts',
   'test/usage/usage-store.test.ts',
   'test/keys/directory/directory-store.test.ts',
-  'test/fleet/list-store.test.ts',
+  'test/fleet/shared-list.test.ts',
   'test/fleet/redis-forms.test.ts',
 ];
 const root = new URL('../..', import.meta.url).pathname;

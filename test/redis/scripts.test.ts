@@ -29,6 +29,9 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
       several.add(`${file}: ${use}`);
   }
   expect([...several].toSorted()).toEqual([
+    // Both names have one hash tag.
+    'fleet/add-report.lua: KEYS[2]',
+    'fleet/shared-list.ts: numberOfKeys: 2',
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
     // The caller gives the script keys of one slot.

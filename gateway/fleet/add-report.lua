@@ -1,0 +1,66 @@
+--[[
+Adds the report of one process to a shared list. Reports of several processes about one event are merged into one entry.
+
+KEYS[1]  the stream of the entries. Fields of an entry: `what`, `at` (instant of the event, epoch ms), `entry` (JSON)
+KEYS[2]  the hash, with these fields:
+         `id:<id>`      the reports of an entry, `<process>:<number> …`, the first report first
+         `what:<what>`  the last entries with this identity, `<id> <instant, epoch ms> …`
+ARGV     1 identity of the event   2 entry as JSON   3 process   4 number of the report   5 age of the event, ms
+         6 longest time between reports of one event, ms   7 largest number of counted reports
+         8 largest number of entries   9 lifetime of an entry, ms
+
+Both keys have one hash tag, so a Cluster keeps them on one server. A repeated report is not counted again.
+]]
+local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
+local entriesPerWhat, removedAtOnce = 4, 100
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local atMs = nowMs - agoMs
+local report = process .. ':' .. number
+
+local last, reports, same, nearestMs = {}, nil, nil, tonumber(mergedWithinMs)
+for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', '(%S+) (%d+)') do
+  local known = redis.call('HGET', KEYS[2], 'id:' .. id) or ''
+  local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
+  if place then
+    if place > 1 or atMs >= tonumber(at) then return end
+    -- The first attempt waited in the socket of a paused server, so its instant is too late. The entry is added again.
+    redis.call('XDEL', KEYS[1], id)
+    redis.call('HDEL', KEYS[2], 'id:' .. id)
+    reports = known
+  elseif known ~= '' then
+    last[#last + 1] = id .. ' ' .. at
+    -- A second report of the same process is about another event.
+    local isOwn = string.find(' ' .. known, ' ' .. process .. ':', 1, true)
+    local apartMs = math.abs(atMs - at)
+    if not isOwn and apartMs <= nearestMs then same, nearestMs = { id = id, reports = known }, apartMs end
+  end
+end
+
+if same and not reports then
+  local _, others = string.gsub(same.reports, ' ', '')
+  if others + 1 < tonumber(reportsMax) then
+    redis.call('HSET', KEYS[2], 'id:' .. same.id, same.reports .. ' ' .. report)
+  end
+  return
+end
+
+local at = string.format('%.0f', atMs)
+local id = redis.call('XADD', KEYS[1], '*', 'what', what, 'at', at, 'entry', entry)
+last[#last + 1] = id .. ' ' .. at
+local lastText = table.concat(last, ' ', math.max(1, #last - entriesPerWhat + 1))
+redis.call('HSET', KEYS[2], 'id:' .. id, reports or report, 'what:' .. what, lastText)
+
+for _ = 1, removedAtOnce do
+  local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  local ageMs = nowMs - string.match(oldest[1], '^%d+')
+  if redis.call('XLEN', KEYS[1]) <= tonumber(entriesMax) and ageMs <= tonumber(keptMs) then break end
+  redis.call('XDEL', KEYS[1], oldest[1])
+  redis.call('HDEL', KEYS[2], 'id:' .. oldest[1])
+  local itsWhat = 'what:' .. oldest[2][2]
+  local newest = string.match(redis.call('HGET', KEYS[2], itsWhat) or '', '(%S+) %d+$')
+  if newest == oldest[1] then redis.call('HDEL', KEYS[2], itsWhat) end
+end
+
+redis.call('PEXPIRE', KEYS[1], keptMs)
+redis.call('PEXPIRE', KEYS[2], keptMs)
