@@ -44,20 +44,12 @@ export interface ValidInThread extends HandedSettings {
   readonly message: SettingsMessage;
 }
 
-export type LoaderBounds = Pick<
-  Bounds,
-  | 'configThreadIdleMs'
-  | 'configThreadRetireTimeoutMs'
-  | 'configThreadHeapMebibytes'
-  | 'configThreadYoungMebibytes'
->;
-
 /**
  * Makes a loader that does not delay requests, although 100,000 keys take a second to read. A load starts the thread. The thread
  * remains for a while, because one edit often follows another, and then it needs to read only the changes. When it is idle for
  * longer, it ends to free its memory.
  */
-export function createSettingsLoader(bounds: LoaderBounds): SettingsLoader {
+export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   /** Settles when an ending thread has handed over the contents that the next thread needs. */
@@ -157,7 +149,7 @@ export function failedLoad(file: string, error: unknown, digests: Digests = new 
 }
 
 /** The thread's heap limit, at most the heap limit of the process, which Node derives from the container's memory. */
-function heapMebibytes(bounds: LoaderBounds): number {
+function heapMebibytes(bounds: Bounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 

@@ -8,12 +8,11 @@ import {
   createSettingsLoader,
   failedLoad,
   type LoadedInThread,
-  type LoaderBounds,
   type SettingsLoader,
   type ValidInThread,
 } from './settings-loader.ts';
 import { fullMessage, type SettingsMessage } from './settings-message.ts';
-import { createDigestFiles, type DigestBounds } from './source/digest-files.ts';
+import { createDigestFiles } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
@@ -35,12 +34,8 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   readonly onInvalid: (rejected: Rejected) => void;
   /** Called once for each slow load, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
-  readonly bounds: WatchBounds;
+  readonly bounds: Bounds;
 }
-
-export type WatchBounds = LoaderBounds &
-  DigestBounds &
-  Pick<Bounds, 'configPollIntervalMs' | 'configLoadSlowMs' | 'configRetryPauseMs' | 'configRetryPauseMaxMs'>;
 
 export interface SettingsWatch {
   /** No callback is called after this. */

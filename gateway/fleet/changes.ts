@@ -2,7 +2,7 @@ import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { createSharedList, type ListBounds, type Listed } from './shared-list.ts';
+import { createSharedList, type Listed } from './shared-list.ts';
 
 /** The changes of keys. `secret`: a secret was issued or removed. `update`: other members were changed. */
 export const keyActions = [
@@ -101,11 +101,7 @@ export function createChanges({
   readonly records: RedisConnection | undefined;
   readonly processId: string;
   readonly nowMs: () => number;
-  readonly bounds: Pick<
-    Bounds,
-    'changesMax' | 'changesKeptMs' | 'changesMergedWithinMs' | 'changeErrorCharsMax' | 'changeMemberCharsMax'
-  > &
-    ListBounds;
+  readonly bounds: Bounds;
 }): Changes {
   const list = createSharedList<Change>({
     ...deps,

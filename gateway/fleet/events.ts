@@ -11,7 +11,7 @@ import {
   type Happening,
 } from './event-text.ts';
 import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
-import { createSharedList, type ListBounds, type Listed, type Report } from './shared-list.ts';
+import { createSharedList, type Listed, type Report } from './shared-list.ts';
 import { figure } from './wording.ts';
 
 export interface EventsPage {
@@ -46,21 +46,6 @@ export interface Events {
   close(): Promise<void>;
 }
 
-type EventBounds = Pick<
-  Bounds,
-  | 'eventsMax'
-  | 'eventsKeptMs'
-  | 'eventsMergedWithinMs'
-  | 'eventsAtOnceMax'
-  | 'eventsRefillMs'
-  | 'eventsSummaryPauseMs'
-  | 'eventsSummaryPauseMaxMs'
-  | 'eventsPerPageMax'
-  | 'changesMergedWithinMs'
-  | 'changeErrorCharsMax'
-> &
-  ListBounds;
-
 /** Rate limit of the events of one kind, and the number of events that wait to be counted in one entry. */
 interface Flow {
   room: number;
@@ -83,7 +68,7 @@ export function createEvents({
   readonly processId: string;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly bounds: EventBounds;
+  readonly bounds: Bounds;
 }): Events {
   const { processId, nowMs } = deps;
   const list = createSharedList<GatewayEvent>({
@@ -164,7 +149,7 @@ export function createEvents({
 async function listEvents(
   read: Events['read'],
   { limit, after, kinds, fromMs = 0, toMs = Number.POSITIVE_INFINITY }: EventsQuery,
-  bounds: EventBounds,
+  bounds: Bounds,
 ): Promise<EventsPage> {
   const isListed = createOutageMerger(bounds.eventsMergedWithinMs);
   const found: (Listed<GatewayEvent> & { readonly group: EventGroup })[] = [];
@@ -201,7 +186,7 @@ function reportOf(
     nowMs,
     ends,
     bounds,
-  }: { processId: string; nowMs: number; ends: Begun | undefined; bounds: EventBounds },
+  }: { processId: string; nowMs: number; ends: Begun | undefined; bounds: Bounds },
 ): Report<GatewayEvent> {
   const { kind } = happening;
   const { eventsMergedWithinMs, changesMergedWithinMs, eventsKeptMs } = bounds;

@@ -45,10 +45,7 @@ export function createPresence({
   readonly records: RedisConnection | undefined;
   readonly processId: string;
   readonly own: () => readonly ProcessState[];
-  readonly bounds: Pick<
-    Bounds,
-    'presenceIntervalMs' | 'presenceExpiryMs' | 'presenceProcessesMax' | 'storePatientDeadlineMs'
-  >;
+  readonly bounds: Bounds;
 }): Presence {
   if (records === undefined) {
     return {

@@ -41,8 +41,6 @@ export interface ListPage<Entry extends object> {
   readonly next?: string;
 }
 
-export type ListBounds = Pick<Bounds, 'presenceIntervalMs' | 'storePatientDeadlineMs' | 'listReportsMax'>;
-
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
   /** The instant of the event, of `performance.now()`. */
@@ -71,7 +69,7 @@ export function createSharedList<Entry extends object>({
   readonly nowMs: () => number;
   readonly entriesMax: number;
   readonly keptMs: number;
-  readonly bounds: ListBounds;
+  readonly bounds: Bounds;
 }): SharedList<Entry> {
   /** The entries of this process, newest first. */
   const own: Listed<Entry>[] = [];

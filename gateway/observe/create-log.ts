@@ -18,18 +18,8 @@ export interface LogOptions {
   readonly terminal?: Terminal | undefined;
   /** Set in a gateway of several processes, which share standard output. */
   readonly sharedBy?: { readonly worker?: number } | undefined;
-  readonly bounds: LogBounds;
+  readonly bounds: Bounds;
 }
-
-type LogBounds = Pick<
-  Bounds,
-  | 'logLinesLengthMax'
-  | 'logSharedBytesMax'
-  | 'logFlushIntervalMs'
-  | 'logUnreadBytesMax'
-  | 'logCloseTimeoutMs'
-  | 'sameRequestMs'
->;
 
 /**
  * The log of the process on standard output: JSON lines, or readable lines for a person. It needs no redaction, because it never
@@ -54,7 +44,7 @@ export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
   };
 }
 
-function openTerminal(terminal: Terminal, bounds: LogBounds): Output {
+function openTerminal(terminal: Terminal, bounds: Bounds): Output {
   return { ...createTerminalLog(terminal, bounds), close: () => Promise.resolve() };
 }
 
@@ -64,7 +54,7 @@ function openTerminal(terminal: Terminal, bounds: LogBounds): Output {
  * If several processes write into a pipe, a long write may be torn by a write of another process. Writes of up to PIPE_BUF octets
  * stay whole (pipe(7)). Files keep every write whole.
  */
-function openFile(bounds: LogBounds, { isShared }: { readonly isShared: boolean }): Output {
+function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }): Output {
   const isWhole = isShared && !fstatSync(1).isFile();
   const file = pino.destination({
     dest: 1,

@@ -1,15 +1,10 @@
 import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
-import {
-  type ConnectionBounds,
-  clockOfNode,
-  type RedisConnection,
-  type RedisNode,
-  type ServerOptions,
-} from './redis-connection.ts';
+import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
 
 /** Keys are divided into this number of slots. Each slot is on one server. */
 const slotsCount = 16_384;
@@ -39,7 +34,7 @@ export function connectToCluster({
   readonly urls: readonly string[];
   readonly prefix: string;
   readonly options: ServerOptions;
-  readonly bounds: ConnectionBounds;
+  readonly bounds: Bounds;
 }): RedisConnection {
   const retryAfter = (attempt: number) => Math.min(attempt * 50, bounds.storeReconnectMaxMs);
   const cluster = new Cluster(urls.map(addressOf), {

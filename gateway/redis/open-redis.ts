@@ -1,15 +1,10 @@
 import { Redis } from 'ioredis';
 import type { RedisSettings } from '../shared/model.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';
 import { createCork } from './cork.ts';
 import { watchSentinels } from './ioredis-patches.ts';
-import {
-  type ConnectionBounds,
-  clockOfNode,
-  type RedisConnection,
-  type RedisNode,
-  type ServerOptions,
-} from './redis-connection.ts';
+import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
 
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
@@ -20,7 +15,7 @@ type Servers = Omit<RedisSettings, 'onFailure'>;
  *
  * Decisions and records have a connection each, so that a large reply to a record does not delay a decision.
  */
-export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisConnection {
+export function openRedis(settings: Servers, bounds: Bounds): RedisConnection {
   const { url, cluster, sentinel, prefix } = settings;
   const options = optionsOf(settings, bounds);
   if (cluster !== undefined) return connectToCluster({ urls: cluster, prefix, options, bounds });
@@ -33,7 +28,7 @@ export function openRedis(settings: Servers, bounds: ConnectionBounds): RedisCon
   return toConnection(client, prefix, { retryAfterMs: bounds.storeReconnectMaxMs });
 }
 
-function optionsOf({ username, password, tls }: Servers, bounds: ConnectionBounds): ServerOptions {
+function optionsOf({ username, password, tls }: Servers, bounds: Bounds): ServerOptions {
   return {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -47,7 +42,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: ConnectionBound
   };
 }
 
-function ofOneServer({ storeReconnectMaxMs }: ConnectionBounds) {
+function ofOneServer({ storeReconnectMaxMs }: Bounds) {
   return {
     enableOfflineQueue: false,
     retryStrategy: (attempt: number) => Math.min(attempt * 50, storeReconnectMaxMs),
@@ -59,7 +54,7 @@ function ofOneServer({ storeReconnectMaxMs }: ConnectionBounds) {
 function connectToSentinel(
   { name, hosts, username, password }: NonNullable<RedisSettings['sentinel']>,
   options: ServerOptions,
-  bounds: ConnectionBounds,
+  bounds: Bounds,
 ): Redis {
   const { tls } = options;
   return new Redis({

@@ -1,5 +1,4 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
-import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
  * The Redis of the configuration: one server, the master that Sentinels name, or a Cluster. A command has one key, or several
@@ -84,9 +83,4 @@ export type ServerOptions = Pick<
   | 'username'
   | 'password'
   | 'tls'
->;
-
-export type ConnectionBounds = Pick<
-  Bounds,
-  'storeConnectTimeoutMs' | 'storeSilenceMaxMs' | 'storeReconnectMaxMs'
 >;

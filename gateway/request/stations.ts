@@ -5,7 +5,6 @@ import type { UsageRecorder } from '../usage/recorder.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
-import type { ScreenBounds } from './listen/screen-request.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
 
 /** The stations that have state, and what else the request path needs besides pure functions. */
@@ -18,7 +17,7 @@ export interface Stations {
   readonly unreadPages: UnreadPages;
   /** Undefined without a usage record. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
-  readonly bounds: ScreenBounds & Pick<Bounds, 'preflightMaxAgeSeconds' | 'directoryRereadsMax'>;
+  readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. Limits are decided on the store's clock. */
   readonly nowMs: () => number;
   /** Each is called once for every exchange, after its end. */

@@ -32,10 +32,7 @@ export function createTunnelWatch({
   readonly snapshot: () => Snapshot;
   readonly reader: KeyReader;
   readonly log: Logger;
-  readonly bounds: Pick<
-    Bounds,
-    'tunnelCheckIntervalMs' | 'tunnelReadIntervalMs' | 'tunnelsCheckedPerTurn' | 'tunnelsReadAtOnce'
-  >;
+  readonly bounds: Bounds;
 }): TunnelWatch {
   // This check uses the process's memory, so that an expiry or a reload does not wait for Redis.
   const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldCaller));

@@ -15,10 +15,8 @@ interface Sighting {
   readonly isSettled: boolean;
 }
 
-export type DigestBounds = Pick<Bounds, 'configSettledAfterMs' | 'configSettledCoarseMs'>;
-
 /** Makes a function that caches digests. It reads a file again only when the file may have changed. */
-export function createDigestFiles(bounds: DigestBounds): DigestFiles {
+export function createDigestFiles(bounds: Bounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
   return async (files, nowMs) => {
@@ -36,7 +34,7 @@ async function digestFile(
     before,
     nowMs,
     bounds,
-  }: { readonly before: Sighting | undefined; readonly nowMs: number; readonly bounds: DigestBounds },
+  }: { readonly before: Sighting | undefined; readonly nowMs: number; readonly bounds: Bounds },
 ): Promise<Sighting> {
   try {
     // `stat` follows links, so a swapped symlink shows as another inode.

@@ -15,7 +15,7 @@ export interface HeldKey extends Omit<FoundKey, 'kind'> {
 
 /** This process's cache of the directory: the keys that it read last, and the digests that it last found to be unknown. */
 export class HeldKeys {
-  private readonly bounds: HeldBounds;
+  private readonly bounds: Bounds;
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
   /** Estimated memory of all cached keys. */
@@ -27,7 +27,7 @@ export class HeldKeys {
   private absent = new Set<string>();
   private absentPeriod: Period = { fromMs: 0, untilMs: 0 };
 
-  constructor(bounds: HeldBounds) {
+  constructor(bounds: Bounds) {
     this.bounds = bounds;
   }
 
@@ -108,15 +108,6 @@ export class HeldKeys {
     for (const digest of digests) this.absent.delete(digest);
   }
 }
-
-export type HeldBounds = Pick<
-  Bounds,
-  | 'directoryCachedMs'
-  | 'directoryCachedKeysMax'
-  | 'directoryCachedBytesMax'
-  | 'directoryAbsentMs'
-  | 'directoryAbsentMax'
->;
 
 /** An estimate: the object, its entries in two Maps, and an amount per secret and operation. */
 function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): number {

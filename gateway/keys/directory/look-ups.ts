@@ -46,10 +46,7 @@ export function createLookUps({
   readonly count: (outcome: LookUpOutcome) => void;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly bounds: Pick<
-    Bounds,
-    'directoryLookUpsMax' | 'directoryLookUpsWaitingMax' | 'directoryLookUpRoundMs' | 'directoryRereadsMax'
-  >;
+  readonly bounds: Bounds;
 }): LookUps {
   const underWay = new RenewedMap<string, Promise<LookUpResult>>();
   const places = new Shares(bounds.directoryLookUpsWaitingMax);

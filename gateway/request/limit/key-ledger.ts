@@ -70,13 +70,7 @@ interface Entry {
   strikesSent: number;
 }
 
-/** The bounds of a ledger; `timeouts-and-sizes.ts` explains each. */
-export type LedgerBounds = Pick<
-  Bounds,
-  'refusalRememberedMs' | 'strikesPerReportMax' | 'strikesHeldShareMax' | 'rememberedKeysMax' | 'windowsMs'
->;
-
-export function createKeyLedger(bounds: LedgerBounds): KeyLedger {
+export function createKeyLedger(bounds: Bounds): KeyLedger {
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
   const unsentIds = new Set<string>();

@@ -50,12 +50,6 @@ export interface KnownAlone {
 
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
-/** The bounds of a key limiter; `timeouts-and-sizes.ts` explains each. */
-export type KeyLimiterBounds = Pick<
-  Bounds,
-  'banRepeatedMs' | 'storeProbeIntervalMs' | 'keysPerReportMax' | 'requestsPerCallMax' | 'windowsMs'
->;
-
 /**
  * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, as long as each has the same
  * cost as the request before. So requests are decided in order of arrival. All calls of a turn leave in one write. A key that the
@@ -79,7 +73,7 @@ export function createKeyLimiter(deps: {
   onUnusable: (keyId: string) => void;
   /** Receives the state after every decision, shared or local. */
   bans: Pick<BanLog, 'observe'>;
-  bounds: KeyLimiterBounds;
+  bounds: Bounds;
 }): KeyLimiter {
   const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
   const { windowsMs } = bounds;

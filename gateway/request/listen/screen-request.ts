@@ -5,8 +5,6 @@ import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { screenUri } from './screen-uri.ts';
 
-export type ScreenBounds = Pick<Bounds, 'targetBytesMax' | 'headersCountMax'>;
-
 /** The result for an accepted request, whose head can be forwarded unchanged. */
 export interface ScreenedRequest {
   readonly kind: 'accepted';
@@ -25,7 +23,7 @@ export interface ScreenedRequest {
  */
 export function screenRequest(
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
-  bounds: ScreenBounds,
+  bounds: Bounds,
   isHandshake = false,
 ): ScreenedRequest | ScreenRefusal {
   if (!knownMethods.has(req.method ?? '')) return unknownMethod;

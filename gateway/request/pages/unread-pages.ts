@@ -2,17 +2,15 @@ import type { ServerResponse } from 'node:http';
 import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-type UnreadBounds = Pick<Bounds, 'docsUnreadBytesMax' | 'docsReadBytesPerSecond' | 'docsReadTimeoutMs'>;
-
 /**
  * Counts the octets of public pages that clients have not read yet, because they stay in memory, here and in the kernel. Limits them
  * for each address, and limits the time of each response.
  */
 export class UnreadPages {
-  private readonly bounds: UnreadBounds;
+  private readonly bounds: Bounds;
   private readonly shares: Shares;
 
-  constructor(bounds: UnreadBounds) {
+  constructor(bounds: Bounds) {
     this.bounds = bounds;
     this.shares = new Shares(bounds.docsUnreadBytesMax);
   }

@@ -31,10 +31,7 @@ export function createRedisUsageStore({
   readonly keptMs: number;
   /** Called with the reason when recording must pause, and with undefined when it may resume. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;
-  readonly bounds: Pick<
-    Bounds,
-    'usageCallTimeoutMs' | 'usageActiveKeysMax' | 'usageMemoryCheckIntervalMs' | 'usageMemoryShareMax'
-  >;
+  readonly bounds: Bounds;
 }): UsageStore {
   const { commands: client, prefix } = redis;
   client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });

@@ -48,16 +48,7 @@ export function createRedisDirectoryStore({
   bounds,
 }: {
   readonly redis: RedisConnection;
-  readonly bounds: Pick<
-    Bounds,
-    | 'directoryCachedMs'
-    | 'directoryCreatedWithinMs'
-    | 'directoryLeftoverMs'
-    | 'directoryTidiedAtOnceMax'
-    | 'idempotencyKeptMs'
-    | 'directoryLookUpDeadlineMs'
-    | 'storePatientDeadlineMs'
-  >;
+  readonly bounds: Bounds;
 }): DirectoryStore {
   const { commands: client, prefix } = redis;
   const idsName = redisKeys.directoryIds.name(prefix);

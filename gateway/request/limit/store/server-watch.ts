@@ -16,17 +16,6 @@ export interface ServerWatch {
 
 type Phase = 'starting' | 'available' | 'away';
 
-export type WatchBounds = Pick<
-  Bounds,
-  | 'storeDeadlineMs'
-  | 'storeStartTimeoutMs'
-  | 'storeProbeIntervalMs'
-  | 'storeHeartbeatIntervalMs'
-  | 'storeFailuresMax'
-  | 'storeRelapseMs'
-  | 'storeProbesMax'
->;
-
 /**
  * A server counts as away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when a
  * probe was written within the deadline. The first probe is sent as soon as ioredis is ready. A server that fails again soon after its
@@ -48,7 +37,7 @@ export function watchServer(deps: {
   onReturn: (outage: { readonly awayMs: number } | undefined) => void;
   /** Called while the server is away, because another server may have taken over its keys. */
   refresh: () => void;
-  bounds: WatchBounds;
+  bounds: Bounds;
 }): ServerWatch {
   const { node, probeKey, nowMs, bounds } = deps;
   const { client } = node;

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { RedisConnection, RedisNode } from '../../../redis/redis-connection.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { StoreHealth } from '../key-limiter.ts';
-import { type ServerWatch, type WatchBounds, watchServer } from './server-watch.ts';
+import { type ServerWatch, watchServer } from './server-watch.ts';
 
 /** One circuit breaker per Redis server, so a dead server affects only its own keys. */
 export interface StoreWatch extends StoreHealth {
@@ -46,7 +47,7 @@ export function watchStore(deps: {
   onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
   /** Figures for the log line at the end of an outage. */
   describeOutage: () => Record<string, number>;
-  bounds: WatchBounds;
+  bounds: Bounds;
 }): StoreWatch {
   const { redis, nameOf, probeKey, log, nowMs, bounds } = deps;
   const watches = new Map<RedisNode, ServerWatch>();
