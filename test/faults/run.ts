@@ -73,12 +73,12 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '1, 3',
-    what: 'the same, windows of one second: many boundaries',
+    what: 'one key, three processes with clocks ±90 s, windows of one second',
     measure: () => exactInWindowsOfASecond(),
   },
   {
     rows: '1, 3',
-    what: 'the same, until the day is spent',
+    what: 'one key, three processes with clocks ±90 s, until the day is spent',
     measure: async () =>
       judgeExactness(
         await measureExactness({
@@ -109,7 +109,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '38',
-    what: 'a grant under load on three processes: of 3,000 in place of 1,000 a day, taken away; then of 4,000 to its end',
+    what: 'a grant under load on three processes: 3,000 instead of 1,000 a day, then removed; then a grant of 4,000 until it ends',
     async measure() {
       const limits = { plan: 1_000, granted: 3_000, again: 4_000 };
       const { admitted, followedMs, failures, answered200 } = await measureGrant(limits);
@@ -135,14 +135,14 @@ const measurements: readonly Measurement[] = [
   ...formNames.flatMap((form) => [contractsOn(form), directoryOn(form), usageOn(form)]),
   {
     rows: '35',
-    what: 'Redis Cluster: the slot of a key moved from server to server under load, also to a new one; three limiters',
+    what: 'Redis Cluster: the slot of a key moves from server to server under load, also to a new server; three limiters',
     async measure() {
       const { requests, admitted, used, moves, local } = await measureMigration({
         limit: 30_000,
         requests: 90_000,
       });
       return {
-        figure: `${moves} moves, ${requests} requests: ${Math.max(0, admitted - 30_000)} over, ${Math.max(0, 30_000 - admitted)} under, Redis counted ${used}; ${local} decided without Redis`,
+        figure: `${moves} moves, ${requests} requests: ${Math.max(0, admitted - 30_000)} above the limit, ${Math.max(0, 30_000 - admitted)} missing, Redis counted ${used}; ${local} decided without Redis`,
         holds: admitted === 30_000 && used === 30_000 && local === 0,
       };
     },
@@ -153,7 +153,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { sent, counted, countedByDefault } = await measureLostReply();
       return {
-        figure: `${sent} requests without a reply, ${counted} counted afterwards; of one request of a client that sends again, ${countedByDefault}`,
+        figure: `${sent} requests without a reply, ${counted} counted afterwards; one request of a client that repeats commands was counted ${countedByDefault} times`,
         holds: counted === sent && countedByDefault === 2,
       };
     },
@@ -165,7 +165,7 @@ const measurements: readonly Measurement[] = [
       const { limit, admitted, used, backAfterMs } = await measureClusterFailover(400);
       const total = admitted.before + admitted.away + admitted.after;
       return {
-        figure: `${total} admitted of a limit of ${limit}, ${admitted.away} of them meanwhile, ${used} counted afterwards; back after ${ms(backAfterMs)}`,
+        figure: `${total} admitted of a limit of ${limit}, ${admitted.away} of them during the failover, ${used} counted afterwards; back after ${ms(backAfterMs)}`,
         holds: total === limit && used === limit,
       };
     },
@@ -173,12 +173,12 @@ const measurements: readonly Measurement[] = [
   ...(['killed', 'frozen'] as const).map(deadShard),
   {
     rows: '36',
-    what: 'Redis under Sentinel: the master cut off from Sentinels and replicas, not from two limiters under load',
+    what: 'Redis under Sentinel: the master is cut off from Sentinels and replicas, but not from two limiters under load',
     async measure() {
       const found = await measureIsolatedMaster(3_000);
       const beyond = found.admitted - found.limit;
       return {
-        figure: `another master announced after ${ms(found.announcedAfterMs)}, every limiter with it after ${ms(found.backAfterMs)}; the old one took writes for ${ms(found.wroteToOldForMs)} after that; ${beyond} admitted beyond ${found.limit}, ${found.lost} counted by the old master alone`,
+        figure: `another master announced after ${ms(found.announcedAfterMs)}, every limiter connected to it after ${ms(found.backAfterMs)}; the old master accepted writes for ${ms(found.wroteToOldForMs)} after that; ${beyond} admitted above ${found.limit}, ${found.lost} counted by the old master alone`,
         holds: beyond >= found.lost && beyond <= found.lost + found.left && found.used === found.limit,
       };
     },
@@ -192,7 +192,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureDrain({ requests: 10_000 });
       return {
-        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, a grace of 1,000 ms for balancers in it`,
+        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, including a grace of 1,000 ms for balancers`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
       };
     },
@@ -215,7 +215,7 @@ const measurements: readonly Measurement[] = [
       const found = await measureWorkerKills({ workers: 3, kills: 10 });
       const { responses, statuses, failures, connectionsKilled, wentBack, untold } = found;
       return {
-        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count went back; ${untold} requests of the last moments are in none`,
+        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count decreased; ${untold} requests of the last moments are in no count`,
         holds:
           failures.length <= connectionsKilled && Object.keys(statuses).join() === '200' && wentBack === 0,
       };
@@ -249,7 +249,7 @@ const measurements: readonly Measurement[] = [
   ...greeds.flatMap((greed) => [1, 8, 40].map((keys) => greedyKeys(greed, keys))),
   {
     rows: '22',
-    what: '64 WebSockets of one key move all they can, both ways; the same load past the gateway is the baseline',
+    what: '64 WebSockets of one key move as many octets as they can, in both directions; the baseline is the same load past the gateway',
     async measure() {
       const { good, failures, p50Ms, p99Ms, mebibytesPerSecond } = await measureGreedyTunnels({
         tunnels: 64,
@@ -270,7 +270,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureBan();
       return {
-        figure: `${found.admittedDuring} admitted during it; just before its end ${found.lastBeforeEnd}, at the announced time ${found.atTheTime.join(' and ')}, ${ms(found.liftedAfterMs)} after its end; the next: ${found.nextSeconds} s`,
+        figure: `${found.admittedDuring} admitted during the ban; ${found.lastBeforeEnd} just before its end, ${found.atTheTime.join(' and ')} at the announced time, ${ms(found.liftedAfterMs)} after its end; the next ban: ${found.nextSeconds} s`,
         holds:
           found.admittedDuring === 0 &&
           found.lastBeforeEnd === 429 &&
@@ -280,7 +280,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '28',
-    what: 'soak, 150 s of mixed traffic: the heap has grown to its size after about 75 s',
+    what: 'soak of 150 s with mixed traffic; the heap reaches its full size after about 75 s',
     async measure() {
       const { requests, failures, slopeBytesPerSecond, residentBytes, descriptors } = await measureSoak({
         seconds: 150,
@@ -293,11 +293,11 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '29',
-    what: 'stray octets behind the responses to one key, another key on the same connections',
+    what: 'stray octets after the responses to one key; another key uses the same connections',
     async measure() {
       const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
       return {
-        figure: `${crossed.length} of ${requests} responses had anything of another's; ${shared} connections carried both keys; the other key got ${statuses(others)}`,
+        figure: `${crossed.length} of ${requests} responses had octets of another request; ${shared} connections carried both keys; the other key got ${statuses(others)}`,
         holds: crossed.length === 0 && failures.length === 0 && shared > 0,
       };
     },
@@ -321,13 +321,13 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '34',
-    what: '1,000,000 keys in the directory, against ten, in Redis and in a process that uses 1,000 and 10 of them',
+    what: '1,000,000 keys in the directory compared with ten; a process uses 1,000 and 10 of them',
     async measure() {
       const ten = await measureManyKeys({ keys: 10, used: 10 });
       const million = await measureManyKeys({ keys: 1_000_000, used: 1_000 });
       const { started, afterRequests } = million.residentBytes;
       return {
-        figure: `starts in ${ms(ten.startMs)} and ${ms(million.startMs)} with ${mib(ten.residentBytes.started)} and ${mib(started)}; ${mib(afterRequests)} after 1,000 keys were used, the slowest first request ${ms(million.slowestFirstMs)}; the first page of all keys ${ms(million.listMs)}; Redis ${mib(million.redisBytes)}`,
+        figure: `starts after ${ms(million.startMs)} (ten keys: ${ms(ten.startMs)}) with ${mib(started)} (ten keys: ${mib(ten.residentBytes.started)}); ${mib(afterRequests)} after 1,000 keys were used, the slowest first request ${ms(million.slowestFirstMs)}; the first page of all keys ${ms(million.listMs)}; Redis ${mib(million.redisBytes)}`,
         holds: Object.keys({ ...ten.statuses, ...million.statuses }).join() === '200',
       };
     },
@@ -363,7 +363,7 @@ function directoryOn(form: FormName): Measurement {
     async measure() {
       const found = await measureRevocation({ form, times: 20 });
       return {
-        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes that Redis was away for; of another key Redis decided ${found.othersShared}`,
+        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes without Redis; Redis decided ${found.othersShared} requests of another key`,
         holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
       };
     },
@@ -378,7 +378,7 @@ function usageOn(form: FormName): Measurement {
       const requests = 12_000;
       const found = await measureUsage({ form, requests });
       return {
-        figure: `${statuses(found.statuses)}, connections cut ${found.cuts} times; recorded, as each process says: ${found.recorded.join(' and ')}`,
+        figure: `${statuses(found.statuses)}, connections cut ${found.cuts} times; recorded according to the two processes: ${found.recorded.join(' and ')}`,
         holds: found.failures.length === 0 && found.recorded.every((count) => count === requests),
       };
     },
@@ -407,7 +407,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis meanwhile and ${local} alone; keys of the lost one ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
+        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis during the fault and ${local} alone; keys of the lost server ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest response ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -429,7 +429,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `${responses} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} over, ${under} under, ${sameRemaining} with another's remaining; Redis counted ${longestUsed}`,
+    figure: `${responses} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} above the limit, ${under} missing, ${sameRemaining} with the same \`remaining\`; Redis counted ${longestUsed}`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
@@ -444,7 +444,7 @@ function outage(fault: Fault): Measurement {
       const atMost = found.limit * 2 + found.admittedBefore;
       return {
         figure:
-          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; p99 of a decision with Redis ${ms(found.p99WithRedisMs)}, slowest without until the breaker opened ${ms(found.slowestBeforeBreakerMs)}, p99 from then on ${ms(found.p99AfterBreakerMs)}; ` +
+          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; p99 of a decision with Redis ${ms(found.p99WithRedisMs)}, slowest decision without Redis before the breaker opened ${ms(found.slowestBeforeBreakerMs)}, p99 after that ${ms(found.p99AfterBreakerMs)}; ` +
           `back after ${ms(found.backAfterMs)}; ${found.admittedBefore + found.admittedAway} admitted of a limit of ${found.limit}, ${found.dayUsedAfter} of them in Redis afterwards`,
         holds:
           found.failures.length === 0 &&
@@ -462,7 +462,7 @@ function outage(fault: Fault): Measurement {
 function adminFlood(path: string): Measurement {
   return {
     rows: '33',
-    what: `100 clients without a token ask the admin listener for ${path} in a loop, beside a key`,
+    what: `100 clients without a token request ${path} of the admin listener in a loop, beside a key`,
     async measure() {
       const found = await measureAdminFlood({ path, clients: 100, goodRequests: 4_000 });
       const { p50Ms, flood, operatorMs } = found;
@@ -480,7 +480,7 @@ function adminFlood(path: string): Measurement {
 function adminLoad(workers: number): Measurement {
   return {
     rows: '39',
-    what: `one token that may only read does its worst on 30 connections, workers: ${workers}, 100,000 keys, 1,000 of them with eight days on record`,
+    what: `a read token repeats the most expensive requests on 30 connections; workers: ${workers}, 100,000 keys, 1,000 of them with a record of eight days`,
     async measure() {
       const found = await measureAdminLoad({
         worst: Object.keys(worsts) as (keyof typeof worsts)[],
@@ -516,7 +516,7 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
       const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
       const { p99Ms, slowestMs } = found;
       return {
-        figure: `other keys ${statuses(found.good)}; p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}× (${ms(p99Ms.baseline)} → ${ms(p99Ms.beside)}), slowest ${ms(slowestMs.baseline)} → ${ms(slowestMs.beside)}; greedy requests at the backend at once: ${found.heldAtBackend} of 512; they ended ${Object.keys(found.greedyEnds).join(', ')}`,
+        figure: `other keys ${statuses(found.good)}; p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}× (${ms(p99Ms.baseline)} → ${ms(p99Ms.beside)}), slowest ${ms(slowestMs.baseline)} → ${ms(slowestMs.beside)}; greedy requests at the backend at the same time: at most ${found.heldAtBackend} of 512; they ended as ${Object.keys(found.greedyEnds).join(', ')}`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -582,7 +582,7 @@ async function run(only: string | undefined): Promise<void> {
 }
 
 const usage = `npm run faults -- [--only TEXT]
-  --only TEXT   those whose description has this text in it; figures.md stays as it is`;
+  --only TEXT   only the faults whose description contains this text; figures.md stays unchanged`;
 
 /** @throws Error that names the wrong option */
 function readOnly(): string | undefined {

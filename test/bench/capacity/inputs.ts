@@ -60,9 +60,14 @@ const gibibyte = 2 ** 30;
 
 const options: Readonly<Record<string, NumberOption>> = {
   requests: number('requests a second at the peak', Number.NaN, 1, 1e9),
-  keys: whole('keys that are known', Number.NaN, 1, 1e9),
-  'active-keys': whole('keys that send within a day (all)', (given) => given('keys'), 1, 1e9),
-  skew: number("Zipf's exponent: the key of rank i sends in proportion to i^-skew; 0: all alike", 1, 0, 3),
+  keys: whole('keys in all', Number.NaN, 1, 1e9),
+  'active-keys': whole('keys with requests on a day (all)', (given) => given('keys'), 1, 1e9),
+  skew: number(
+    "Zipf's exponent: the key of rank i sends in proportion to i^-skew; 0: all keys equally",
+    1,
+    0,
+    3,
+  ),
   refused: number('share of the requests of each key that its limits refuse', 0.05, 0, 1),
   'request-octets': number('octets of a request', 500, 1, 1e9),
   'response-octets': number('octets of a response', 1_500, 1, 1e9),
@@ -73,20 +78,20 @@ const options: Readonly<Record<string, NumberOption>> = {
     1e9,
   ),
   targets: whole(
-    'backend addresses (each takes 5,000 requests/s)',
+    'backend addresses (one for each 5,000 requests/s)',
     (given) => Math.ceil(given('requests') / 5_000),
     1,
     1e6,
   ),
   replicas: whole('replicas of each master of Redis', 1, 0, 5),
-  zones: whole('zones over which everything is spread; one of them may fail', 3, 1, 10),
+  zones: whole('zones that share all machines; one zone may fail', 3, 1, 10),
   'per-key': whole(
-    'processes that serve a key, where the balancer hashes the Authorization field (all)',
+    'processes that serve a key, if the balancer hashes the Authorization field (all)',
     Number.POSITIVE_INFINITY,
     1,
     Number.POSITIVE_INFINITY,
   ),
-  headroom: number('share of what a full core serves that is kept free', 0.4, 0, 0.95),
+  headroom: number('share of each core that stays free', 0.4, 0, 0.95),
   mean: number('mean of a day as a share of --requests', 0.5, 0.001, 1),
   directory: whole(
     '1: keys are in the directory, 0: in the configuration (1 above 100,000 keys)',

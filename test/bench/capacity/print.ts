@@ -45,8 +45,8 @@ export function describeInputs(inputs: Inputs, plan: Plan): string {
     connections,
   } = inputs;
   const { directory, keepDays, meanShare, perKey } = inputs;
-  const kind = skew === 0 ? 'all alike' : `Zipf ${skew}`;
-  return `${count(requestsPerSecond)} requests/s (mean of a day ${percent(meanShare)}), ${count(keys)} keys ${directory ? 'in the directory' : 'in the configuration'}, ${count(activeKeys)} active in a day, ${kind}: the first sends ${count(plan.load.hottest.requests)} requests/s; ${percent(refusedShare)} refused; ${count(connections)} connections, ${count(targets)} backend addresses; ${zones} zones, ${replicas} replicas of each master, ${percent(headroom)} kept free; ${Number.isFinite(perKey) ? `each key on ${perKey} processes` : 'any process serves any key'}; ${keepDays === 0 ? 'no usage record' : `usage kept for ${keepDays} days`}.`;
+  const kind = skew === 0 ? 'all keys equally active' : `Zipf ${skew}`;
+  return `${count(requestsPerSecond)} requests/s (mean of a day ${percent(meanShare)}), ${count(keys)} keys ${directory ? 'in the directory' : 'in the configuration'}, ${count(activeKeys)} active in a day, ${kind}: the most active key sends ${count(plan.load.hottest.requests)} requests/s; ${percent(refusedShare)} refused; ${count(connections)} connections, ${count(targets)} backend addresses; ${zones} zones, ${replicas} replicas of each master, ${percent(headroom)} of each core kept free; ${Number.isFinite(perKey) ? `each key on ${perKey} processes` : 'any process serves any key'}; ${keepDays === 0 ? 'no usage record' : `usage kept for ${keepDays} days`}.`;
 }
 
 function gatewaysTable({
@@ -69,20 +69,20 @@ function gatewaysTable({
   return {
     title: 'Gateways',
     rows: [
-      ['what', 'how much', 'rests on'],
+      ['what', 'how much', 'computed from'],
       ...parts
         .filter(([, cores]) => cores > 0)
         .map(([what, cores, from]) => [`cores for ${what}`, cores.toFixed(1), from]),
       [
-        '**processes**, one a core',
+        '**processes**, one per core',
         `**${count(processes)}**, each ${percent(coreUse)} full`,
-        'all of these, and the headroom without a zone',
+        'all of these, and the headroom with one zone down',
       ],
       ...(inputs.zones === 1
         ? []
         : [
             [
-              'of these left without a zone',
+              'processes that remain with one zone down',
               `${count(processesLeft)}, each ${percent(coreUseLeft)} full`,
               '',
             ],
@@ -137,7 +137,7 @@ function redisTable({
       'presenceCpu, operationsCpu',
     ],
     [
-      'for the replicas, on the masters; idle',
+      'masters: work for replicas; idle',
       `${cores(redisCpu.replicas)}; ${cores(redisCpu.idle)}`,
       'replicaCpu; serverCpu',
     ],
@@ -145,24 +145,24 @@ function redisTable({
   return {
     title: 'Redis Cluster',
     rows: [
-      ['what', 'how much', 'rests on'],
+      ['what', 'how much', 'computed from'],
       ...rows,
       [
         '**masters**, one core each',
         `**${count(shards)}** (CPU ${count(shardsForCpu)}, memory ${count(shardsForMemory)}), and ${count(shards * inputs.replicas)} replicas`,
         'the sum of these; the next table',
       ],
-      ['connections to a master', count(redisConnections), 'two of each process, three with the directory'],
+      ['connections to a master', count(redisConnections), 'two per process, three with the directory'],
       [
         'the hottest key',
         `${count(hottest.requests)} requests/s are ${count(hottest.calls)} calls/s: ${hottest.redisCpu.toFixed(2)} of a core`,
         'hotDecisionCpu, readCpu',
       ],
       [
-        'what one key can reach on a master of its own',
+        'the largest rate of one key on its own master',
         Number.isFinite(hotKeyRequestsMax)
           ? `${count(hotKeyRequestsMax)} requests/s in ${count(hotKeyCallsMax)} calls/s, spread over ${count(Math.min(inputs.perKey, processes))} processes`
-          : `what its processes can serve: they make less than ${count(hotKeyCallsMax)} calls/s for one key`,
+          : `the rate of its processes: they make less than ${count(hotKeyCallsMax)} calls/s for one key`,
         'turnSeconds, hotDecisionCpu',
       ],
     ],
@@ -171,19 +171,19 @@ function redisTable({
 
 function memoryTable({ inputs, redisBytes, shards }: Plan): Table {
   return {
-    title: 'Memory of Redis, masters together; each replica as much again',
+    title: 'Memory of Redis, all masters; each set of replicas needs as much again',
     rows: [
-      ['what', 'how much', 'rests on'],
+      ['what', 'how much', 'computed from'],
       ['counts', bytes(redisBytes.counts), 'countsBytes'],
       ['directory', bytes(redisBytes.directory), 'directoryBytes'],
       [
-        `usage record, ${inputs.keepDays} days and two more`,
+        `usage record, ${inputs.keepDays} days and two more days`,
         bytes(redisBytes.record),
         'usageDayBytes, usageMinuteBytes, usageSenderBytes',
       ],
       ['totals of 400 days', bytes(redisBytes.totals), 'totalsBytes'],
       [
-        'of each master',
+        'memory of each master',
         `${bytes(sum(redisBytes) / shards)} of ${bytes(inputs.shardBytesMax)}; at ${percent(defaultBounds.usageMemoryShareMax)} the record pauses`,
         '',
       ],
@@ -203,7 +203,7 @@ function networkTable({ inputs, load, processes, shards }: Plan): Table {
   return {
     title: 'Network, both directions',
     rows: [
-      ['what', 'how much', 'rests on'],
+      ['what', 'how much', 'computed from'],
       line('clients', clients, 'the inputs', ['a process', processes]),
       line('backends', targets, 'the inputs', ['a process', processes]),
       line('gateways to Redis', load.redisOctets, 'decisionOctets, usageOctets, lookUpOctets', [
@@ -231,15 +231,15 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
   const lost = 1 / zones;
   const keys =
     replicas === 0
-      ? `those of ${count(shards * lost)} masters: decided by each process alone until they are back, and their counts, directory entries and records are lost`
-      : `those of ${count(shards * lost)} masters: until a replica is promoted (node timeout and about as long again; 2 to 3 s in faults/figures.md, row 35) each process decides them alone, so each admits at most one more limit on each of ${count(processesLeft)} processes, and what was not replicated is lost`;
+      ? `those of ${count(shards * lost)} masters: each process decides them alone until the masters return, and their counts, directory entries and records are lost`
+      : `those of ${count(shards * lost)} masters. Each process decides these keys alone until a replica is promoted (the node timeout and about as long again; 2 to 3 s in faults/figures.md, row 35). Each of ${count(processesLeft)} processes therefore admits at most one further limit per key, and writes that were not replicated are lost`;
   return {
     title: 'A zone fails',
     rows: [
       ['what', 'how much'],
-      ['cores that stand ready for it', count(processes - processesLeft)],
-      ['requests under way that are lost', `those of ${count(processes * lost)} processes`],
-      ['connections that come anew', count(connections * lost)],
+      ['cores that are in reserve', count(processes - processesLeft)],
+      ['lost requests', `the open requests of ${count(processes * lost)} processes`],
+      ['connections that clients open again', count(connections * lost)],
       ['keys', keys],
     ],
   };
@@ -251,9 +251,9 @@ function wallsTable({ inputs }: Plan, walls: readonly Wall[]): Table {
       ? 'not at 100 times this load'
       : `${comesAt <= inputs.requestsPerSecond ? '**reached**, at ' : ''}${rounded(comesAt)} requests/s`;
   return {
-    title: 'Walls, the first one first: what more machines alone do not help against',
+    title: 'Walls that more machines alone do not remove, the nearest first',
     rows: [
-      ['wall', 'comes at', 'at these inputs', 'what to do'],
+      ['wall', 'reached at', 'at these inputs', 'remedy'],
       ...walls.map((wall) => [wall.name, when(wall), wall.now, wall.remedy]),
     ],
   };
@@ -268,7 +268,7 @@ export function variantsTable(
     ...answers.map(({ plan }) => figure(plan)),
   ];
   return {
-    title: 'With other traffic, and a balancer that knows keys apart',
+    title: 'With other traffic, and with a balancer that routes by key',
     rows: [
       ['what', ...answers.map(({ title }) => title)],
       row('processes', (plan) => count(plan.processes)),
@@ -279,7 +279,7 @@ export function variantsTable(
       row('memory of a process', (plan) => bytes(plan.processBytes)),
       row('memory of all masters', (plan) => bytes(sum(plan.redisBytes))),
       ['the first wall', ...answers.map(({ walls }) => firstOf(walls, 0))],
-      ['the second', ...answers.map(({ walls }) => firstOf(walls, 1))],
+      ['the second wall', ...answers.map(({ walls }) => firstOf(walls, 1))],
     ],
   };
 }
@@ -313,7 +313,7 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   );
   return {
     title: 'The model and a small fleet',
-    rows: [['load', 'of each request, process, key', 'model', 'measured', 'difference'], ...rows],
+    rows: [['load', 'for each request, process or key', 'model', 'measured', 'difference'], ...rows],
   };
 }
 
@@ -340,7 +340,9 @@ function isAmount(figure: FleetFigure): boolean {
 
 function describeRun({ load, requestsPerSecond, aloneShare }: FleetRun): string {
   const alone =
-    aloneShare < 0.001 ? '' : `, ${(aloneShare * 100).toFixed(1)} % decided without Redis, which was late`;
+    aloneShare < 0.001
+      ? ''
+      : `, ${(aloneShare * 100).toFixed(1)} % decided without Redis because it was late`;
   return `${load}: ${count(requestsPerSecond)} requests/s${alone}`;
 }
 

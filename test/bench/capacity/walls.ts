@@ -46,7 +46,7 @@ const kinds: readonly Kind[] = [
     now: (plan) =>
       `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s: ${core(plan.load.hottest.redisCpu)} of ${room(plan).toFixed(2)}`,
     remedy:
-      'fewer processes for a key (`--per-key`; those of one turn are one call), or several keys for that customer. A slot of its own on a master of its own is assumed. Beyond it replies come after 50 ms, and after three of them processes decide all keys of that master alone: a limit then holds per process',
+      'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate replies take more than 50 ms. After three late replies the processes decide all keys of that master alone, so a limit then holds per process',
   },
   {
     name: 'the hottest key on its processes',
@@ -72,9 +72,9 @@ const kinds: readonly Kind[] = [
       );
     },
     now: (plan) =>
-      `${count(plan.processes)} processes of ${defaultBounds.presenceProcessesMax} that are listed; ${core(plan.load.redisCpu.presence)} for presence, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+      `${count(plan.processes)} processes; the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for presence, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
     remedy:
-      'beyond it `/api/v1/state` and the pages miss processes, and nothing else fails: divide the fleet into environments, each with a prefix and a Redis of its own',
+      'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages miss processes, and nothing else fails',
   },
   {
     name: 'the heap of a process: keys that it holds',
@@ -89,26 +89,26 @@ const kinds: readonly Kind[] = [
     used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
     now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
     remedy:
-      'a balancer in front of each group of targets, so that they are fewer addresses: each process asks each of them five times a second. No request fails by it; it costs gateways and targets CPU',
+      'a balancer in front of each group of targets, because each process checks each address five times a second. The checks make no request fail, but cost gateways and targets CPU',
   },
   {
     name: 'connections to a master of Redis',
     used: (plan) => plan.redisConnections / redisClientsMax,
     now: (plan) => `${count(plan.redisConnections)} of ${count(redisClientsMax)} (\`maxclients\`)`,
-    remedy: 'raise `maxclients`, and the descriptors of Redis with it',
+    remedy: 'raise `maxclients` and the number of descriptors of Redis',
   },
   {
     name: 'servers of one Redis Cluster',
     used: (plan) => (plan.shards * (1 + plan.inputs.replicas)) / clusterNodesMax,
     now: (plan) => `${count(plan.shards * (1 + plan.inputs.replicas))} of ${count(clusterNodesMax)}`,
-    remedy: 'divide the keys into environments, each with a Cluster of its own; or fewer replicas',
+    remedy: 'divide the keys into environments, each with its own Cluster, or use fewer replicas',
   },
   {
     name: 'client connections of a process',
     used: (plan) => plan.inputs.connections / plan.processesLeft / defaultBounds.connectionsMax,
     now: (plan) =>
-      `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} without a zone`,
-    remedy: 'more processes than CPU asks for, or a balancer that shares connections',
+      `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} with one zone down`,
+    remedy: 'more processes than the CPU needs, or a balancer that shares connections',
   },
 ];
 
