@@ -65,7 +65,7 @@ export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;
   readonly targets: readonly TargetSeen[];
-  /** The reason while the host name of the upstream cannot be looked up. */
+  /** The reason while the host name cannot be looked up. The last known addresses stay in use. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
 }

@@ -206,17 +206,11 @@ export function createAdminSide({
     };
   }
 
-  function describeProcess({
-    recent,
-    upstreams,
-    heldKeys: _heldKeys,
-    ...process
-  }: ServingProcess): ProcessState {
+  function describeProcess({ upstreams, heldKeys: _, ...process }: ServingProcess): ProcessState {
     return {
       ...process,
       host: hostname(),
       phase: phase(),
-      ...recent,
       upstreams: upstreamsSeen(upstreams, bounds.presenceTargetsMax),
       faults: faults.read(),
     };

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { accessLine } from '../observe/access-line.ts';
 import type { Log } from '../observe/create-log.ts';
-import { createLastMinute } from '../observe/metrics/last-minute.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
@@ -73,8 +72,7 @@ export function createRequestSide({
   let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
-  const recentFigures = createRecentFigures(metrics, bounds);
-  const lastMinute = createLastMinute(metrics, { nowMs, bounds });
+  const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({
     upstreams: settings.upstreams,
@@ -156,8 +154,7 @@ export function createRequestSide({
         startedAt,
         configVersion: snapshot.settings.version,
         configLoadedAt,
-        recent: recentFigures.read(),
-        lastMinute: lastMinute.read(),
+        ...recentFigures.read(),
         connections: listener.connections(),
         inFlight: metrics.inFlight(),
         store:
@@ -185,7 +182,6 @@ export function createRequestSide({
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await forwarder.close();
       recentFigures.close();
-      lastMinute.close();
     },
   };
 }

@@ -1,9 +1,7 @@
+import type { ProcessState, TargetSeen } from '../fleet/process-state.ts';
 import type { LookUpOutcome } from '../keys/directory/look-ups.ts';
-import type { LastMinute } from '../observe/metrics/last-minute.ts';
 import type { ProcessMetrics } from '../observe/metrics/process-metrics.ts';
-import type { RecentFigures } from '../observe/metrics/recent-figures.ts';
 import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
-import type { TargetState } from '../request/forward/upstream/targets.ts';
 import type { UpstreamState } from '../request/forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../request/limit/limiter.ts';
 
@@ -29,25 +27,7 @@ export interface WorkerCounts {
 }
 
 /** The present state of a process that serves requests. It is plain data, so it can be sent to another process. */
-export interface ServingProcess {
-  /** A random id per start of the process. */
-  readonly id: string;
-  readonly pid: number;
-  /** Number of the worker; absent in a gateway without workers. */
-  readonly worker?: number;
-  /** ISO 8601, in UTC. */
-  readonly startedAt: string;
-  readonly configVersion: string;
-  readonly configLoadedAt: string;
-  readonly recent: RecentFigures;
-  readonly lastMinute: LastMinute;
-  readonly connections: number;
-  readonly inFlight: number;
-  readonly store: {
-    readonly kind: 'memory' | 'redis';
-    readonly available: boolean;
-    readonly sinceAt?: string;
-  };
+export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'upstreams' | 'faults'> {
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
   /** Number of cached keys of the directory. */
@@ -88,7 +68,7 @@ function joinUpstream(one: UpstreamState, other: UpstreamState): UpstreamState {
   return { url: one.url, targets, lookupError, lookupErrorSinceAt, awaited: one.awaited ?? other.awaited };
 }
 
-function joinTarget(one: TargetState, other: TargetState): TargetState {
+function joinTarget(one: TargetSeen, other: TargetSeen): TargetSeen {
   return {
     ...one,
     ...(one.healthy ? other : one),

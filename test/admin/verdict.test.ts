@@ -5,7 +5,7 @@ import { judgeFleet } from '../../gateway/admin/verdict/judge-fleet.ts';
 import { type FoundFault, judgeGateway } from '../../gateway/admin/verdict/judge-gateway.ts';
 import type { KnownProcess } from '../../gateway/fleet/presence.ts';
 import { type Fault, parseProcessState } from '../../gateway/fleet/process-state.ts';
-import { createLastMinute } from '../../gateway/observe/metrics/last-minute.ts';
+import { createRecentFigures } from '../../gateway/observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../../gateway/observe/metrics/request-metrics.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { processState } from '../support/process-state.ts';
@@ -495,8 +495,8 @@ it('a process knows since when a hundredth of its requests fails, until less do'
       failures: new Map([['upstream', counted.failed]]),
     }),
   };
-  const lastMinute = createLastMinute(metrics, { nowMs: Date.now, bounds: defaultBounds });
-  onTestFinished(() => lastMinute.close());
+  const figures = createRecentFigures(metrics, { nowMs: Date.now, bounds: defaultBounds });
+  onTestFinished(figures.close);
   const pass = (seconds: number, failedPerSecond: number) => {
     for (let second = 0; second < seconds; second++) {
       counted.requests += 10;
@@ -505,12 +505,12 @@ it('a process knows since when a hundredth of its requests fails, until less do'
     }
   };
   pass(120, 0);
-  expect(lastMinute.read()).toEqual({
+  expect(figures.read().lastMinute).toEqual({
     requests: 600,
     failed: { gateway: { requests: 0 }, upstream: { requests: 0 } },
   });
   pass(30, 2);
-  expect(lastMinute.read().failed.upstream).toEqual({ requests: 60, sinceAt: at('10:02:04') });
+  expect(figures.read().lastMinute.failed.upstream).toEqual({ requests: 60, sinceAt: at('10:02:04') });
   pass(61, 0);
-  expect(lastMinute.read().failed.upstream).toEqual({ requests: 0 });
+  expect(figures.read().lastMinute.failed.upstream).toEqual({ requests: 0 });
 });

@@ -1,49 +1,72 @@
+import type { ProcessState } from '../../fleet/process-state.ts';
 import { quantileMs } from '../../shared/structures/histogram.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
-/** The figures of a process for the last seconds. */
-export interface RecentFigures {
-  readonly requestsPerSecond: number;
-  /** Requests per second by status. `2xx` includes 1xx. `4xx` includes a 429 of the upstream. */
-  readonly outcomes: Readonly<Record<Outcome, number>>;
-  /** Requests that failed by fault of the gateway or the upstream: see `failureOf`. */
-  readonly failuresPerSecond: number;
-  /** Quantiles of the gateway's own time. Undefined without requests, as the next two. */
-  readonly p50Ms?: number | undefined;
-  readonly p99Ms?: number | undefined;
-  /** Quantiles of the time at the upstream. */
-  readonly upstreamP50Ms?: number | undefined;
-  readonly upstreamP99Ms?: number | undefined;
-}
+/** The figures of a process for the last seconds, and its failures in the last minute. */
+type RecentFigures = Pick<
+  ProcessState,
+  | 'requestsPerSecond'
+  | 'outcomes'
+  | 'failuresPerSecond'
+  | 'lastMinute'
+  | 'p50Ms'
+  | 'p99Ms'
+  | 'upstreamP50Ms'
+  | 'upstreamP99Ms'
+>;
 
-export const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
+/** `2xx` includes 1xx. `4xx` includes a 429 of the upstream. */
+const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
 /** The counts at an instant. */
 interface Reading {
+  /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
-  readonly failures: number;
+  readonly failures: ReadonlyMap<string, number>;
   readonly own: readonly number[];
   readonly upstream: readonly number[];
 }
 
-/** Compares the counts with those some seconds ago, which costs requests nothing. */
+/** Compares the counts with those some seconds and a minute ago, once a second, which costs requests nothing. */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
-  bounds: Pick<Bounds, 'recentFiguresMs' | 'presenceIntervalMs'>,
+  { nowMs, bounds }: { readonly nowMs: () => number; readonly bounds: Bounds },
 ): { read(): RecentFigures; close(): void } {
+  /** The readings of the last minute, oldest first, and the oldest reading of the last seconds. */
   let readings = [readNow(metrics)];
+  let [recent] = readings;
+  /** Since when too large a share of the requests fails, ISO 8601, in UTC. Undefined while fewer fail. */
+  const failingSince = {
+    gateway: undefined as string | undefined,
+    upstream: undefined as string | undefined,
+  };
   const timer = setInterval(() => {
     const now = readNow(metrics);
-    readings = [...readings, now].filter(({ atMs }) => now.atMs - atMs <= bounds.recentFiguresMs);
+    lastMinute(now);
+    readings = [...readings.filter(({ atMs }) => now.atMs - atMs <= bounds.failuresShownMs), now];
+    recent = readings.find(({ atMs }) => now.atMs - atMs <= bounds.recentFiguresMs);
   }, bounds.presenceIntervalMs).unref();
+
+  function lastMinute(now: Reading): RecentFigures['lastMinute'] {
+    const before = readings[0] ?? now;
+    // Each request is in one bucket.
+    const requests = total(difference(now.own, before.own));
+    const failedBy = (whose: 'gateway' | 'upstream') => {
+      const failed = (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);
+      const isMuch = failed > 0 && failed / requests >= bounds.failingShareMin;
+      failingSince[whose] = isMuch ? (failingSince[whose] ?? new Date(nowMs()).toISOString()) : undefined;
+      return { requests: failed, sinceAt: failingSince[whose] };
+    };
+    return { requests, failed: { gateway: failedBy('gateway'), upstream: failedBy('upstream') } };
+  }
 
   return {
     read() {
       const now = readNow(metrics);
-      const before = readings[0] ?? now;
+      const before = recent ?? now;
       // Otherwise a single request in the first moments would be a rate of thousands.
       const seconds = Math.max(now.atMs - before.atMs, bounds.presenceIntervalMs) / 1_000;
       const byOutcome = outcomes.map(
@@ -52,10 +75,12 @@ export function createRecentFigures(
       );
       const own = difference(now.own, before.own);
       const upstream = difference(now.upstream, before.upstream);
+      const failures = total([...now.failures.values()]) - total([...before.failures.values()]);
       return {
-        requestsPerSecond: rounded(byOutcome.reduce((sum, [, rate]) => sum + rate, 0)),
-        outcomes: Object.fromEntries(byOutcome) as Record<Outcome, number>,
-        failuresPerSecond: rounded((now.failures - before.failures) / seconds),
+        requestsPerSecond: rounded(total(byOutcome.map(([, rate]) => rate))),
+        outcomes: Object.fromEntries(byOutcome),
+        failuresPerSecond: rounded(failures / seconds),
+        lastMinute: lastMinute(now),
         p50Ms: quantile(own, 0.5),
         p99Ms: quantile(own, 0.99),
         upstreamP50Ms: quantile(upstream, 0.5),
@@ -77,7 +102,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   return {
     atMs: performance.now(),
     byOutcome,
-    failures: [...failures.values()].reduce((sum, count) => sum + count, 0),
+    failures: new Map(failures),
     own: [...ownDuration.counts],
     upstream: [...upstreamDuration.counts],
   };
@@ -93,6 +118,10 @@ function outcomeOf(status: number, decision: DecisionLabel): Outcome {
 
 function difference(now: readonly number[], before: readonly number[]): readonly number[] {
   return now.map((count, bucket) => count - (before[bucket] ?? 0));
+}
+
+function total(figures: readonly number[]): number {
+  return figures.reduce((sum, figure) => sum + figure, 0);
 }
 
 function quantile(counts: readonly number[], share: number): number | undefined {

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { pino } from 'pino';
+import type { TargetSeen } from '../../../gateway/fleet/process-state.ts';
 import type { TunnelOpener } from '../../../gateway/request/forward/forward-types.ts';
 import {
   createForwarder,
   type Forwarder,
   type ForwardOutcome,
 } from '../../../gateway/request/forward/forwarder.ts';
-import type { TargetState } from '../../../gateway/request/forward/upstream/targets.ts';
 import { createListener } from '../../../gateway/request/listen/listener.ts';
 import type { ClientResponse } from '../../../gateway/request/respond/client-response.ts';
 import { type ErrorCode, errorBody, errors } from '../../../gateway/shared/errors.ts';
@@ -53,7 +53,7 @@ export interface Front {
   /** Resolves when this number of requests has ended. */
   ended(count: number): Promise<void>;
   /** The targets of the only upstream. */
-  targets(): readonly TargetState[];
+  targets(): readonly TargetSeen[];
   /** Replaces the only upstream, as a reload does. */
   setUrl(url: string): void;
   close(): Promise<void>;

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { TargetSeen } from '../../../fleet/process-state.ts';
 import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../../../shared/model.ts';
 import { Shares } from '../../../shared/structures/shares.ts';
@@ -35,19 +36,6 @@ export interface Target {
 interface Instant {
   readonly epochMs: number;
   readonly monotonicMs: number;
-}
-
-export interface TargetState {
-  readonly address: string;
-  readonly healthy: boolean;
-  /** When it became healthy, or stopped being healthy; ISO 8601, in UTC. */
-  readonly sinceAt: string;
-  readonly inFlight: number;
-  /** All connections are in use, so further requests wait. */
-  readonly full: boolean;
-  readonly tunnels: number;
-  /** Why it is not healthy. */
-  readonly reason?: string | undefined;
 }
 
 export interface LookupFailure {
@@ -245,7 +233,7 @@ export function createTargets({
       }),
     /** Marks an unreachable target as down until a health check passes. */
     eject: (target: Target, reason: string) => setHealth(target, { health: 'down', reason }),
-    state: (): readonly TargetState[] =>
+    state: (): readonly TargetSeen[] =>
       targets.map(({ address, health, since, pool, inFlight, tunnelPlaces, reason }) => ({
         address,
         healthy: health === 'healthy',

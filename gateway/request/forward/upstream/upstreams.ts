@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { UpstreamSeen } from '../../../fleet/process-state.ts';
 import type { Upstream } from '../../../shared/model.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { RetryBudget } from './retry-budget.ts';
-import { createTargets, type TargetState, type Targets, type UpstreamDeps } from './targets.ts';
+import { createTargets, type Targets, type UpstreamDeps } from './targets.ts';
 
 /** An upstream of the current configuration. Upstreams share nothing, so an outage of one does not affect the others. */
 export interface LiveUpstream {
@@ -15,13 +16,8 @@ export interface LiveUpstream {
   readonly host: string | undefined;
 }
 
-export interface UpstreamState {
-  /** The URL in force. */
-  readonly url: string;
-  readonly targets: readonly TargetState[];
-  /** Why the last lookup of the host name failed, and since when lookups fail. The last known addresses stay in use. */
-  readonly lookupError?: string | undefined;
-  readonly lookupErrorSinceAt?: string | undefined;
+/** The state of an upstream, with the URL in force. */
+export interface UpstreamState extends Omit<UpstreamSeen, 'name'> {
   /** An edit that is not in force, because its host name has never been found. */
   readonly awaited?: Pick<UpstreamState, 'url' | 'lookupError' | 'lookupErrorSinceAt'> | undefined;
 }
