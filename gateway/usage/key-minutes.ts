@@ -1,5 +1,5 @@
 import type { Counts } from './store/counts.ts';
-import { outcomes, outcomesMax } from './tally.ts';
+import { outcomes, outcomesMax, unitsNumber } from './tally.ts';
 
 const minutesPerHour = 60;
 
@@ -17,9 +17,19 @@ export interface KeyMinutes {
   readonly bySecond: Uint32Array;
   readonly banned: Uint32Array;
   readonly undecided: Uint32Array;
+  /** The cost of the requests in each column. Absent if every request cost 1 unit. */
+  readonly costs?: Readonly<Record<Column, Costs>> | undefined;
 }
 
-type Column = Exclude<keyof KeyMinutes, 'minute'>;
+/** The minutes of `KeyMinutes`, in the same order. */
+interface Costs {
+  /** Units in excess of 1 unit per request. */
+  readonly extra: Float64Array;
+  /** Requests that cost nothing. */
+  readonly free: Float64Array;
+}
+
+type Column = Exclude<keyof KeyMinutes, 'minute' | 'costs'>;
 
 /** The column that each outcome is counted in, by its number. */
 const columnOf: readonly Column[] = outcomes.map((outcome) => {
@@ -47,31 +57,50 @@ export class KeyMinutesBuilder {
     banned: [],
     undecided: [],
   };
+  /** Costs by column and place. Most keys have none. */
+  private readonly costs = new Map<Column, Map<number, { extra: number; free: number }>>();
 
   /** Requests with this outcome in a minute that is the last one so far, or later. */
-  add(minute: number, outcome: number, requests: number): void {
+  add(minute: number, outcome: number, requests: number, extra = 0, free = 0): void {
     if (this.minutes.at(-1) !== minute) {
       this.minutes.push(minute);
       for (const column of columns) this.figures[column].push(0);
     }
-    const figures = this.figures[columnOf[outcome] ?? 'refused'];
+    const column = columnOf[outcome] ?? 'refused';
+    const figures = this.figures[column];
     const last = figures.length - 1;
     figures[last] = (figures[last] ?? 0) + requests;
+    if (extra === 0 && free === 0) return;
+    const costs = this.costs.get(column) ?? new Map<number, { extra: number; free: number }>();
+    const known = costs.get(last) ?? { extra: 0, free: 0 };
+    this.costs.set(column, costs.set(last, { extra: known.extra + extra, free: known.free + free }));
   }
 
   /**
-   * The minutes of one hour (`minutes:<hour>` in `record-fields.ts`).
+   * The minutes of one hour (`minutes:<hour>` and `units:<hour>` in `record-fields.ts`).
    *
    * @param hourStart the number of its first minute
    * @param firstMinute only from this minute on, and `lastMinute` is the last one
    */
-  addHour(counts: Counts, hourStart: number, firstMinute: number, lastMinute: number): void {
+  addHour(
+    { counts, units }: { readonly counts: Counts; readonly units: Counts | undefined },
+    hourStart: number,
+    firstMinute: number,
+    lastMinute: number,
+  ): void {
     // Ascending numbers are ascending minutes.
     for (const number of [...counts.keys()].sort((a, b) => a - b)) {
       const place = Math.floor((number - 1) / outcomesMax);
       const minute = hourStart + place;
       if (place < 0 || place >= minutesPerHour || minute < firstMinute || minute > lastMinute) continue;
-      this.add(minute, (number - 1) % outcomesMax, counts.get(number) ?? 0);
+      const outcome = (number - 1) % outcomesMax;
+      const requests = counts.get(number) ?? 0;
+      if (units === undefined) {
+        this.add(minute, outcome, requests);
+        continue;
+      }
+      const { extra, free } = unitsNumber(place, outcome);
+      this.add(minute, outcome, requests, units.get(extra) ?? 0, units.get(free) ?? 0);
     }
   }
 
@@ -84,6 +113,26 @@ export class KeyMinutesBuilder {
       bySecond: Uint32Array.from(bySecond),
       banned: Uint32Array.from(banned),
       undecided: Uint32Array.from(undecided),
+      ...(this.costs.size > 0 && { costs: this.finishCosts() }),
+    };
+  }
+
+  private finishCosts(): Record<Column, Costs> {
+    const costsOf = (column: Column): Costs => {
+      const extra = new Float64Array(this.minutes.length);
+      const free = new Float64Array(this.minutes.length);
+      for (const [place, costs] of this.costs.get(column) ?? []) {
+        extra[place] = costs.extra;
+        free[place] = costs.free;
+      }
+      return { extra, free };
+    };
+    return {
+      admitted: costsOf('admitted'),
+      refused: costsOf('refused'),
+      bySecond: costsOf('bySecond'),
+      banned: costsOf('banned'),
+      undecided: costsOf('undecided'),
     };
   }
 }
@@ -93,4 +142,24 @@ export function offeredAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += minutes[column][place] ?? 0;
   return offered;
+}
+
+/** The units that the requests in a column cost, in the minute at this place. */
+export function unitsAt(minutes: KeyMinutes, column: Column, place: number): number {
+  const requests = minutes[column][place] ?? 0;
+  const costs = minutes.costs?.[column];
+  return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
+}
+
+/** The units that were asked for in the minute at this place. */
+export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
+  let offered = 0;
+  for (const column of columns) offered += unitsAt(minutes, column, place);
+  return offered;
+}
+
+/** The units that the windows were charged, by minute. */
+export function chargedUnits(minutes: KeyMinutes): Uint32Array | Float64Array {
+  if (minutes.costs === undefined) return minutes.admitted;
+  return Float64Array.from(minutes.minute, (_, place) => unitsAt(minutes, 'admitted', place));
 }

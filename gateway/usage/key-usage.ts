@@ -3,6 +3,8 @@ import {
   addressesField,
   admittedNumber,
   clientErrorsNumber,
+  extraUnitsNumber,
+  freeNumber,
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
@@ -14,11 +16,15 @@ import {
   unauthorizedField,
   unauthorizedNumber,
   unitsField,
+  withCosts,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
 import { outcomesMax, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
+
+/** The number of the outcome. */
+const admitted = 0;
 
 /** The shared name of all operations beyond `operationsMax`. */
 const otherOperations = '*';
@@ -189,8 +195,9 @@ export class KeyUsage {
       }
       this.closeUnits(day, hour, outcome);
       offered += requests;
-      if (outcome === 0) this.unsent.add(day, hoursField, admittedNumber(hourOfDay(hour)), requests);
+      if (outcome === admitted) this.unsent.add(day, hoursField, admittedNumber(hourOfDay(hour)), requests);
     }
+    if (this.extraUnits !== undefined && offered > 0) this.unsent.add(day, hoursField, withCosts, 1);
     this.extraUnits = undefined;
     this.freeRequests = undefined;
     if (offered === 0) return;
@@ -217,8 +224,12 @@ export class KeyUsage {
     const numbers = unitsNumber(minuteOfHour(this.minute), outcome);
     const extraUnits = this.extraUnits?.[outcome] ?? 0;
     const free = this.freeRequests?.[outcome] ?? 0;
+    const place = hourOfDay(hour);
     if (extraUnits > 0) this.unsent.add(day, unitsField(hour), numbers.extra, extraUnits);
     if (free > 0) this.unsent.add(day, unitsField(hour), numbers.free, free);
+    if (outcome !== admitted) return;
+    if (extraUnits > 0) this.unsent.add(day, hoursField, extraUnitsNumber(place), extraUnits);
+    if (free > 0) this.unsent.add(day, hoursField, freeNumber(place), free);
   }
 
   private closeOperations(): void {

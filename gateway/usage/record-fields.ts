@@ -7,7 +7,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * |---|---|---|
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
- * | | `hours` | requests and admitted requests by hour; 0: the last decision |
+ * | | `hours` | by hour: requests, admitted requests, extra units and free requests of these; `withCosts`; 0: the last decision |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
@@ -31,6 +31,11 @@ export const dayUnitsField = (month: string) => `units:${month}`;
 /** In `hours`. */
 export const offeredNumber = (hour: number) => 1 + 2 * hour;
 export const admittedNumber = (hour: number) => 2 + 2 * hour;
+/** The costs of the admitted requests, as in `Tally`. */
+export const extraUnitsNumber = (hour: number) => 49 + 2 * hour;
+export const freeNumber = (hour: number) => 50 + 2 * hour;
+/** Minutes with a request that did not cost 1 unit. Absent: the day has no `units:<hour>`. */
+export const withCosts = 97;
 
 /** In `unauthorized:<hour>`. */
 export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);

@@ -7,6 +7,8 @@ import {
   admittedNumber,
   clientErrorsNumber,
   durationNumber,
+  extraUnitsNumber,
+  freeNumber,
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
@@ -20,10 +22,11 @@ import {
   unauthorizedField,
   unauthorizedNumber,
   unitsField,
+  withCosts,
 } from './record-fields.ts';
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
-import { emptyTally, offeredOf, sumOf, type Tally, talliesIn } from './tally.ts';
+import { emptyTally, offeredOf, sumOf, type Tally, talliesIn, unitsOf } from './tally.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
@@ -100,9 +103,7 @@ export interface AddressesOfDay {
   readonly about: number;
 }
 
-export interface RecentUsage {
-  readonly offered: number;
-  readonly admitted: number;
+export interface RecentUsage extends Requests {
   readonly lastSeenMs: number;
 }
 
@@ -112,10 +113,12 @@ export interface Calls {
   readonly serverErrors: number;
 }
 
-/** The requests of one key over some days. */
+/** The requests of one key over some hours or days. */
 export interface Requests {
   readonly offered: number;
   readonly admitted: number;
+  /** The units that the windows were charged. */
+  readonly units: number;
 }
 
 export interface Caller extends Calls {
@@ -287,7 +290,7 @@ export function createUsageReader({
       const today = Math.floor(nowMs / dayMs);
       const yesterday = today - 1;
       const days = [yesterday, today] as const;
-      const fields = [hoursField, minutesField(firstHour)];
+      const fields = [hoursField, minutesField(firstHour), unitsField(firstHour)];
       const [records, indexed] = await Promise.all([
         readKnown(
           keyIds.flatMap((keyId): RecordRead[] =>
@@ -299,8 +302,7 @@ export function createUsageReader({
       if (records === undefined) return undefined;
       const recent = new Map<string, RecentUsage | 'unknown'>();
       for (const [index, keyId] of keyIds.entries()) {
-        let offered = 0;
-        let admitted = 0;
+        const sum = { offered: 0, admitted: 0, units: 0 };
         // Only the index has the last request of a key that was not active since yesterday.
         let lastSeenMs = indexed?.[index] ?? 0;
         const ofDays = records.slice(2 * index, 2 * index + 2);
@@ -309,22 +311,21 @@ export function createUsageReader({
           const hours: Counts = found.get(hoursField) ?? new Map();
           if (hours.size > 0) lastSeenMs = day * dayMs + (hours.get(latest) ?? 0);
           const dayStart = (day * dayMs) / hourMs;
-          for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++) {
-            offered += hours.get(offeredNumber(hourOfDay(hour))) ?? 0;
-            admitted += hours.get(admittedNumber(hourOfDay(hour))) ?? 0;
-          }
+          for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++)
+            addHour(sum, hours, hourOfDay(hour));
           // The last 24 hours begin within the first hour, so earlier minutes are left out.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
-          const minutes = talliesIn(found.get(minutesField(firstHour)) ?? new Map());
-          for (const [minute, tally] of minutes) {
+          const counts: Counts = found.get(minutesField(firstHour)) ?? new Map();
+          for (const [minute, tally] of talliesIn(counts, found.get(unitsField(firstHour)))) {
             if (minute < minuteOfHour(firstMinute)) continue;
-            offered += offeredOf(tally);
-            admitted += tally.admitted;
+            sum.offered += offeredOf(tally);
+            sum.admitted += tally.admitted;
+            sum.units += unitsOf(tally);
           }
         }
         const isUnknown = ofDays.includes(undefined) || (lastSeenMs === 0 && indexed === undefined);
         if (isUnknown) recent.set(keyId, 'unknown');
-        else if (lastSeenMs > 0) recent.set(keyId, { offered, admitted, lastSeenMs });
+        else if (lastSeenMs > 0) recent.set(keyId, { ...sum, lastSeenMs });
       }
       return recent;
     },
@@ -339,13 +340,11 @@ export function createUsageReader({
       return (
         records &&
         keyIds.map((_, index) => {
-          const sum = { offered: 0, admitted: 0 };
+          const sum = { offered: 0, admitted: 0, units: 0 };
           for (const fields of records.slice(index * days.length, (index + 1) * days.length)) {
             const hours = fields.get(hoursField);
-            for (let hour = 0; hours !== undefined && hour < dayMs / hourMs; hour++) {
-              sum.offered += hours.get(offeredNumber(hour)) ?? 0;
-              sum.admitted += hours.get(admittedNumber(hour)) ?? 0;
-            }
+            for (let hour = 0; hours !== undefined && hour < dayMs / hourMs; hour++)
+              addHour(sum, hours, hour);
           }
           return sum;
         })
@@ -364,25 +363,39 @@ export function createUsageReader({
         keyIds.flatMap((keyId): RecordRead[] =>
           days.map(({ day, hours }) => ({
             record: { kind: 'day', keyId, day },
-            fields: hours.map(minutesField),
+            fields: [hoursField, ...hours.map(minutesField)],
           })),
         ),
       );
-      return (
-        records &&
-        keyIds.map((_, index) => {
-          const minutes = new KeyMinutesBuilder();
-          for (const [place, { hours }] of days.entries()) {
-            const found = records[index * days.length + place];
-            for (const hour of hours) {
-              const counts = found?.get(minutesField(hour));
-              const start = (hour * hourMs) / minuteMs;
-              if (counts !== undefined) minutes.addHour(counts, start, firstMinute, lastMinute);
-            }
-          }
-          return minutes.finish();
-        })
+      if (records === undefined) return undefined;
+      // Few keys have costs, so their days are read again with the costs.
+      const withUnits = records.flatMap((found, place) =>
+        found.get(hoursField)?.has(withCosts) ? [place] : [],
       );
+      const readAgain = await read(
+        withUnits.map((place): RecordRead => {
+          const { day, hours } = days[place % days.length] ?? { day: 0, hours: [] };
+          const keyId = keyIds[Math.floor(place / days.length)] ?? '';
+          const fields = [...hours.map(minutesField), ...hours.map(unitsField)];
+          return { record: { kind: 'day', keyId, day }, fields };
+        }),
+      );
+      if (readAgain === undefined) return undefined;
+      const complete = [...records];
+      for (const [index, place] of withUnits.entries()) complete[place] = readAgain[index] ?? new Map();
+      return keyIds.map((_, index) => {
+        const minutes = new KeyMinutesBuilder();
+        for (const [place, { hours }] of days.entries()) {
+          const found = complete[index * days.length + place];
+          for (const hour of hours) {
+            const counts = found?.get(minutesField(hour));
+            const units = found?.get(unitsField(hour));
+            const start = (hour * hourMs) / minuteMs;
+            if (counts !== undefined) minutes.addHour({ counts, units }, start, firstMinute, lastMinute);
+          }
+        }
+        return minutes.finish();
+      });
     },
 
     active,
@@ -513,6 +526,18 @@ export function createUsageReader({
 /** Whether any of the time from `atMs` on belongs to a period. */
 function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {
   return atMs + lengthMs > fromMs && atMs <= toMs;
+}
+
+/** Adds an hour of the day from the `hours` field. */
+function addHour(
+  sum: { offered: number; admitted: number; units: number },
+  hours: Counts,
+  hour: number,
+): void {
+  const admitted = hours.get(admittedNumber(hour)) ?? 0;
+  sum.offered += hours.get(offeredNumber(hour)) ?? 0;
+  sum.admitted += admitted;
+  sum.units += admitted + (hours.get(extraUnitsNumber(hour)) ?? 0) - (hours.get(freeNumber(hour)) ?? 0);
 }
 
 function operationIn(field: string): string | undefined {

@@ -77,7 +77,7 @@ function sentenceOf(of: Case): string {
     secrets: of.secrets ?? secrets,
     nowMs,
   };
-  const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, lastSeenMs: nowMs };
+  const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };
   const { state } = keyItem({ ...facts, recent: isRecorded ? recent : 'off' });
   const recorded: WhyFacts['recorded'] = {
     minutes: minutes.map(([at, tally, unauthorized]) => ({

@@ -1,6 +1,7 @@
 import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { KeyMinutes } from '../../gateway/usage/key-minutes.ts';
-import { replayKey, type Terms } from '../../gateway/usage/simulate/replay-key.ts';
+import { replayKey } from '../../gateway/usage/simulate/replay-key.ts';
+import type { Terms } from '../../gateway/usage/simulate/replayed-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';
 
 /** The cost of replaying the record of many keys, without the cost of reading it. */

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import type { Decision, WindowName } from '../../gateway/shared/model.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { offeredUnitsAt } from '../../gateway/usage/key-minutes.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
 import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
@@ -98,6 +99,12 @@ function expected(all: readonly Event[], keyId: string) {
         }
         return { atMs, tally };
       }),
+    units: [...minutes].sort(([a], [b]) => a - b).map(([, within]) => unitsOfEvents(within)),
+    sum: {
+      offered: own.length,
+      admitted: own.filter(isAdmitted).length,
+      units: unitsOfEvents(own.filter(isAdmitted)),
+    },
     operations: Object.fromEntries(
       [...hours].map(([hour, within]) => [
         hour,
@@ -118,19 +125,31 @@ function expected(all: readonly Event[], keyId: string) {
   };
 }
 
+const isAdmitted = ({ outcome }: Event) => outcome === 'admitted';
+
+/** A request without a decision is recorded as 1 unit. */
+function unitsOfEvents(all: readonly Event[]): number {
+  return all.reduce((sum, { outcome, units = 1 }) => sum + (outcome === 'undecided' ? 1 : units), 0);
+}
+
 function lastOf(all: readonly Event[]): number {
   return Math.max(0, ...all.map(({ atMs }) => atMs));
 }
 
 async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeof expected>> {
-  const [minutes, operations, active, used] = await Promise.all([
+  const days = { fromDay: Math.floor(period.fromMs / dayMs), endDay: Math.ceil(period.toMs / dayMs) };
+  const [minutes, columns, sums, operations, active, used] = await Promise.all([
     reader.minutes(keyId, period),
+    reader.minutesOf([keyId], period),
+    reader.requestsOf([keyId], days),
     reader.operationsOf(keyId, period),
     reader.active(),
     reader.secretsUsed(keyId, secrets, period),
   ]);
   return {
     minutes: [...(minutes ?? [])],
+    units: (columns ?? []).flatMap((of) => [...of.minute.keys()].map((place) => offeredUnitsAt(of, place))),
+    sum: sums?.[0] ?? { offered: 0, admitted: 0, units: 0 },
     operations: Object.fromEntries(
       (operations ?? []).map(({ atMs, operationId, requests, clientErrors, serverErrors }) => [
         `${atMs} ${operationId}`,
@@ -224,10 +243,10 @@ describe.each([
       ],
       ...[at(today - 1, 'minute'), at(today, 'banned'), at(nowMs, 'admitted'), at(nowMs, 'undecided')],
     ]) {
-      count(usage, event);
+      count(usage, { ...event, units: 3 });
     }
     const recent = await usage.reader.recent(['acme', 'nobody'], nowMs);
-    expect([...(recent ?? [])]).toEqual([['acme', { offered: 6, admitted: 2, lastSeenMs: nowMs }]]);
+    expect([...(recent ?? [])]).toEqual([['acme', { offered: 6, admitted: 2, units: 6, lastSeenMs: nowMs }]]);
   });
 
   it('estimates how many addresses a key used, one address by its network included', async () => {

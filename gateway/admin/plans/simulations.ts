@@ -1,13 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { plansAt } from '../../keys/plans.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
-import type { Key, Limits } from '../../shared/model.ts';
+import type { Key, PlanWindow } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
-import type { BeforeEdit, Calendar } from '../../usage/simulate/window-rooms.ts';
+import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
+import { unitsOf } from '../../usage/tally.ts';
 import type { Period } from '../../usage/usage-reader.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -109,11 +110,11 @@ export function createSimulations(
       if (read === undefined) return undefined;
       let replayed = 0;
       for (const [index, key] of part.entries()) {
-        const { minutes: recorded, monthBefore } = read[index] ?? { minutes: noMinutes };
+        const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
         const terms = { present: { limits: key.limits, bans }, edited: termsThen(key, edits, present) };
         const fromMinute = Math.floor(period.fromMs / minuteMs);
         const verdict = replayKey(
-          { minutes: recorded, fromMinute, monthBefore, ...terms },
+          { minutes: recorded, fromMinute, usedEarlier, ...terms },
           calendar,
           (...difference) => builder.differs(key.id, ...difference),
           key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
@@ -152,13 +153,16 @@ export function createSimulations(
     { present, edits, period }: { present: Present; edits: Edits; period: Period },
   ): Promise<readonly Recorded[] | undefined> {
     const { fromMs, toMs } = period;
-    const month = windowIndex(calendarWindowsMs.month, fromMs);
-    const monthStartMs = windowStartMs(calendarWindowsMs.month, month);
-    const hasMonth = (limits: Limits) => limits.some(({ window }) => window === 'month');
+    /** When the window that the period begins in began. */
+    const startOf = (window: PlanWindow) => {
+      const lengthMs = calendarWindowsMs[window];
+      return windowStartMs(lengthMs, windowIndex(lengthMs, fromMs));
+    };
+    const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
     const byStart = Map.groupBy(part, (key) => {
-      const isMonthly = hasMonth(key.limits) || hasMonth(termsThen(key, edits, present).limits);
-      const startMs = Math.floor(fromMs / dayMs) * dayMs;
-      return isMonthly ? Math.min(startMs, keptPart({ fromMs: monthStartMs, toMs }).fromMs) : startMs;
+      const limits = [...key.limits, ...termsThen(key, edits, present).limits];
+      const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => startOf(window)));
+      return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
     const found = new Map<string, Recorded>();
     for (const [startMs, group] of byStart) {
@@ -171,22 +175,26 @@ export function createSimulations(
         const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
         // Of a minute that is running there may be more in a moment.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
-        const isLater = startMs > monthStartMs && hasMonth(key.limits);
-        const used = isLater ? await usedBefore(key.id, { fromMs: monthStartMs, toMs: startMs }) : 0;
-        if (used === undefined) return undefined;
-        found.set(key.id, { minutes, monthBefore: { index: month, used } });
+        const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
+        for (const { window } of key.limits) {
+          if (startOf(window) >= startMs) continue;
+          const used = await usedBefore(key.id, { fromMs: startOf(window), toMs: startMs });
+          if (used === undefined) return undefined;
+          usedEarlier.set(window, { index: windowIndex(calendarWindowsMs[window], fromMs), used });
+        }
+        found.set(key.id, { minutes, usedEarlier });
       }
     }
     return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
   }
 
-  /** The admitted requests of the month's days that have no minutes any more. */
+  /** The units that were charged on days that have no minutes any more. */
   async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
     const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;
     let used = 0;
-    for (const [day, { admitted }] of totals)
-      if (day * dayMs >= fromMs && day * dayMs < toMs) used += admitted;
+    for (const [day, tally] of totals)
+      if (day * dayMs >= fromMs && day * dayMs < toMs) used += unitsOf(tally);
     return used;
   }
 }
@@ -195,7 +203,7 @@ const differencesListed = 100;
 
 interface Recorded {
   readonly minutes: KeyMinutes;
-  readonly monthBefore?: BeforeEdit['month'];
+  readonly usedEarlier?: UsedEarlier;
 }
 
 const none = new Uint32Array();
@@ -242,9 +250,11 @@ function createKeptMinutes({
       if (of !== name) clear(of);
       clearTimeout(timer);
       timer = setTimeout(clear, keptMs, '').unref();
-      if (byKey.has(keyId) || minutes + recorded.minute.length > minutesMax) return;
+      // Costs take three times as much memory as the rest of a minute.
+      const size = recorded.minute.length * (recorded.costs === undefined ? 1 : 4);
+      if (byKey.has(keyId) || minutes + size > minutesMax) return;
       byKey.set(keyId, recorded);
-      minutes += recorded.minute.length;
+      minutes += size;
     },
   };
 }

@@ -17,7 +17,7 @@ export interface LimitVerdict {
   readonly requestsRefusedMore: number;
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
-  /** Keys for which the record cannot tell, because bans or limits per second depend on the order of requests. */
+  /** Keys for which the record cannot tell, because bans, limits of the second or mixed costs depend on the order of requests. */
   readonly keysUncertain: number;
 }
 
@@ -103,7 +103,7 @@ export function verdictText(verdict: LimitVerdict): string {
       : []),
     ...(keysRefusedLess > 0 ? [`${who(keysRefusedLess)} ${figure(requestsRefusedLess)} times less`] : []),
     ...(keysUncertain > 0
-      ? [`${who(keysUncertain)} more or less often, as bans or limits of the second decide`]
+      ? [`${who(keysUncertain)} more or less often, as bans, limits of the second or mixed costs decide`]
       : []),
   ];
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');

@@ -22,7 +22,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {
-    const bounds = `Bans and limits of the second depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
+    const bounds = `Bans, limits of the second and mixed costs depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
     lines.push(...wrapText(bounds, screen.columns));
   }
   if (keys.length === 0) return lines;

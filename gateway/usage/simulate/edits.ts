@@ -7,7 +7,7 @@ import {
   planWindows,
 } from '../../shared/model.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
-import type { Terms } from './replay-key.ts';
+import type { Terms } from './replayed-key.ts';
 
 /** An edit sets a new maximum for a window, or null to remove the limit. Absent windows stay unchanged. */
 export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };

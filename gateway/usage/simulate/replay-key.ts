@@ -1,26 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BanPolicy, Limits } from '../../shared/model.ts';
-import type { KeyMinutes } from '../key-minutes.ts';
-import { PossibleBans } from './possible-bans.ts';
-import { type BeforeEdit, type Calendar, fitting, WindowRooms } from './window-rooms.ts';
-
-/** The limits and bans of a key. */
-export interface Terms {
-  readonly limits: Limits;
-  readonly bans: BanPolicy;
-}
-
-/** The record of one key, and the terms of the replay. */
-export interface ReplayedKey {
-  /** Begins with a whole day. Minutes before `fromMinute` only fill the windows. */
-  readonly minutes: KeyMinutes;
-  /** The first minute of the replay, with which the edit takes effect. Earlier requests still count against the windows. */
-  readonly fromMinute: number;
-  /** The month's usage before `minutes` begin. */
-  readonly monthBefore?: BeforeEdit['month'];
-  readonly present: Terms;
-  readonly edited: Terms;
-}
+import { chargedUnits, type KeyMinutes } from '../key-minutes.ts';
+import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
+import {
+  middle,
+  minuteAt,
+  type OnMinute,
+  possibleBans,
+  type Replayed,
+  type ReplayedKey,
+  refusedBySecond,
+  secondOf,
+} from './replayed-key.ts';
+import { type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 
 /** Requests of a key in the period. Refused requests are all offered requests that were not admitted, including bans and 503. */
 export interface KeyVerdict {
@@ -28,7 +19,7 @@ export interface KeyVerdict {
   readonly refusedNow: number;
   /** The mean of the two bounds. The minutes that `onMinute` receives add up to it. */
   readonly refusedThen: number;
-  /** The bounds are certain, also where bans or the second depend on the order of requests within a minute. */
+  /** The bounds are certain, also where bans, the second or mixed costs depend on the order of requests within a minute. */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
   /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
@@ -43,9 +34,6 @@ export interface KeyVerdict {
 /** Receives each minute in which the replay under the present terms differs from the record. */
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
-/** Receives what each minute of the period would have admitted; for a chart. */
-export type OnMinute = (minute: number, admittedThen: number) => void;
-
 /**
  * Replays the record of one key: first under its present terms, as a proof, then under others.
  *
@@ -59,11 +47,12 @@ export function replayKey(
 ): KeyVerdict {
   const { differs, ...present } = replayPresent(key, calendar, onDifference);
   const isRecord = !differs && isDeepStrictEqual(key.present, key.edited);
-  const then = isRecord ? asRecorded(key, onMinute) : replayEdited(key, calendar, onMinute);
+  const replay = key.minutes.costs === undefined ? replayEdited : replayEditedUnits;
+  const then = isRecord ? asRecorded(key, onMinute) : replay(key, calendar, onMinute);
   const { offered, mostAdmitted, leastAdmitted, firstRefusedMinute } = then;
   return {
     offered,
-    refusedNow: offered - present.admitted,
+    refusedNow: present.refusedNow,
     refusedThen: offered - middle(mostAdmitted, leastAdmitted),
     refusedThenMin: offered - mostAdmitted,
     refusedThenMax: offered - leastAdmitted,
@@ -79,45 +68,44 @@ export function replayKey(
  * takes their recorded numbers if these are possible.
  */
 function replayPresent(
-  { minutes, fromMinute, monthBefore, present }: ReplayedKey,
+  { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
   calendar: Calendar,
   onDifference: OnDifference | undefined,
 ) {
-  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
+  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
   const rooms = new WindowRooms(present.limits, calendar, before);
   const second = secondOf(present.limits, calendar);
   const wholeMost = Math.min(rooms.minuteMax, second.inMinute);
-  const run = startRun(rooms, minutes, fromMinute);
-  const found = { admitted: 0, recordedRefusals: 0, replayedRefusals: 0, censoredMinutes: 0, differs: false };
+  const units = chargedUnits(minutes);
+  const run = startRun(rooms, minutes, units, fromMinute);
+  const found = {
+    refusedNow: 0,
+    recordedRefusals: 0,
+    replayedRefusals: 0,
+    censoredMinutes: 0,
+    differs: false,
+  };
   while (run.place < minutes.minute.length) {
     const room = rooms.open(minutes.minute[run.place] ?? 0, run.used);
     run.used = 0;
-    while (admitWhole(minutes, run, rooms.nextEnd, wholeMost, room)) {
-      const { minute, admitted, recorded, bySecond, banned } = minuteAt(minutes, run.place);
-      const decided = admitted + recorded;
-      const passing = Math.min(decided - refusedBySecond(decided, bySecond, second), second.inMinute);
-      const expected = fitting(passing, rooms.minuteMax, room - run.used);
-      if (expected !== admitted) {
+    while (admitWhole(minutes, units, run, rooms.nextEnd, wholeMost, room)) {
+      const { minute, offered, admitted, recorded, banned } = minuteAt(minutes, run.place);
+      const left = Math.min(rooms.minuteMax, room - run.used);
+      const refusals = possibleRefusals({ minutes, place: run.place }, left, second);
+      if (refusals !== recorded) {
         found.differs = true;
-        onDifference?.(minute, recorded, decided - expected);
+        onDifference?.(minute, recorded, refusals);
       }
+      found.refusedNow += offered - admitted;
       found.recordedRefusals += recorded;
-      found.replayedRefusals += decided - expected;
+      found.replayedRefusals += refusals;
       if (recorded + banned > 0) found.censoredMinutes += 1;
       // The replay counts what was really admitted, so one wrong minute does not affect later ones.
-      run.used += admitted;
+      run.used += units[run.place] ?? 0;
       run.place += 1;
     }
-    found.admitted += run.used;
   }
   return found;
-}
-
-interface Replayed {
-  readonly offered: number;
-  readonly mostAdmitted: number;
-  readonly leastAdmitted: number;
-  readonly firstRefusedMinute: number;
 }
 
 /** The record as the result of a replay. */
@@ -147,8 +135,8 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
  * is the mean of both bounds, so its error is at most half of their distance.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
-  const { minutes, fromMinute, monthBefore, present, edited } = key;
-  const before = { editMinute: fromMinute, limits: present.limits, month: monthBefore };
+  const { minutes, fromMinute, usedEarlier, present, edited } = key;
+  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
   const mostRooms = new WindowRooms(edited.limits, calendar, before);
   const leastRooms = new WindowRooms(edited.limits, calendar, before);
   const { minuteMax } = mostRooms;
@@ -157,8 +145,8 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
   const bans = possibleBans(key, calendar);
   /** The position in the record, and the upper bound of the admitted requests. */
-  const run = startRun(mostRooms, minutes, fromMinute);
-  let leastUsed = startRun(leastRooms, minutes, fromMinute).used;
+  const run = startRun(mostRooms, minutes, minutes.admitted, fromMinute);
+  let leastUsed = startRun(leastRooms, minutes, minutes.admitted, fromMinute).used;
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
   while (run.place < minutes.minute.length) {
     const first = minutes.minute[run.place] ?? 0;
@@ -170,7 +158,14 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
       const isBanned = bans.covers(minutes.minute[run.place] ?? 0);
       const mayBeWhole = !isBanned && onMinute === undefined;
       const room = Math.min(mostRoom, leastRoom - leastUsed + usedBefore);
-      const isLeft = admitWhole(minutes, run, mostRooms.nextEnd, mayBeWhole ? wholeMost : -1, room);
+      const isLeft = admitWhole(
+        minutes,
+        minutes.admitted,
+        run,
+        mostRooms.nextEnd,
+        mayBeWhole ? wholeMost : -1,
+        room,
+      );
       const whole = run.used - usedBefore;
       offered += whole;
       mostAdmitted += whole;
@@ -201,30 +196,19 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/** Rounds down, so an estimate of no refusals is certain. */
-function middle(mostAdmitted: number, leastAdmitted: number): number {
-  return Math.floor((mostAdmitted + leastAdmitted) / 2);
-}
-
-/** The possible bans from before the period, under the edited terms. */
-function possibleBans({ minutes, fromMinute, edited }: ReplayedKey, { minuteMs }: Calendar): PossibleBans {
-  const bans = new PossibleBans(edited.bans, minuteMs);
-  for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
-    const { minute, recorded, banned } = minuteAt(minutes, place);
-    if (recorded > 0) bans.refuse(minute, recorded);
-    if (banned > 0) bans.recorded(minute);
-  }
-  return bans;
-}
-
-/** The position of a replay in the record, and the requests that it has admitted since it opened windows last. */
+/** The position of a replay in the record, and the units that it has charged since it opened windows last. */
 interface Run {
   place: number;
   used: number;
 }
 
-/** Charges the windows with the requests that were admitted before the period. */
-function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinute: number): Run {
+/** Charges the windows with the units that were charged before the period. */
+function startRun(
+  rooms: WindowRooms,
+  { minute }: KeyMinutes,
+  units: ArrayLike<number>,
+  fromMinute: number,
+): Run {
   const run = { place: 0, used: 0 };
   for (;;) {
     const first = minute[run.place] ?? Infinity;
@@ -232,7 +216,7 @@ function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinu
     rooms.open(first, run.used);
     run.used = 0;
     const endMinute = Math.min(rooms.nextEnd, fromMinute);
-    for (; (minute[run.place] ?? Infinity) < endMinute; run.place++) run.used += admitted[run.place] ?? 0;
+    for (; (minute[run.place] ?? Infinity) < endMinute; run.place++) run.used += units[run.place] ?? 0;
   }
 }
 
@@ -243,7 +227,8 @@ function startRun(rooms: WindowRooms, { minute, admitted }: KeyMinutes, fromMinu
  * @returns whether another minute is left before `endMinute`
  */
 function admitWhole(
-  { minute, admitted, refused, bySecond, banned, undecided }: KeyMinutes,
+  { minute, refused, bySecond, banned, undecided }: KeyMinutes,
+  units: Uint32Array | Float64Array,
   run: Run,
   endMinute: number,
   most: number,
@@ -252,7 +237,7 @@ function admitWhole(
   let { place, used } = run;
   let isLeft = false;
   for (; place < minute.length && (minute[place] ?? 0) < endMinute; place++) {
-    const here = admitted[place] ?? 0;
+    const here = units[place] ?? 0;
     const others =
       (refused[place] ?? 0) | (bySecond[place] ?? 0) | (banned[place] ?? 0) | (undecided[place] ?? 0);
     if (others !== 0 || here > most || used + here > room) {
@@ -264,32 +249,4 @@ function admitWhole(
   run.place = place;
   run.used = used;
   return isLeft;
-}
-
-function minuteAt(minutes: KeyMinutes, place: number) {
-  const admitted = minutes.admitted[place] ?? 0;
-  const bySecond = minutes.bySecond[place] ?? 0;
-  const banned = minutes.banned[place] ?? 0;
-  const undecided = minutes.undecided[place] ?? 0;
-  /** Requests that a window refused. */
-  const recorded = (minutes.refused[place] ?? 0) + bySecond;
-  const offered = admitted + recorded + banned + undecided;
-  return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
-}
-
-/** The recorded refusals by the second, but not more than the limit of the second can have refused in this minute. */
-function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
-  return Math.min(recorded, Math.max(0, decided - max));
-}
-
-/** The limit of the second; Infinity without one. */
-interface Second {
-  readonly max: number;
-  /** The sum of the limit over all seconds of a minute. */
-  readonly inMinute: number;
-}
-
-function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
-  const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
-  return { max, inMinute: (max * minuteMs) / windowsMs.second };
 }

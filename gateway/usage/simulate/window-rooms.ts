@@ -1,5 +1,5 @@
 import { type WindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
-import type { Limit, Limits } from '../../shared/model.ts';
+import type { Limit, Limits, PlanWindow } from '../../shared/model.ts';
 
 /** The calendar that a record was made with. */
 export interface Calendar {
@@ -9,14 +9,17 @@ export interface Calendar {
   readonly windowsMs: WindowsMs;
 }
 
-/** The limits and the month's usage before an edit. */
+/** The units that some windows were charged before the first minute of the replay, with the number of each window (`windowIndex`). */
+export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; readonly used: number }>;
+
+/** The limits and the usage before an edit. */
 export interface BeforeEdit {
   /** The minute in which the edit takes effect. */
   readonly editMinute: number;
   /** The limits before the edit. A window without a limit was not counted, so it begins empty with the edit. */
   readonly limits: Limits;
-  /** The usage of a month before the first minute of the replay, with the month's number (`windowIndex`). */
-  readonly month?: { readonly index: number; readonly used: number } | undefined;
+  /** The units of windows that began before the first minute of the replay. */
+  readonly earlier?: UsedEarlier | undefined;
 }
 
 /**
@@ -34,21 +37,14 @@ export class WindowRooms {
   nextEnd = Number.NEGATIVE_INFINITY;
   private readonly calendar: Calendar;
   private readonly before: BeforeEdit;
-  private readonly windows: readonly LongWindow[];
+  private readonly windows: readonly RoomyWindow[];
   private lastMinute = Number.NEGATIVE_INFINITY;
 
   constructor(limits: Limits, calendar: Calendar, before: BeforeEdit) {
     this.calendar = calendar;
     this.before = before;
-    this.minuteMax = limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
-    this.windows = limits
-      .filter(({ window }) => window !== 'second' && window !== 'minute')
-      .map((limit) => ({
-        limit,
-        isNew: before.limits.every(({ window }) => window !== limit.window),
-        room: 0,
-        endMinute: Number.NEGATIVE_INFINITY,
-      }));
+    this.minuteMax = minuteMaxOf(limits);
+    this.windows = longWindows(limits, before).map((window) => ({ ...window, room: 0 }));
   }
 
   /**
@@ -59,22 +55,14 @@ export class WindowRooms {
    * @returns what the longer windows have room for; negative where more was used
    */
   open(minute: number, used: number): number {
-    const { minuteMs, windowsMs } = this.calendar;
-    const { month, editMinute } = this.before;
-    const isBefore = this.lastMinute < editMinute;
+    const isBefore = this.lastMinute < this.before.editMinute;
     this.lastMinute = minute;
     let least = Number.POSITIVE_INFINITY;
     this.nextEnd = Number.POSITIVE_INFINITY;
     for (const window of this.windows) {
-      const { limit, isNew } = window;
-      if (!(isNew && isBefore)) window.room -= used;
-      if (minute >= window.endMinute) {
-        const lengthMs = windowsMs[limit.window];
-        const index = windowIndex(lengthMs, minute * minuteMs);
-        const usedBefore = limit.window === 'month' && !isNew && month?.index === index ? month.used : 0;
-        window.endMinute = windowStartMs(lengthMs, index + 1) / minuteMs;
-        window.room = limit.max - usedBefore;
-      }
+      if (!(window.isNew && isBefore)) window.room -= used;
+      if (minute >= window.endMinute)
+        window.room = window.limit.max - openWindow(window, minute, this.calendar, this.before);
       least = Math.min(least, window.room);
       this.nextEnd = Math.min(this.nextEnd, window.endMinute);
     }
@@ -82,11 +70,46 @@ export class WindowRooms {
   }
 }
 
-interface LongWindow {
-  readonly limit: Limit;
-  readonly isNew: boolean;
+interface RoomyWindow extends LongWindow {
   room: number;
+}
+
+/** A window that is longer than a minute. */
+export interface LongWindow {
+  readonly limit: Limit;
+  /** The window had no limit before the edit. */
+  readonly isNew: boolean;
   endMinute: number;
+}
+
+export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWindow[] {
+  return limits
+    .filter(({ window }) => window !== 'second' && window !== 'minute')
+    .map((limit) => ({
+      limit,
+      isNew: before.limits.every(({ window }) => window !== limit.window),
+      endMinute: Number.NEGATIVE_INFINITY,
+    }));
+}
+
+/** Opens the window at a minute. @returns the units that the window was charged before the first minute of the replay */
+export function openWindow(
+  window: LongWindow,
+  minute: number,
+  { minuteMs, windowsMs }: Calendar,
+  { earlier }: BeforeEdit,
+): number {
+  const { limit, isNew } = window;
+  const lengthMs = windowsMs[limit.window];
+  const index = windowIndex(lengthMs, minute * minuteMs);
+  window.endMinute = windowStartMs(lengthMs, index + 1) / minuteMs;
+  const known = isNew ? undefined : earlier?.get(limit.window);
+  return known?.index === index ? known.used : 0;
+}
+
+/** The limit of the minute; Infinity without one. */
+export function minuteMaxOf(limits: Limits): number {
+  return limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
 }
 
 /** How many of these requests find room. */

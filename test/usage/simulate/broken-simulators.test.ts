@@ -14,6 +14,7 @@ import {
   calendar,
   decideTwins,
   minuteMs,
+  mixedTwins,
   recordTwins,
   type Twins,
   type TwinsRecorded,
@@ -248,6 +249,15 @@ const misled: readonly { mistake: string; simulate: Replay }[] = [
     simulate: (run) => replay({ ...run, after: [...run.after, { window: 'month', max: 1e15 }] }),
   },
 ];
+
+it('a rule that holds for every key is broken where every request is charged 1 unit', () => {
+  const runs = fc.sample(mixedTwins, { numRuns: 500, seed: 17 }).map(decideTwins);
+  const simulate: Replay = (run) => replay({ ...run, kept: { ...run.kept, costs: undefined } });
+  expect(runs.flatMap((run) => brokenRules(run, replay))).toEqual([]);
+  expect(runs.flatMap((run) => brokenRules(run, simulate))).toContain(
+    'what the gateway did is between the bounds',
+  );
+});
 
 it.each(misled)('a rule that holds for every key is broken where $mistake', ({ simulate }) => {
   const runs = fc.sample(twins, { numRuns: 500, seed: 17 }).map(decideTwins);

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { windowIndex } from '../../../gateway/shared/calendar-windows.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
+import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
-import { calendar, decideTwins, minuteMs, recordTwins, twins } from './twin-keys.ts';
+import { calendar, decideTwins, minuteMs, mixedTwins, recordTwins, twins } from './twin-keys.ts';
 
 /** Admitted requests by window. */
 function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: number) {
@@ -58,20 +59,37 @@ for (const numRuns of [5, 20])
     while (Math.min(...Object.values(seen)) === 0) await fc.assert(property, { numRuns: 1 });
   });
 
-it('says of thousands of random keys minutes that add up to the total, which is the middle of true bounds', () => {
-  const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
-  const property = fc.property(twins, (random) => {
-    const run = decideTwins(random);
-    expect(brokenRules(run, replay)).toEqual([]);
-    const { verdict } = replay(run);
-    // Without a chart the replay takes most minutes together.
-    const { kept: minutes, before, after, bans, fromMinute } = run;
-    const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
-    expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);
-    seen[verdict.refusedThenMin === verdict.refusedThenMax ? 'certain' : 'open'] += 1;
-    if (recordedFrom(fromMinute, run.edited).banned > 0) seen.banned += 1;
-    if (after.some(({ window }) => window === 'second')) seen.bySecond += 1;
+for (const [costs, cases] of [
+  ['1 unit', twins],
+  ['0, 1, 2 and 5 units', mixedTwins],
+] as const)
+  it(`says of thousands of random keys with requests of ${costs} minutes that add up to the total, which is the middle of true bounds`, () => {
+    const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
+    const property = fc.property(cases, (random) => {
+      const run = decideTwins(random);
+      expect(brokenRules(run, replay)).toEqual([]);
+      const { verdict } = replay(run);
+      // Without a chart most minutes are taken together.
+      const { kept: minutes, before, after, bans, fromMinute } = run;
+      const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
+      expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);
+      seen[verdict.refusedThenMin === verdict.refusedThenMax ? 'certain' : 'open'] += 1;
+      if (recordedFrom(fromMinute, run.edited).banned > 0) seen.banned += 1;
+      if (after.some(({ window }) => window === 'second')) seen.bySecond += 1;
+    });
+    fc.assert(property, { numRuns: 3_000 });
+    expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);
   });
-  fc.assert(property, { numRuns: 3_000 });
-  expect(Math.min(...Object.values(seen))).toBeGreaterThan(50);
+
+it('bounds what the rule of the gateway does with requests of 0, 1, 2 and 5 units, in every order within each minute', () => {
+  const seen = { equal: 0, different: 0, tight: 0 };
+  const property = fc.property(orders, (random) => {
+    const { refusedThenMin, refusedThenMax, refused } = everyOrder(random);
+    expect(refusedThenMin).toBeLessThanOrEqual(Math.min(...refused));
+    expect(refusedThenMax).toBeGreaterThanOrEqual(Math.max(...refused));
+    seen[refused.size === 1 ? 'equal' : 'different'] += 1;
+    if (refusedThenMin === refusedThenMax) seen.tight += 1;
+  });
+  fc.assert(property, { numRuns: 500 });
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(20);
 });

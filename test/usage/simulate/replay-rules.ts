@@ -25,7 +25,7 @@ export const replay: Replay = ({ kept, before, after, bans, fromMinute }) => {
 /** The part of a record after the edit. */
 export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   const places = [...minutes.minute.keys()].filter((place) => (minutes.minute[place] ?? 0) >= fromMinute);
-  const sum = (column: Exclude<keyof KeyMinutes, 'minute'>) =>
+  const sum = (column: Exclude<keyof KeyMinutes, 'minute' | 'costs'>) =>
     places.reduce((all, place) => all + (minutes[column][place] ?? 0), 0);
   return {
     offered: new Map(places.map((place) => [minutes.minute[place] ?? 0, offeredAt(minutes, place)])),

@@ -39,6 +39,8 @@ export interface Twins {
 export interface Step {
   readonly pauseMs: number;
   readonly requests: number;
+  /** Units of each request; 1 unless given. */
+  readonly units?: number;
 }
 
 export interface TwinsRecorded extends Twins {
@@ -131,7 +133,7 @@ export function decideTwins(twins: Twins): TwinsRecorded {
   const refused: [number, number] = [0, 0];
   let nowMs = twins.startMs;
   let fromMinute = Number.POSITIVE_INFINITY;
-  for (const [index, { pauseMs, requests }] of twins.steps.entries()) {
+  for (const [index, { pauseMs, requests, units = 1 }] of twins.steps.entries()) {
     nowMs += pauseMs;
     if (index === twins.editAt) {
       nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
@@ -140,18 +142,19 @@ export function decideTwins(twins: Twins): TwinsRecorded {
     for (const twin of [0, 1] as const) {
       const limits = twin === 1 && index >= twins.editAt ? twins.after : twins.before;
       const terms = { limits, bans: twins.bans, windowsMs: calendarWindowsMs };
-      const call = { keyId: '', requests, units: 1, ...terms };
+      const call = { keyId: '', requests, units, ...terms };
       const outcome = decideQuota(states[twin], call, calendarWindowsMs, nowMs);
       states[twin] = outcome.state;
       refused[twin] += outcome.refused + outcome.banned;
       const byOutcome = new Map<number, number>();
       for (let request = 0; request < requests; request++) {
-        const decision = decisionAt(request, { outcome, source: 'memory', units: 1, ...terms });
+        const decision = decisionAt(request, { outcome, source: 'memory', units, ...terms });
         const number = outcomes.indexOf(outcomeOf(decision));
         byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
       }
       for (const [number, count] of byOutcome) {
-        builders[twin].add(Math.floor(nowMs / minuteMs), number, count);
+        const [extra, free] = units === 0 ? [0, count] : [count * (units - 1), 0];
+        builders[twin].add(Math.floor(nowMs / minuteMs), number, count, extra, free);
       }
     }
   }
@@ -161,7 +164,7 @@ export function decideTwins(twins: Twins): TwinsRecorded {
 const max = (most: number) => fc.option(fc.integer({ min: 1, max: most }), { nil: undefined });
 
 /** Small limits, so that few requests spend each window. */
-const limits = fc
+export const limits = fc
   .record({ second: max(4), minute: max(8), hour: max(20), day: max(30), month: max(50) })
   .map((stated) =>
     planWindows.flatMap((window) => {
@@ -172,7 +175,7 @@ const limits = fc
   )
   .filter((stated) => stated.length > 0);
 
-const bans = fc.record({
+export const bans = fc.record({
   after: fc.constantFrom(1_000, 1_000, 2, 5),
   withinMs: fc.constantFrom(1_000, 30_000, 60_000, 150_000),
   forMs: fc.constantFrom(1_000, 45_000, 120_000),
@@ -197,16 +200,26 @@ const step = fc.record({
   requests: fc.integer({ min: 1, max: 12 }),
 });
 
+const mixedStep = fc
+  .record({ step, units: fc.constantFrom(0, 1, 1, 2, 5), requests: fc.integer({ min: 1, max: 4 }) })
+  .map(({ step: { pauseMs }, units, requests }) => ({ pauseMs, requests, units }));
+
 /** Around the ends of months with 28 and 31 days. */
-export const twins: fc.Arbitrary<Twins> = fc
-  .record({
-    before: limits,
-    after: limits,
-    bans,
-    startMs: fc
-      .tuple(fc.constantFrom(Date.UTC(2026, 1, 1), Date.UTC(2026, 2, 1)), fc.integer({ min: -20, max: 1 }))
-      .map(([monthMs, minutes]) => monthMs + minutes * minuteMs),
-    steps: fc.array(step, { minLength: 2, maxLength: 16 }),
-    editAt: fc.integer({ min: 0, max: 4 }),
-  })
-  .map((one) => ({ ...one, editAt: Math.min(one.editAt, one.steps.length - 1) }));
+const twinsOf = (steps: fc.Arbitrary<Step>): fc.Arbitrary<Twins> =>
+  fc
+    .record({
+      before: limits,
+      after: limits,
+      bans,
+      startMs: fc
+        .tuple(fc.constantFrom(Date.UTC(2026, 1, 1), Date.UTC(2026, 2, 1)), fc.integer({ min: -20, max: 1 }))
+        .map(([monthMs, minutes]) => monthMs + minutes * minuteMs),
+      steps: fc.array(steps, { minLength: 2, maxLength: 16 }),
+      editAt: fc.integer({ min: 0, max: 4 }),
+    })
+    .map((one) => ({ ...one, editAt: Math.min(one.editAt, one.steps.length - 1) }));
+
+export const twins = twinsOf(step);
+
+/** Requests that cost 0, 1, 2 and 5 units. */
+export const mixedTwins = twinsOf(mixedStep);

@@ -175,7 +175,7 @@ function Certainty({ totals, reproduced }) {
         : 'The replay of the present plan agrees with the record.';
   return html`<details class="certainty">
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
-    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused: bans and limits of the second depend on the order of requests within a minute.</p>`}
+    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused: bans, limits of the second and mixed costs depend on the order of requests within a minute.</p>`}
     <p>${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')} happen again when the present plan is replayed.</p>
     ${
       minutesThatDiffer > 0 &&

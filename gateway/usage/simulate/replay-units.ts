@@ -1,0 +1,108 @@
+import {
+  costsAt,
+  middle,
+  minuteAt,
+  type OnMinute,
+  possibleBans,
+  type Replayed,
+  type ReplayedKey,
+  refusedBySecond,
+  type Second,
+  secondOf,
+} from './replayed-key.ts';
+import { leastIn, UnitRooms } from './unit-rooms.ts';
+import type { Calendar } from './window-rooms.ts';
+
+/**
+ * Bounds of the requests that the edited terms admit, where requests cost different numbers of units (`UnitRooms`). In a minute whose
+ * requests all cost 1 unit or nothing, the second and bans are bounded as for a key without costs. In other minutes:
+ *
+ * - The second can admit again what it refused, because it may have refused an expensive request and admit a cheaper one.
+ * - All requests may come in one second, unless every request of the minute was admitted and the second's limit is not lowered.
+ *
+ * No window refuses a free request, but a ban does.
+ */
+export function replayEditedUnits(
+  key: ReplayedKey,
+  calendar: Calendar,
+  onMinute: OnMinute | undefined,
+): Replayed {
+  const { minutes, fromMinute, usedEarlier, present, edited } = key;
+  const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
+  const rooms = new UnitRooms(edited.limits, calendar, before);
+  const [secondNow, second] = [secondOf(present.limits, calendar), secondOf(edited.limits, calendar)];
+  const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
+  const bans = possibleBans(key, calendar);
+  let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
+  for (const place of minutes.minute.keys()) {
+    const here = minuteAt(minutes, place);
+    const { free, freeAdmitted, units } = costsAt(minutes, place);
+    rooms.open(here.minute);
+    if (here.minute < fromMinute) {
+      rooms.charge(units.admitted);
+      continue;
+    }
+    const decided = here.offered - here.undecided;
+    const requests = decided - free;
+    const extra = units.admitted + units.refused + units.bySecond + units.banned - requests;
+    const inOneSecond = Math.min(requests, second.max);
+    let mostBySecond = second.inMinute;
+    let leastBySecond = second.max;
+    if (extra === 0) {
+      const stayRefused = keepsRefused ? refusedBySecond(requests, here.bySecond, secondNow) : 0;
+      mostBySecond = Math.min(requests - stayRefused, second.inMinute);
+      leastBySecond = keepsAdmitted ? Math.max(inOneSecond, here.admitted - freeAdmitted) : inOneSecond;
+    } else if (keepsAdmitted && decided === here.admitted) {
+      leastBySecond = Infinity;
+    }
+    const isBanned = bans.covers(here.minute);
+    const room = Math.min(rooms.certainRoom(), leastBySecond);
+    const refused = requests - leastIn(requests, extra, room, false);
+    const mayBeBanned = refused > 0 && bans.refuse(here.minute, refused);
+    if (mayBeBanned) leastBySecond = Math.min(leastBySecond, second.max);
+    const { least, most } = rooms.admit({
+      requests,
+      extra,
+      mostBySecond,
+      leastBySecond,
+      isBanned,
+      mayBeBanned,
+    });
+    const admittedBefore = middle(mostAdmitted, leastAdmitted);
+    offered += here.offered;
+    mostAdmitted += most + free;
+    leastAdmitted += least + (isBanned || mayBeBanned ? 0 : free);
+    const admitted = middle(mostAdmitted, leastAdmitted) - admittedBefore;
+    if (admitted < here.offered) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+    onMinute?.(here.minute, admitted);
+  }
+  return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
+}
+
+/**
+ * The proof for one minute with costs: the number of refusals that the present limits can have made. The used units before the minute are
+ * exact. So the recorded refusals are possible if the admitted units fit, and if the refused requests can all have cost more
+ * than what was left. Otherwise the nearest possible number is returned.
+ */
+export function possibleRefusals(
+  { minutes, place }: { readonly minutes: ReplayedKey['minutes']; readonly place: number },
+  room: number,
+  second: Second,
+): number {
+  const { admitted, recorded, bySecond } = minuteAt(minutes, place);
+  const { freeAdmitted, units } = costsAt(minutes, place);
+  const requests = admitted - freeAdmitted + recorded;
+  const decidedUnits = units.admitted + units.refused + units.bySecond;
+  if (decidedUnits === requests) {
+    const passing = Math.min(requests - refusedBySecond(requests, bySecond, second), second.inMinute);
+    return requests - Math.max(0, Math.min(passing, room));
+  }
+  const overshoot = units.admitted - Math.max(0, Math.min(room, second.inMinute));
+  if (overshoot > 0) {
+    const extraAdmitted = units.admitted - (admitted - freeAdmitted);
+    return recorded + Math.max(1, overshoot - extraAdmitted);
+  }
+  const leastCost = Math.max(0, room) - units.admitted + 1;
+  const refused = Math.min(recorded - bySecond, Math.floor(units.refused / leastCost));
+  return refused + (decidedUnits > second.max ? bySecond : 0);
+}

@@ -1,0 +1,94 @@
+import type { BanPolicy, Limits } from '../../shared/model.ts';
+import { type KeyMinutes, unitsAt } from '../key-minutes.ts';
+import { PossibleBans } from './possible-bans.ts';
+import type { Calendar, UsedEarlier } from './window-rooms.ts';
+
+/** The limits and bans of a key. */
+export interface Terms {
+  readonly limits: Limits;
+  readonly bans: BanPolicy;
+}
+
+/** The record of one key, and the terms of the replay. */
+export interface ReplayedKey {
+  /** Begins with a whole day. Minutes before `fromMinute` only fill the windows. */
+  readonly minutes: KeyMinutes;
+  /** The first minute of the replay, with which the edit takes effect. Earlier requests still count against the windows. */
+  readonly fromMinute: number;
+  /** The units of windows that began before `minutes` begin. */
+  readonly usedEarlier?: UsedEarlier | undefined;
+  readonly present: Terms;
+  readonly edited: Terms;
+}
+
+/** Receives what each minute of the period would have admitted; for a chart. */
+export type OnMinute = (minute: number, admittedThen: number) => void;
+
+/** The result of one replay. */
+export interface Replayed {
+  readonly offered: number;
+  readonly mostAdmitted: number;
+  readonly leastAdmitted: number;
+  readonly firstRefusedMinute: number;
+}
+
+/** The requests in the minute at a place of the record. */
+export function minuteAt(minutes: KeyMinutes, place: number) {
+  const admitted = minutes.admitted[place] ?? 0;
+  const bySecond = minutes.bySecond[place] ?? 0;
+  const banned = minutes.banned[place] ?? 0;
+  const undecided = minutes.undecided[place] ?? 0;
+  /** Requests that a window refused. */
+  const recorded = (minutes.refused[place] ?? 0) + bySecond;
+  const offered = admitted + recorded + banned + undecided;
+  return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
+}
+
+/** The costs in the minute at a place of the record, where requests cost different numbers of units. */
+export function costsAt(minutes: KeyMinutes, place: number) {
+  const { costs } = minutes;
+  const free = (costs?.admitted.free[place] ?? 0) + (costs?.banned.free[place] ?? 0);
+  const units = {
+    admitted: unitsAt(minutes, 'admitted', place),
+    refused: unitsAt(minutes, 'refused', place),
+    bySecond: unitsAt(minutes, 'bySecond', place),
+    banned: unitsAt(minutes, 'banned', place),
+  };
+  return { free, freeAdmitted: costs?.admitted.free[place] ?? 0, units };
+}
+
+/** The limit of the second; Infinity without one. */
+export interface Second {
+  readonly max: number;
+  /** The sum of the limit over all seconds of a minute. */
+  readonly inMinute: number;
+}
+
+export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Second {
+  const max = limits.find(({ window }) => window === 'second')?.max ?? Infinity;
+  return { max, inMinute: (max * minuteMs) / windowsMs.second };
+}
+
+/** The recorded refusals by the second, but not more than the limit of the second can have refused in this minute. */
+export function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
+  return Math.min(recorded, Math.max(0, decided - max));
+}
+
+/** The possible bans from before the period, under the edited terms. */
+export function possibleBans(
+  { minutes, fromMinute, edited }: ReplayedKey,
+  { minuteMs }: Calendar,
+): PossibleBans {
+  const bans = new PossibleBans(edited.bans, minuteMs);
+  for (let place = 0; (minutes.minute[place] ?? Infinity) < fromMinute; place++) {
+    const { minute, recorded, banned } = minuteAt(minutes, place);
+    if (recorded > 0) bans.refuse(minute, recorded);
+    if (banned > 0) bans.recorded(minute);
+  }
+  return bans;
+}
+
+/** The estimate between both bounds. Rounds down, so an estimate of no refusals is certain. */
+export function middle(mostAdmitted: number, leastAdmitted: number): number {
+  return Math.floor((mostAdmitted + leastAdmitted) / 2);
+}
