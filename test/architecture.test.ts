@@ -67,7 +67,7 @@ describe('the architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('the gateway imports nothing of the store, nor the store of the gateway', () => {
+  it('the gateway imports no file of the store, and the store no file of the gateway', () => {
     expect(imports.filter(({ file, target }) => file.split('/')[0] !== target.split('/')[0])).toEqual([]);
   });
 
@@ -82,7 +82,7 @@ describe('the architecture', () => {
     expect(circles).toEqual([]);
   });
 
-  it('every file is imported by a process or a command, if indirectly', () => {
+  it('every file is imported by a process or a command, directly or indirectly', () => {
     const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
     const reached = new Set(entries);
     for (const file of reached) {
@@ -114,7 +114,7 @@ describe('the architecture', () => {
     expect(writers).toEqual([]);
   });
 
-  it('parts get their bounds as arguments: only files that start or document something import the defaults', () => {
+  it('only files that start or document a part import the default bounds, and all others get bounds as arguments', () => {
     const starting = [
       'gateway/cli/admin/commands.ts',
       'gateway/cli/check-upstream-names.ts',
@@ -145,7 +145,7 @@ describe('the architecture', () => {
 });
 
 describe('the tests of full size', () => {
-  it('have a test of everyday size in their file, or name the file in test/ that has one', () => {
+  it('have an everyday test in their file, or name the file that has one', () => {
     const wrong = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => {
       if (!name.endsWith('.test.ts')) return false;
       const text = readFileSync(join(root, 'test', name), 'utf8');

@@ -69,7 +69,7 @@ describe.each([
     expect([...entrypoint, ...command].join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
   });
 
-  it('only the gateway and Prometheus publish ports, to others than this host only that for clients', () => {
+  it('only the gateway and Prometheus publish ports, and only the port for clients is open to other hosts', () => {
     expect(services[gateway]?.ports).toEqual([
       expect.stringMatching(/^\$\{\w+:-80\d\d\}:8080$/),
       expect.stringMatching(/^127\.0\.0\.1:\$\{\w+:-90\d\d\}:9090$/),
@@ -89,7 +89,7 @@ describe.each([
     }
   });
 
-  it('cli has the image, environment and networks of the gateway, no port, and is told where to ask it', () => {
+  it('cli has the image, environment and networks of the gateway, no port, and the address of the admin API', () => {
     const { image, environment: all, networks, ports } = services.cli ?? {};
     const { TOLLGATE_ADMIN, TOLLGATE_ADMIN_TOKEN, ...environment } = all ?? {};
     const ofGateway = services[gateway];
@@ -133,7 +133,7 @@ describe('production and staging', () => {
     expect(variablesOf('docker-compose.yml').filter((name) => name?.startsWith('STAGING_'))).toEqual([]);
   });
 
-  it('have the same services, but for names, ports and variables', () => {
+  it('have the same services, except for names, ports and variables', () => {
     const { prometheus: _, ...services } = production.services;
     const named = Object.entries(services).map(([name, service]) => [
       name === 'cli' ? name : `${name}-staging`,
@@ -147,7 +147,7 @@ describe('production and staging', () => {
 describe('Prometheus', () => {
   const { gateway, prometheus } = production.services;
 
-  it('is started by its profile only, and keeps what it scraped in a volume, within bounds', () => {
+  it('starts only with its profile, and keeps its data in a volume with a limit', () => {
     expect(prometheus?.profiles).toEqual(['observe']);
     expect(namesOf(production.volumes)).toContain('prometheus-data');
     expect(prometheus?.volumes).toContain('prometheus-data:/prometheus');
@@ -160,7 +160,7 @@ describe('Prometheus', () => {
     );
   });
 
-  it('finds every gateway once: by the name of the service, on one network that it shares with them', () => {
+  it('finds every gateway once, by the name of the service, on one common network', () => {
     const { scrape_configs: jobs } = parse(readFileSync('config/observe/prometheus.yml', 'utf8'));
     const adminPort = Number(gateway?.ports?.[1]?.split(':').at(-1));
     expect(jobs[0].dns_sd_configs).toEqual([
@@ -189,7 +189,7 @@ describe('config/balanced.compose.yml', () => {
     expect(balancer?.ports).toEqual(production.services.gateway?.ports);
   });
 
-  it('has one network that gateways and balancer share, and cli has the environment of the gateways', () => {
+  it('gives gateways and balancer one common network, and cli the environment of the gateways', () => {
     const ofGateways = [...(production.services.gateway?.networks ?? []), ...(gateway?.networks ?? [])];
     // The balancer would find a gateway twice if they shared two networks.
     expect(balancer?.networks?.filter((name) => ofGateways.includes(name))).toEqual(gateway?.networks);

@@ -45,7 +45,7 @@ afterAll(() => gateway.drain({ graceMs: 0 }));
 const plans = '/api/v1/plans';
 
 describe('a token', () => {
-  it('opens the API, whether it may read or write, with GET and HEAD', async () => {
+  it('that may read or write opens the API, with GET and HEAD', async () => {
     for (const { token } of [reader, writer]) {
       expect((await askAdmin(port, plans, { token })).status).toBe(200);
       const head = await askAdmin(port, plans, { token, method: 'HEAD' });
@@ -79,7 +79,7 @@ describe('a token', () => {
       'invalid_token',
       'Bearer realm="admin", error="invalid_token"',
     ],
-  ])('that %s is answered 401, for any path alike', async (_what, headers, code, challenge) => {
+  ])('that %s gets 401 on every path', async (_what, headers, code, challenge) => {
     const replies = await Promise.all(
       [plans, '/api/v1/nothing', '/api/v1/'].map((path) => askAdmin(port, path, { headers })),
     );
@@ -88,7 +88,7 @@ describe('a token', () => {
     }
   });
 
-  it('that may only read is refused with 403 where a method would change something', async () => {
+  it('that may only read gets 403 for a method that makes changes', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       for (const path of [plans, '/api/v1/keys']) {
         const { status, body } = await askAdmin(port, path, { token: reader.token, method });
@@ -99,7 +99,7 @@ describe('a token', () => {
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('is in force, or no longer, from a reload on', async () => {
+  it('becomes valid or invalid with a reload', async () => {
     const started = await start({ tokens: [reader.entry] });
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     const statuses = async () => [
@@ -112,7 +112,7 @@ describe('a token', () => {
     expect(await statuses()).toEqual([401, 200, 200]);
   });
 
-  it('where none is configured, nobody may use the API, and the response names the command that makes one', async () => {
+  it('is missing from the configuration: every request gets 401, and the response names the command that makes a token', async () => {
     const started = await start({});
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     for (const token of [undefined, reader.token]) {
@@ -138,7 +138,7 @@ describe('a name in Host', () => {
     '[evil.example]',
     '::1',
     '127.0.0.1@evil.example',
-  ])('that is not known, %j, is answered 421 before the token is looked at', async (host) => {
+  ])('that is not known, %j, gets 421 before the token is checked', async (host) => {
     expect(await statusOf(host)).toBe(421);
     expect(await statusOf(host, '/')).toBe(421);
     const { status, headers } = await askAdmin(port, plans, { headers: { host } });
@@ -157,7 +157,7 @@ describe('a name in Host', () => {
     expect(await statusOf(host)).toBe(200);
   });
 
-  it('does not matter where programs ask, whatever it is', async () => {
+  it('does not matter on the paths for programs', async () => {
     for (const path of ['/healthz', '/readyz', '/metrics']) {
       const headers = { host: 'evil.example', origin: 'https://evil.example' };
       expect([path, (await askAdmin(port, path, { headers })).status]).toEqual([path, 200]);
@@ -175,7 +175,7 @@ it.each([
   ['http://gateway:9090.evil.example', 403],
   ['http://gateway:9090', 200],
   ['https://gateway:9090', 200],
-])('Origin %j is answered %i', async (origin, status) => {
+])('a request with Origin %j gets %i', async (origin, status) => {
   const headers = { host: 'gateway:9090', origin };
   expect((await askAdmin(port, plans, { token: reader.token, headers })).status).toBe(status);
   const preflight = await askAdmin(port, plans, { method: 'OPTIONS', headers });
@@ -187,7 +187,7 @@ describe('a request', () => {
     ['/api/v1/plans?q=1', 'There is no query parameter `q` here; this path has none.'],
     ['/api/v1/plans?q', 'There is no query parameter `q` here; this path has none.'],
     [`/api/v1/plans?${reader.token}=1`, 'There is an unknown query parameter; this path has none.'],
-  ])('for %s is answered 400', async (path, message) => {
+  ])('for %s gets 400', async (path, message) => {
     const { status, body } = await askAdmin(port, path, { token: reader.token });
     expect([status, body]).toEqual([400, { code: 'invalid_request', message, status: 400 }]);
   });
@@ -200,7 +200,7 @@ describe('a request', () => {
     '/api/v2/plans',
     '/nowhere',
     '/api/v1',
-  ])('for %s is answered 404', async (path) => {
+  ])('for %s gets 404', async (path) => {
     expect((await askAdmin(port, path, { token: reader.token })).status).toBe(404);
   });
 
@@ -221,7 +221,7 @@ describe('a request', () => {
       `POST /api/v1/keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${writer.token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`,
       400,
     ],
-  ])('%s is answered with the status, fields and body of that error', async (_what, bytes, status) => {
+  ])('%s gets the status, fields and body of its error', async (_what, bytes, status) => {
     const client = await openRawClient(port);
     onTestFinished(() => client.destroy());
     client.send(bytes);
@@ -233,7 +233,7 @@ describe('a request', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('of the API beyond those that may be under way is answered 503', async () => {
+  it('above the limit of open API requests gets 503', async () => {
     const started = await start({ tokens: [reader.entry] }, tunedBounds({ adminRequestsMax: 0 }));
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     const busy = await askAdmin(started.port, plans, { token: reader.token });
@@ -241,7 +241,7 @@ describe('a request', () => {
     expect((await askAdmin(started.port, '/healthz')).status).toBe(200);
   });
 
-  it('waits for its turn, whatever it asks for: many are answered no faster than at the rate', async () => {
+  it('for any path waits for its turn, so responses never exceed the rate', async () => {
     const bounds = tunedBounds({ adminRequestsPerSecondMax: 100, adminRequestsAtOnceMax: 1 });
     const started = await start({}, bounds);
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
@@ -264,7 +264,7 @@ describe('connections beyond what one client address may have', () => {
   it.each([
     ['without TLS', undefined, {}],
     ['over TLS', certificate, { ca: certificate.cert }],
-  ])('%s take the place of the one that has been idle for the longest', async (_how, tls, trust) => {
+  ])('%s replace the connection that has been idle for the longest', async (_how, tls, trust) => {
     const bounds = tunedBounds({ adminConnectionsMax: 4, adminBodyTimeoutMs: 60_000 });
     const started = await start({ tokens: [reader.entry] }, bounds, tls);
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
@@ -304,7 +304,7 @@ describe('connections beyond what one client address may have', () => {
 });
 
 for (const guesses of [500, 10_000])
-  it(`of ${guesses} wrong tokens all but the first are answered 429, and a valid token from there is served all the while`, {
+  it(`after the first of ${guesses} wrong tokens an address gets 429, and its valid token is still served`, {
     tags: guesses === 500 ? [] : ['full'],
   }, async () => {
     const statuses = new Map<number, number>();

@@ -129,7 +129,7 @@ const ask = (path: string, options: Parameters<typeof askAdmin>[2] = { token: re
   askAdmin(port, `/api/v1${path}`, options);
 
 describe('a route', () => {
-  it('is given the segments of the path, decoded, its query and whose token it was', async () => {
+  it('receives the decoded path segments, the query and the name of the token', async () => {
     const { status, body } = await ask('/things/a%2Fb%20%C3%A9/parts/1?limit=10&sort=age&after=7');
     expect([status, body]).toEqual([
       200,
@@ -149,18 +149,18 @@ describe('a route', () => {
     ['Limit=1', 'There is no query parameter `Limit` here; known are: limit, sort, after.'],
     ['__proto__=1', 'There is no query parameter `__proto__` here; known are: limit, sort, after.'],
     ['%3Cb%3E=1', 'There is an unknown query parameter; known are: limit, sort, after.'],
-  ])('with the query %s is answered 400 with the reason', async (search, message) => {
+  ])('with the query %s gives 400 with the reason', async (search, message) => {
     const { status, body } = await ask(`/things/x/parts/1?${search}`);
     expect([status, body.message]).toEqual([400, message]);
   });
 
-  it('whose segment is no UTF-8 is answered 400, and one with an empty segment 404', async () => {
+  it('gives 400 for a segment that is no UTF-8, and 404 for an empty segment', async () => {
     expect((await ask('/things/%E9/parts/1')).status).toBe(400);
     expect((await ask('/things/%/parts/1')).status).toBe(400);
     expect((await ask('/things//parts/1')).status).toBe(404);
   });
 
-  it('that changes something is offered to a token that may write, and one that only asks with POST to any', async () => {
+  it('that makes changes is open only to a write token, and a POST that only reads to any token', async () => {
     const post = (path: string, { token }: { token: string }) => ask(path, { token, method: 'POST' });
     expect((await post('/things', writer)).body).toEqual({ by: 'bob' });
     expect((await post('/things', reader)).status).toBe(403);
@@ -172,12 +172,12 @@ describe('a route', () => {
     ['HEAD', '/things', 405, 'POST'],
     ['DELETE', '/throws', 405, 'GET, HEAD'],
     ['DELETE', '/nothing', 404, undefined],
-  ])('is not offered to %s %s: %i', async (method, path, status, allow) => {
+  ])('does not exist for %s %s: %i', async (method, path, status, allow) => {
     const reply = await ask(path, { token: writer.token, method });
     expect([reply.status, reply.headers.allow]).toEqual([status, allow]);
   });
 
-  it('that throws is answered 500 without the cause, which is logged with the id of the request', async () => {
+  it('that throws gives 500 without the cause, which is logged with the request id', async () => {
     const { status, text, headers } = await ask('/throws');
     expect([status, text.includes('the cause')]).toEqual([500, false]);
     const err = expect.objectContaining({ message: 'the cause' });
@@ -190,7 +190,7 @@ describe('the turns of the reading thread', () => {
   const askLarge = (token = reader.token, options: Partial<Parameters<typeof askAdmin>[2]> = {}) =>
     ask('/large', { method: 'POST', token, json: {}, ...options });
 
-  it('a token has one at a time, however much it asks for; other tokens have theirs, and other routes do not wait', async () => {
+  it('are one per token at a time; other tokens have their own, and other routes do not wait', async () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
@@ -206,7 +206,7 @@ describe('the turns of the reading thread', () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
   });
 
-  it('a large response keeps the turn of its token until it was read', async () => {
+  it('last, for a large response, until the client has read it', async () => {
     large.length = 0;
     const slow = await openRawClient(port);
     slow.send(
@@ -224,7 +224,7 @@ describe('the turns of the reading thread', () => {
     expect((await next).status).toBe(200);
   });
 
-  it('a long body that waited is read whole, and a request whose client went away has no turn', async () => {
+  it('come to a long body that waited, which is read whole, and not to a request whose client has left', async () => {
     large.length = 0;
     const first = askLarge();
     await until('it is looked after', () => large.length === 1);
@@ -249,13 +249,13 @@ describe('the turns of the reading thread', () => {
   });
 });
 
-it('what throws outside the API is answered 500 too, and logged', async () => {
+it('an error outside the API gives 500 too, and is logged', async () => {
   const { status, text } = await askAdmin(port, '/readyz');
   expect([status, text.includes('the state')]).toEqual([500, false]);
   expect(logged).toHaveLength(1);
 });
 
-it('a request that does not arrive is answered 408, with the body and fields of every error', async () => {
+it('an incomplete request gets 408, with the body and fields of every error', async () => {
   // The timeout begins when the connection opens, and the server must read what the client sends before the timeout
   // ends.
   const hasty = await startHasty({ headersTimeoutMs: 2_000, connectionsCheckingIntervalMs: 50 });
@@ -267,7 +267,7 @@ it('a request that does not arrive is answered 408, with the body and fields of 
   await client.closed;
 });
 
-it('a body is not waited for: the response comes at once, and ends the connection', async () => {
+it('a refusal does not wait for the body, and ends the connection', async () => {
   const client = await openRawClient(port);
   const head = `POST /api/v1/simulate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${writer.token}\r\n`;
   client.send(`${head}Content-Length: 1000000\r\n\r\n{`);
@@ -276,7 +276,7 @@ it('a body is not waited for: the response comes at once, and ends the connectio
   await client.closed;
 });
 
-it('a route that hangs is answered 503 after a while, and holds its place until it ends; other tokens have theirs', async () => {
+it('a hanging route gives 503 after its timeout and keeps its place until it ends; other tokens have their own', async () => {
   const adminRequestsMax = 4;
   const hasty = await startHasty({ adminResponseTimeoutMs: 300, adminRequestsMax });
   const askHasty = (path: string, { token } = reader) => askAdmin(hasty, `/api/v1${path}`, { token });

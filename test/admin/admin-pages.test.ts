@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 describe('the pages of operators', () => {
-  it('are one document on each path of a page, and nothing anywhere else', async () => {
+  it('are one document on each path of a page, and do not exist on other paths', async () => {
     for (const path of ['/', '/keys', '/keys/acme', '/keys/a%2Fb']) {
       expect([path, (await get(path)).status, String((await get(path)).body)]).toEqual([
         path,
@@ -47,7 +47,7 @@ describe('the pages of operators', () => {
     expect([status, fields?.Allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('allow nothing but what this origin serves and the import map, by its hash', async () => {
+  it('may load only files of this origin and the import map, by its hash', async () => {
     const { fields } = await get('/');
     const importMap = /<script type="importmap">(.*?)<\/script>/.exec(documentText)?.[1] ?? '';
     expect(fields?.['Content-Security-Policy']?.split('; ')).toEqual([
@@ -67,7 +67,7 @@ describe('the pages of operators', () => {
     expect(documentText).not.toMatch(/<style|style=|\son\w+=/);
   });
 
-  it('name in the document every module that they import, and every one of those is served', async () => {
+  it('name every module that they import in the document, and the gateway serves each module', async () => {
     const imported = new Set<string>();
     for (const path of loaded.filter((path) => path.endsWith('.js'))) {
       const { status, body } = await get(path);
@@ -92,7 +92,7 @@ describe('the pages of operators', () => {
     expect(sizes.find(({ path }) => path === '/assets/main.js')?.coding).toBe('br');
   });
 
-  it('have one picture below 100 kB in the README, and one in the page beside the code; neither is served', async () => {
+  it('have one picture below 100 kB in the README and one in the page beside the code, and the gateway serves neither', async () => {
     for (const page of ['../../README.md', '../../gateway/admin/README.md']) {
       const file = new URL(page, import.meta.url);
       const pictures = [...readFileSync(file, 'utf8').matchAll(/!\[[^\]]+\]\(([^)]+)\)/g)];
@@ -104,7 +104,7 @@ describe('the pages of operators', () => {
     }
   });
 
-  it('are asked for again each time, and answered 304 without content where they are the same', async () => {
+  it('are revalidated each time, with 304 and no content when they are unchanged', async () => {
     const { fields, body } = await get('/assets/styles.css', { 'accept-encoding': 'gzip' });
     expect(fields).toMatchObject({
       'Cache-Control': 'no-cache',

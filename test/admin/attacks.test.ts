@@ -15,9 +15,9 @@ const writing = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSourc
   ({ method, needs }) => needs === 'write' && method !== 'GET',
 );
 
-describe('whoever may not change keys', () => {
+describe('a client that may not change keys', () => {
   it.each(writing.map(({ method, path }) => [method, path] as const))(
-    'changes nothing by %s %s: no token, a wrong one, one that may read, a foreign Host, a foreign Origin',
+    'cannot make a change with %s %s: without a token, with a wrong token, a read token, a foreign Host or a foreign Origin',
     async (method, path) => {
       const { gateways, logged } = await startGateways(1, { keys: [key.entry], store: 'memory' });
       const [one] = gateways;
@@ -63,7 +63,7 @@ for (const { keys, aMinute, ...options } of [
   { keys: 10_000, aMinute: defaultBounds.adminChangesPerMinuteMax, tags: ['full'] },
 ])
   it(
-    `of ${keys} keys that a token creates in a loop a minute has ${aMinute}; other tokens, reading and the requests of keys go on`,
+    `a token that creates ${keys} keys in a loop gets ${aMinute} a minute, and other tokens, reading and the requests of keys are unaffected`,
     options,
     async () => {
       const { gateways } = await startGateways(1, {
@@ -108,7 +108,7 @@ for (const { keys, aMinute, ...options } of [
     },
   );
 
-it('while replies of Redis are lost, a request that is repeated with its Idempotency-Key makes one key at most, and says when it may have', async () => {
+it('while replies from Redis are lost, a request repeated with its Idempotency-Key makes at most one key, and a response states when it may have', async () => {
   const relay = await startTcpRelay(Number(new URL(redisUrl()).port));
   onTestFinished(() => relay.stop());
   const redis = { url: `redis://127.0.0.1:${relay.port}`, prefix: freshPrefix() };

@@ -10,7 +10,7 @@ const hourMs = 3_600_000;
 const at = (aheadMs: number) => new Date(Date.now() + aheadMs).toISOString();
 
 describe.each(['redis', 'memory'] as const)('in %s', (store) => {
-  it('a grant lets a refused key go on, on every process within a second, and its limits are shown; without it they hold again', async () => {
+  it('a grant admits a refused key on every process within a second and shows its limits, and the plan’s limits return when it is removed', async () => {
     const { gateways } = await startGateways(store === 'redis' ? 2 : 1, {
       overrides: { keys: [key.entry] },
       store,
@@ -49,7 +49,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     });
   });
 
-  it('a ban that was lifted is lifted on every process, also where refusals of before were not reported yet', async () => {
+  it('a lifted ban is lifted on every process, even on one with unreported refusals', async () => {
     const overrides = { keys: [key.entry], bans: { after: 20, for: '10m' } };
     const { gateways, logged } = await startGateways(store === 'redis' ? 2 : 1, { overrides, store });
     const [one, other = one] = gateways;
@@ -80,7 +80,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
   });
 });
 
-it('a change that was made is answered with what it made, also when Redis gives no answer from then on', async () => {
+it('the response to a change shows its result even if Redis stops replying afterwards', async () => {
   const url = new URL(redisUrl());
   const [port, hostname] = [Number(url.port), url.hostname];
   let isLast = false;
@@ -120,7 +120,7 @@ it('a change that was made is answered with what it made, also when Redis gives 
   }
 });
 
-it('a grant that begins later changes nothing before that, and is announced; it replaces none that holds now', async () => {
+it('a grant that begins later is announced, changes nothing before its beginning, and does not replace a present grant', async () => {
   const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
   const [one] = gateways;
   if (!one) throw new Error('one was started');
@@ -152,7 +152,7 @@ it('a grant that begins later changes nothing before that, and is announced; it 
   expect((await one.ask('GET', '/keys/acme')).body.windows[0].limit).toBe(9);
 });
 
-it('a grant that makes no sense is refused, and the message names the member', async () => {
+it('an invalid grant is refused, and the message names the member', async () => {
   const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
   const [one] = gateways;
   const untilAt = at(hourMs);
@@ -207,7 +207,7 @@ it('a grant that makes no sense is refused, and the message names the member', a
   expect((await one?.ask('GET', '/changes'))?.body.changes).toEqual([]);
 });
 
-it('nobody changes a ban or a grant without a token that may write', async () => {
+it('a ban or a grant can be changed only with a write token', async () => {
   const { gateways } = await startGateways(1, { store: 'memory' });
   for (const [method, path] of [
     ['POST', '/keys/acme/unban'],

@@ -51,8 +51,8 @@ const changes = async () =>
 
 const revoked = { action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } };
 
-describe('what a command changed in the configuration', () => {
-  it('stands in the record with the name of the token, in the list of events as a sentence, and in one log line', async () => {
+describe('a change that a command made in the configuration', () => {
+  it('is in the record with the name of the token, in the list of events as a sentence, and in one log line', async () => {
     logged.length = 0;
     const { status, text } = await report(revoked, { token: bob.token });
     expect([status, text]).toEqual([204, '']);
@@ -84,13 +84,13 @@ describe('what a command changed in the configuration', () => {
     ],
     [{ action: 'delete' }, 'alice deleted the key acme.'],
     [{ action: 'import', after: { created: 1_204 } }, 'alice imported 1,204 keys.'],
-  ])('%j is the event: %s', async (change, text) => {
+  ])('%j becomes the event: %s', async (change, text) => {
     expect((await report({ key: 'acme', ...change })).status).toBe(204);
     const { events } = (await askAdmin(started.port, '/api/v1/events', { token: alice.token })).body;
     expect(events.find(({ kind }: { kind: string }) => kind === 'key_changed').text).toBe(text);
   });
 
-  it('that is no change of a key in the files is refused, and the message names the member', async () => {
+  it('is refused unless it is a change of a key in the files, and the message names the member', async () => {
     const secret = issueSecret();
     const cases: [unknown, string][] = [
       [
@@ -164,7 +164,7 @@ describe('a body', () => {
     ['that is empty', '', json, 400],
     ['a little too long', ' '.repeat(65_537), json, 413],
     ['much too long', Buffer.alloc(5_000_000, ' '), json, 413],
-  ])('%s is answered %#', async (_what, bytes, headers, status) => {
+  ])('%s gets %#', async (_what, bytes, headers, status) => {
     const reply = await report(undefined, { bytes, headers });
     expect([reply.status, reply.headers['content-type']]).toEqual([
       status,
@@ -172,7 +172,7 @@ describe('a body', () => {
     ]);
   });
 
-  it('that does not arrive is answered 408 in time, and its connection closed', async () => {
+  it('that does not arrive gets 408 in time, and its connection is closed', async () => {
     const { port, gateway } = await start({ adminBodyTimeoutMs: 300 });
     onTestFinished(() => gateway.drain({ graceMs: 0 }));
     const client = await openRawClient(port);
@@ -185,7 +185,7 @@ describe('a body', () => {
     await client.closed;
   });
 
-  it('of a token that may only read, or of none, is not even looked at', async () => {
+  it('of a request with a read token, or without a token, is not read', async () => {
     const reader = makeToken('read');
     const settings = await started.settings([alice.entry, bob.entry, reader.entry]);
     started.gateway.reload(settings);
@@ -201,7 +201,7 @@ describe('a body', () => {
   });
 });
 
-it('a token may make so many changes a minute and is then told how long to wait; another token, and reading, are not affected', async () => {
+it('a token above its changes per minute gets the time to wait, and another token and reading are unaffected', async () => {
   const { port, gateway } = await start({ adminChangesPerMinuteMax: 5 });
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   const statuses: number[] = [];

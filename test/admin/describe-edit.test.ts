@@ -9,7 +9,7 @@ const upstream = { url: 'http://127.0.0.1:1' };
 const acme = key('acme', { plan: 'free' });
 const many = Array.from({ length: 300 }, (_, index) => key(`key-${index}`));
 
-describe('what a reload changed', () => {
+describe('the description of a reload', () => {
   it.each<[name: string, before: object, after: object, texts: string[]]>([
     ['nothing', {}, {}, []],
     [

@@ -17,7 +17,7 @@ async function start(count: number, options: Parameters<typeof startGateways>[1]
 describe.each(['redis', 'memory'] as const)('in %s', (store) => {
   const count = store === 'redis' ? 2 : 1;
 
-  it('a key that one process issues works at once on all, with its plan, and its secret is shown once', async () => {
+  it('a key that one process issues works at once on all processes, with its plan, and its secret is shown once', async () => {
     const { one, other } = await start(count, { store });
     const { status, body, headers } = await one.ask('POST', '/keys', {
       id: 'acme',
@@ -56,7 +56,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     }
   });
 
-  it('an id that is taken is refused with 409, also one that the configuration has', async () => {
+  it('a taken id gets 409, also when the configuration has it', async () => {
     const { one, other } = await start(count, {
       store,
       keys: [written.entry],
@@ -86,7 +86,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
   });
 
-  it('a request that is sent again with its Idempotency-Key makes no second key and shows no secret', async () => {
+  it('a request repeated with its Idempotency-Key makes no second key and shows no secret', async () => {
     const { one, other } = await start(count, { store });
     const body = { id: 'acme', plan: 'enterprise', limits: { perDay: 9 } };
     const headers = { 'idempotency-key': 'signup-17' };
@@ -114,7 +114,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     expect(creations.map(({ action }: { action: string }) => action)).toEqual(['create']);
   });
 
-  it('a request that is sent again after its key was deleted issues no key, also when another key had the id since', async () => {
+  it('a request repeated after its key was deleted issues no key, even if another key has had the id since', async () => {
     const { one, other } = await start(count, { store });
     const body = { id: 'acme', plan: 'free' };
     const headers = { 'idempotency-key': 'signup-17' };
@@ -162,7 +162,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     expect([shown.grant, shown.ban, shown.windows[0].limit]).toEqual([undefined, kept.ban, 5]);
   });
 
-  it('of one request sent twenty times at once exactly one gets the secret', async () => {
+  it('exactly one of twenty identical simultaneous requests gets the secret', async () => {
     const { one, other } = await start(count, { store });
     const headers = { 'idempotency-key': 'at-once' };
     const replies = await Promise.all(
@@ -177,7 +177,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
   });
 });
 
-it('a key without a directory, or one that makes no sense, is refused, and the message names the member', async () => {
+it('a key without a directory, or an invalid key, is refused, and the message names the member', async () => {
   const { one } = await start(1, { store: 'memory' });
   const many = 'x'.repeat(101);
   const valid = { id: 'acme', plan: 'free' };
@@ -257,7 +257,7 @@ describe('a change of a key', () => {
   const issue = async (gateway: ChangedGateway, more: object = {}) =>
     (await gateway.ask('POST', '/keys', { id: 'acme', plan: 'free', ...more })).body.secret as string;
 
-  it('is in force on every process with the next request, and recorded with what it was before', async () => {
+  it('takes effect on every process with the next request, and is recorded with the previous values', async () => {
     const { one, other } = await start(2);
     const secret = await issue(one);
     expect([await one.call(secret), await other.call(secret)]).toEqual([200, 200]);
@@ -343,7 +343,7 @@ describe('a change of a key', () => {
     }
   });
 
-  it('of two operators at once: with If-Match exactly one is done, and the other hears 412; without it none is lost', async () => {
+  it('is made by exactly one of two operators with If-Match, and the other gets 412; without If-Match no change is lost', async () => {
     const { one, other } = await start(2);
     await issue(one, { plan: 'enterprise', limits: { perDay: 1 } });
     const first = await tagOf(one);
@@ -371,7 +371,7 @@ describe('a change of a key', () => {
     expect([now.status, now.body]).toMatchObject([200, { name: 'both', limits: { perDay: 2 }, revision: 4 }]);
   });
 
-  it('what If-Match means for a key that was deleted is not done to the next one of the same id', async () => {
+  it('with the If-Match of a deleted key does not affect the next key with the same id', async () => {
     const { one, other } = await start(2);
     await issue(one);
     const headers = { 'if-match': await tagOf(one) };
@@ -384,7 +384,7 @@ describe('a change of a key', () => {
     expect(await one.call(secret)).toBe(200);
   });
 
-  it('a rotation issues a secret and gives the older ones their end, never a later one; 0s ends them at once', async () => {
+  it('that rotates issues a secret and gives older secrets an end, never a later one; 0s ends them at once', async () => {
     const { one, other } = await start(2);
     const first = await issue(one, { plan: 'pro', expiresAt: at(dayMs) });
     const second = (await one.ask('POST', '/keys/acme/secrets')).body.secret;
@@ -427,7 +427,7 @@ describe('a change of a key', () => {
     }
   });
 
-  it('a key has at most 16 secrets; those that have ended make room', async () => {
+  it('adds no secret beyond 16, and ended secrets make room', async () => {
     const { one } = await start(1, { store: 'memory' });
     await issue(one);
     for (let secret = 1; secret < 16; secret++) await one.ask('POST', '/keys/acme/secrets');

@@ -125,7 +125,7 @@ describe.each([
   { where: 'in memory', store: () => ({}) },
   { where: 'in Redis', store: () => onRedis(freshPrefix()) },
 ])('the record $where', ({ store }) => {
-  it('says at once of a key what was sent, to the request', async () => {
+  it('shows every request of a key at once', async () => {
     // The limit is per day, because a minute could end during the test, and the ban with it.
     const key = makeCustomKey(1_000, 7);
     const gateway = await start({ keys: [key.entry], bans: { after: 5, for: '10m' }, ...store() });
@@ -142,7 +142,7 @@ describe.each([
 });
 
 describe('the record of several processes', () => {
-  it('is what all of them were sent, over a restart too; each says so a flush later', async () => {
+  it('has the requests to all of them, over a restart too, and each process shows it one flush later', async () => {
     const key = makeCustomKey(1_000_000, 50);
     const config = { keys: [key.entry], bans: { after: 1_000_000 }, ...onRedis(freshPrefix()) };
     const [one, other] = await Promise.all([start(config), start(config)]);
@@ -178,7 +178,7 @@ describe('the record of several processes', () => {
   });
 });
 
-it('says of each secret of a key when it was used last, whichever process was asked', async () => {
+it('every process shows when each secret of a key was last used', async () => {
   const key = makeCustomKey(1_000, 1_000);
   const second = makeKey({ id: 'second' });
   const third = makeKey({ id: 'third' });
@@ -213,7 +213,7 @@ it('says of each secret of a key when it was used last, whichever process was as
   }
 });
 
-it('requests with a secret that has expired or was revoked are counted of its key, apart from its own requests', async () => {
+it('requests with an expired or revoked secret count for the key, apart from its other requests', async () => {
   const key = makeCustomKey(1_000, 1_000);
   const revoked = makeKey({ disabled: true });
   const old = makeKey({ id: 'old' });
@@ -263,7 +263,7 @@ it('requests with a secret that has expired or was revoked are counted of its ke
   }
 });
 
-it('the traffic has each request once, by how it ended', async () => {
+it('the traffic counts each request once, by its outcome', async () => {
   const key = makeCustomKey(1_000, 5);
   const gateway = await start({ keys: [key.entry], bans: { after: 4 } });
   const sent = await send(gateway, key.secret, 12);
@@ -279,7 +279,7 @@ it('the traffic has each request once, by how it ended', async () => {
   expect((await ask<Traffic>(gateway, '/traffic?step=hour')).rows.length).toBeLessThanOrEqual(2);
 });
 
-it('a 5xx that only its client can mend is no failure of the gateway, and a body that was not sent on took no time there', async () => {
+it('a 5xx that only the client can mend is no failure of the gateway, and a body that was not forwarded takes no upstream time', async () => {
   const key = makeCustomKey(1_000, 1_000);
   const gateway = await start({ keys: [key.entry], bodyBytesMax: 10 });
   const url = `${gateway.baseUrl}/pets`;
@@ -296,7 +296,7 @@ it('a 5xx that only its client can mend is no failure of the gateway, and a body
   expect(figures.get('tollgate_request_duration_seconds_count')).toBe(2);
 });
 
-it('a response that the upstream cut off is its failure, and a 429 of its own is no refusal', async () => {
+it('a response that the upstream cuts off is a failure of the upstream, and a 429 from the upstream is no refusal', async () => {
   const key = makeCustomKey(1_000, 1_000);
   const gateway = await start({ keys: [key.entry] });
   const headers = { authorization: `Bearer ${key.secret}` };
@@ -330,7 +330,7 @@ describe('the list of keys', () => {
   const bare = { ...makeKey({ id: 'bare' }).entry, secrets: [] };
   const keys = [...[limited, calm, near, banned, unused, disabled].map(({ entry }) => entry), past, bare];
 
-  it('says where each key is written and when its secrets were issued, also after an edit above it', async () => {
+  it('shows the line of each key and when its secrets were issued, also after an edit above the line', async () => {
     const created = '2026-11-22T10:31:00.000Z';
     const dated = { ...expired.entry, secrets: [{ ...expired.entry.secrets[0], created }] };
     const gateway = await start({ keys: [unused.entry, dated] });
@@ -348,7 +348,7 @@ describe('the list of keys', () => {
     await expect.poll(async () => (await places()).toSorted()).toEqual(expected(2));
   });
 
-  it('has each state, sorted by what hurts, in pages, and filtered', async () => {
+  it('shows each state, sorted by severity, in pages, and filtered', async () => {
     const gateway = await start({ keys, bans: { after: 5, for: '10m' } });
     await send(gateway, banned.secret, 12);
     await send(gateway, calm.secret, 3);
@@ -393,7 +393,7 @@ describe('the list of keys', () => {
     expect(first?.id).toBe(limited.entry.id);
   });
 
-  it('is there without a record too', async () => {
+  it('exists without a usage record too', async () => {
     const gateway = await start({ keys, usage: { keepDays: 0 } });
     await send(gateway, near.secret, 9);
     const { keys: all } = await ask<Page>(gateway, '/keys');
@@ -403,7 +403,7 @@ describe('the list of keys', () => {
     expect(await ask<Usage>(gateway, `/keys/${near.entry.id}/usage`)).toEqual({ step: 'minute', rows: [] });
   });
 
-  it('refuses what makes no sense, and says what it was', async () => {
+  it('refuses an invalid query and names the problem', async () => {
     const gateway = await start({ keys });
     for (const [path, status, text] of [
       ['/keys?state=happy', 400, '`state` must be one of ok, near'],
@@ -422,7 +422,7 @@ describe('the list of keys', () => {
     }
   });
 
-  it('does not read days that are no longer kept, whatever is asked for', async () => {
+  it('does not read days that are no longer kept, for any query', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const gateway = await start({ keys, usage: { keepDays: 3 }, ...onRedis(freshPrefix(), server.url) });
@@ -443,7 +443,7 @@ describe('the list of keys', () => {
     }
   });
 
-  it('hears 503 while Redis is away, and not a wrong figure', async () => {
+  it('gives 503 while Redis is away, and not a wrong figure', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const gateway = await start({ keys, ...onRedis(freshPrefix(), server.url) });

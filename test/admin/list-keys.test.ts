@@ -77,7 +77,7 @@ async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<s
 const id = fc.stringMatching(/^[a-cA-C.:@+-]{1,3}$/);
 const idList = fc.uniqueArray(id, { maxLength: 12 });
 
-it('each key of the configuration and the directory, and each removed key on record, has its month on one page', async () => {
+it('the usage of a month lists each key of configuration and directory, and each removed key on record, on one page', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.tuple(idList, idList, idList),
@@ -106,7 +106,7 @@ it('each key of the configuration and the directory, and each removed key on rec
   );
 });
 
-it('each key of the configuration and of the directory is on one page, by id, whatever the length of a page', async () => {
+it('each key of configuration and directory is on exactly one page, by id, for any page length', async () => {
   await fc.assert(
     fc.asyncProperty(idList, idList, fc.integer({ min: 1, max: 9 }), async (file, directory, limit) => {
       const { sources } = await open({ file, directory });
@@ -118,7 +118,7 @@ it('each key of the configuration and of the directory is on one page, by id, wh
   );
 });
 
-it('sorted by refusals, active keys of both come first, then all others by id, each once', async () => {
+it('sorted by refusals, active keys of both sources come first, then all other keys by id, each once', async () => {
   await fc.assert(
     fc.asyncProperty(idList, idList, fc.integer({ min: 1, max: 9 }), async (file, directory, limit) => {
       const all = [...new Set([...file, ...directory])];
@@ -132,7 +132,7 @@ it('sorted by refusals, active keys of both come first, then all others by id, e
   );
 });
 
-it('the configuration’s key is listed where both have its id, and each says where it is written', async () => {
+it('an id in both sources lists the key of the configuration, and each key shows where it is written', async () => {
   const { sources } = await open({ file: ['a', 'both'], directory: ['b', 'both'] });
   const page = await listKeys(sources, { sort: 'id', limit: 9 });
   expect(page?.keys.map(({ id, source }) => [id, source])).toEqual([
@@ -142,7 +142,7 @@ it('the configuration’s key is listed where both have its id, and each says wh
   ]);
 });
 
-it('filters hold for both; an inactive key of the directory is found by the beginning of its id', async () => {
+it('filters apply to both sources; an inactive key of the directory is found by the beginning of its id', async () => {
   const { sources } = await open({
     file: ['acme-file', 'other'],
     directory: ['acme-1', 'acme-2', 'off-acme', 'the-acme', 'x-acme'],
@@ -156,7 +156,7 @@ it('filters hold for both; an inactive key of the directory is found by the begi
   expect((await pagesOf(sources, { state: 'disabled', limit: 1 })).flat()).toEqual(['off-acme']);
 });
 
-it('a search that finds little ends after so many keys, and goes on from there', async () => {
+it('a search with few matches ends after a limit of keys, and the next page continues there', async () => {
   const directory = Array.from({ length: 40 }, (_, index) => `key-${index + 10}`);
   const bounds = { adminKeysExaminedMax: 10 };
   const { sources } = await open({ directory: [...directory, 'key-99-off'], bounds });
@@ -165,7 +165,7 @@ it('a search that finds little ends after so many keys, and goes on from there',
   expect(pages.length).toBeGreaterThanOrEqual(4);
 });
 
-it('a key of the directory is shown with its secrets; on a plan that is gone it is refused, and that is said', async () => {
+it('a key of the directory is shown with its secrets, and as refused when its plan no longer exists', async () => {
   const { sources, directory } = await open({ directory: ['acme'] });
   expect(await showKey(sources, 'acme')).toMatchObject({
     detail: {
@@ -195,7 +195,7 @@ it('active keys of the directory count for their plan', async () => {
   expect(await distribution('pro', 1)).toMatchObject({ keys: 1, activeKeys: 1 });
 });
 
-it('a plan has the keys of the configuration and of the directory, each id once, and says when there are more', async () => {
+it('a plan lists the keys of configuration and directory, each id once, and states when there are more', async () => {
   const ids = { file: ['a', 'both'], directory: ['b-off', 'both', 'c', 'd', 'e'] };
   const viewWith = async (bounds: Parameters<typeof tunedBounds>[0]) => {
     const { sources } = await open({ ...ids, bounds });

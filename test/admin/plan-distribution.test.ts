@@ -20,7 +20,7 @@ const bounds = tunedBounds({ ...patientStore, planDistributionTimeoutMs: 60_000 
 const upstream = { url: 'http://127.0.0.1:1' };
 const plans = { free: { perMinute: 60, perDay: 1_000 }, paid: { perMinute: 600 } };
 
-it('counts keys on a scale of 1, 2, 5, 10, …, each bound in the bucket that it begins', () => {
+it('a distribution counts keys on a scale of 1, 2, 5, 10, …, and each bound begins its bucket', () => {
   expect(bucketsOf([])).toEqual([]);
   expect(bucketsOf([0, 0])).toEqual([]);
   expect(bucketsOf([1, 2, 4, 5, 0])).toEqual([
@@ -75,7 +75,7 @@ async function recordIn(redis: boolean, settings: Settings, nowMs: () => number)
 it.each([
   ['in memory', false],
   ['in Redis', true],
-])('is made of every minute of the last hours, over midnight, %s', async (_where, redis) => {
+])('a distribution has every minute of the last hours, across midnight, %s', async (_where, redis) => {
   const [calm, greedy, idle, paid] = [{}, {}, {}, { plan: 'paid' }].map((own) =>
     makeKey({ plan: 'free', ...own }),
   );
@@ -134,7 +134,7 @@ it.each([
   expect(lastHour?.day.buckets).toEqual([{ from: 1, to: 2, keys: 1 }]);
 });
 
-it('is kept for a moment, so that a page that asks again reads nothing, and made anew afterwards', async () => {
+it('a distribution is cached for a moment, so that a repeated request reads nothing, and is then computed again', async () => {
   const key = makeKey({ plan: 'free' });
   const settings = await settingsOf({ upstream, plans, keys: [key.entry] });
   const { usage, distributionWith } = await recordIn(false, settings, Date.now);
@@ -149,7 +149,7 @@ it('is kept for a moment, so that a page that asks again reads nothing, and made
   expect(await totals()).toEqual([2]);
 });
 
-it('says how many keys it has read when the time is over', async () => {
+it('a distribution that runs out of time states how many keys it has read', async () => {
   const keys = Array.from({ length: 120 }, () => makeKey({ plan: 'free' }));
   const settings = await settingsOf({ upstream, plans, keys: keys.map((one) => one.entry) });
   const { usage, distributionWith } = await recordIn(false, settings, Date.now);
@@ -163,7 +163,7 @@ it('says how many keys it has read when the time is over', async () => {
   expect(await distributionWith()('free', 24)).toMatchObject({ activeKeys: 120, examinedKeys: 120 });
 });
 
-it('is given by the admin API, and 404 for a plan that is not there', async () => {
+it('the admin API gives the distribution of a plan, and 404 for an unknown plan', async () => {
   const { token, entry } = makeToken('read');
   const key = makeKey({ plan: 'free' });
   const backend = await startRecordingBackend();

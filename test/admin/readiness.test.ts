@@ -58,7 +58,7 @@ describe('judgeReadiness', () => {
       /^a change of redis, usage takes effect at the next start$/,
     ],
   ])(
-    'stays ready but degraded while %s, since all replicas have that at the same time',
+    'stays ready but degraded while %s, because all replicas have that at the same time',
     (_, change, reason) => {
       const { httpStatus, body } = judgeReadiness({ ...healthy, ...change });
       expect([httpStatus, body.status]).toEqual([200, 'degraded']);

@@ -46,7 +46,7 @@ it('a thread that is stuck or out of memory is replaced: its requests get 503, a
   expect(logged.filter((line) => line === ended)).toHaveLength(2);
 });
 
-it('the members of a body are counted before it is compared with what is allowed, and the API document is made once', async () => {
+it('the members of a body are counted before the schema checks it, and the API document is made once', async () => {
   const { bounds, ask } = await start();
   const keys = Object.fromEntries(
     Array.from({ length: bounds.simulationMembersMax }, (_, index) => [index, 0]),

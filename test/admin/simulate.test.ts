@@ -54,7 +54,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   };
 }
 
-it('says who would have been refused what, and since when, and proves itself', async () => {
+it('a simulation names the keys that would have been refused, their requests and the first time, and proves itself', async () => {
   const [acme, calm, paid] = [
     makeKey({ id: 'acme', plan: 'free' }),
     makeKey({ id: 'calm', plan: 'free' }),
@@ -119,7 +119,7 @@ it('says who would have been refused what, and since when, and proves itself', a
   expect((await gateway.simulate({ plan: 'paid' })).totals).toMatchObject({ keys: 1, offered: 50 });
 });
 
-it('gives bounds where bans depend on the order of requests', async () => {
+it('a simulation gives bounds when bans depend on the order of requests', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
   const gateway = await start({
     plans: { free: { perMinute: 2 } },
@@ -143,7 +143,7 @@ it('gives bounds where bans depend on the order of requests', async () => {
   expect(same.totals).toMatchObject({ refusedThenMin: 11, refusedThenMax: 11 });
 });
 
-it('takes no recorded ban into limits under which it cannot begin', async () => {
+it('a simulation omits a recorded ban that cannot begin under the edited limits', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
   const gateway = await start({
     plans: { free: { perMinute: 5 } },
@@ -161,7 +161,7 @@ it('takes no recorded ban into limits under which it cannot begin', async () => 
   expect(minutes).toEqual([{ at: at(0), offered: 20, admittedNow: 5, admittedThen: 20 }]);
 });
 
-it('names the minutes in which it fails, and the edit that is why', async () => {
+it('a simulation names the minutes that it cannot reproduce, and the edit that explains them', async () => {
   const key = makeKey({ id: 'acme', plan: 'free' });
   const gateway = await start({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
@@ -182,7 +182,7 @@ it('names the minutes in which it fails, and the edit that is why', async () => 
   expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });
 });
 
-it('goes on where a part has ended, and each key is in one part', async () => {
+it('a simulation in parts continues where a part has ended, and each key is in one part', async () => {
   const keys = Array.from({ length: 25 }, (_, index) => makeKey({ id: `key-${index}`, plan: 'free' }));
   const gateway = await start(
     { plans: { free: { perMinute: 5 } }, keys: keys.map((one) => one.entry) },
@@ -200,7 +200,7 @@ it('goes on where a part has ended, and each key is in one part', async () => {
   expect(seen.sort()).toEqual(keys.map(({ entry: { id } }) => id).sort());
 });
 
-it('refuses what it cannot replay, with a sentence', async () => {
+it('a simulation that cannot be replayed is refused with a sentence', async () => {
   const key = makeKey({ id: 'acme', plan: 'own', limits: { perDay: 5 } });
   const gateway = await start({ plans: { free: { perMinute: 5 }, own: 'custom' }, keys: [key.entry] });
   const refused = async (json: object) => (await gateway.refusal(json)).replace(/"/g, '');

@@ -25,7 +25,7 @@ async function exported(gateway: ChangedGateway, limit: number) {
   return keys;
 }
 
-it('whose a secret is: of the configuration with its line, of the directory, expired, revoked, or nobody’s', async () => {
+it('whoami finds the owner of a secret: in the configuration with its line, in the directory, expired, revoked, or unknown', async () => {
   const { gateways } = await startGateways(2, { keys: [written.entry] });
   const [one, other] = gateways;
   const lasting = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free', expiresAt: at(3_600_000) }))
@@ -58,7 +58,7 @@ it('whose a secret is: of the configuration with its line, of the directory, exp
   }
 });
 
-it('whose a secret is that the configuration leaves no place for: of another key’s id, or on a plan that is gone', async () => {
+it('whoami explains a secret of the directory that the configuration excludes: the id has another key, or the plan no longer exists', async () => {
   const { gateways, redis } = await startGateways(1);
   const issued = async (id: string) => (await gateways[0]?.ask('POST', '/keys', { id, plan: 'pro' }))?.body;
   const [namesake, planless] = [await issued('namesake'), await issued('planless')];
@@ -78,7 +78,7 @@ it('whose a secret is that the configuration leaves no place for: of another key
   }
 });
 
-it('all of a directory moves to another one: every key with its secrets, ends and plan; done again nothing changes', async () => {
+it('an export moves a whole directory to another one, with secrets, ends and plans, and a repeated import changes nothing', async () => {
   const { gateways } = await startGateways(1);
   const { gateways: others } = await startGateways(2);
   const [from, [to, beside]] = [gateways[0], others];
@@ -112,7 +112,7 @@ it('all of a directory moves to another one: every key with its secrets, ends an
   expect(again.body).toEqual({ created: 0, unchanged: 25, refused: [] });
 });
 
-it('an import refuses each key that would take another one’s id or secret, or that it has no room for, and creates the others', async () => {
+it('an import refuses each key whose id or secret is taken, or that exceeds a limit, and creates all other keys', async () => {
   const { gateways, redis } = await startGateways(1, { keys: [written.entry] });
   const [one] = gateways;
   const { secret } = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free' }))?.body ?? {};
@@ -166,7 +166,7 @@ it('an import refuses each key that would take another one’s id or secret, or 
   client.disconnect();
 });
 
-it('an import that is too long, or has a key that is none, is refused as a whole and names the member', async () => {
+it('an import that is too long or has an invalid key is refused as a whole, and the message names the member', async () => {
   const { gateways } = await startGateways(1, { store: 'memory' });
   const [one] = gateways;
   const cases: [unknown, number, string][] = [

@@ -72,7 +72,7 @@ describe('the verdict on a fleet', () => {
       'All well. 4.5 requests a second, none of them refused.',
     ],
     [[{}], 'All well. No request came in the last ten seconds.'],
-  ])('is that all is well, and how much that is: %j', (members, sentence) => {
+  ])('is that all is well, with the figures: %j', (members, sentence) => {
     expect(judge(members)).toEqual({ severity: 'well', sentence, faults: [] });
   });
 
@@ -254,7 +254,7 @@ describe('the verdict on a fleet', () => {
       { own: [{ severity: 'bad', code: 'no_worker', text: 'No worker.', sinceAt: at('10:00:00') }] },
       ['bad', 'no_worker', 'No worker.', '10:00:00'],
     ],
-  ])('is one fault, with since when: %s', (_, members, rest, [severity, code, text, sinceAt]) => {
+  ])('is one fault, with its beginning: %s', (_, members, rest, [severity, code, text, sinceAt]) => {
     expect(judge(members, rest)).toEqual({
       severity,
       sentence: text,
@@ -262,7 +262,7 @@ describe('the verdict on a fleet', () => {
     });
   });
 
-  it('leads with what is done to requests, then its cause; a target of another upstream comes last', () => {
+  it('puts the effect on requests first, then its cause, and a target of another upstream last', () => {
     const members = {
       upstreams: storeAndBilling(target('a:1', '10:00:00')),
       lastMinute: failing(120, '10:05:02'),
@@ -279,7 +279,7 @@ describe('the verdict on a fleet', () => {
     ]);
   });
 
-  it('is unmoved by four failures, or by one in a thousand', () => {
+  it('does not change for four failures, or for one in a thousand', () => {
     for (const lastMinute of [
       { ...failing(4, '10:00:00'), requests: 100 },
       { ...failing(9, '10:00:00'), requests: 9_000 },
@@ -288,7 +288,7 @@ describe('the verdict on a fleet', () => {
     }
   });
 
-  it('stays well with a notice, which is listed', () => {
+  it('stays well with a notice, which it lists', () => {
     const draining: Fault = {
       severity: 'notice',
       code: 'draining',
@@ -300,7 +300,7 @@ describe('the verdict on a fleet', () => {
     expect(verdict.faults).toEqual([{ ...draining, text: 'On gw-2 (pid 1): a gateway drains.' }]);
   });
 
-  it('of an earlier version’s process, which publishes less, sees what it publishes', () => {
+  it('uses what a process of an earlier version publishes, although that is less', () => {
     const {
       configLoadedAt: _,
       lastMinute: __,
@@ -456,7 +456,7 @@ describe('the faults of a gateway as a whole', () => {
     expect(judgeGateway({ ...state, ...members })).toEqual(faults);
   });
 
-  it('have since when they stand, also where nobody asked then, and though their figures change', () => {
+  it('have their beginning, even if no client asked at that time, and while their figures change', () => {
     vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
     onTestFinished(() => void vi.useRealTimers());
     let percent: number | undefined;
@@ -483,7 +483,7 @@ describe('the faults of a gateway as a whole', () => {
   });
 });
 
-it('a process knows since when a hundredth of its requests fails, until less do', () => {
+it('a process records since when a hundredth of its requests fails, until fewer fail', () => {
   vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
   onTestFinished(() => void vi.useRealTimers());
   const counted = { requests: 0, failed: 0 };

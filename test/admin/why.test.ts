@@ -94,7 +94,7 @@ function sentenceOf(of: Case): string {
   return why({ ...facts, state, ...(isRecorded && { recorded }) }).sentence;
 }
 
-describe('why a key gets what it gets, in a sentence', () => {
+describe('the sentence that explains the responses to a key', () => {
   it.each<[string, Case, string]>([
     [
       'has used up its minute',
@@ -263,7 +263,7 @@ describe('why a key gets what it gets, in a sentence', () => {
       { minuteUsed: 1, minutes: [['2026-11-22T10:31:00Z', { admitted: 1 }]], operations: [['', 1]] },
       'acme (free) may call: it has used 1 of 60 of this minute and 1 of 1,000 of this day. In the last 24 h its one request was not refused. This hour 100 % are for no operation.',
     ],
-  ])('of one that %s', (_, of, sentence) => {
+  ])('covers a key that %s', (_, of, sentence) => {
     expect(sentenceOf(of)).toBe(sentence);
   });
 });

@@ -8,7 +8,7 @@ function counting(adminGuessersMax: number) {
   return { clock, wrongTokens };
 }
 
-it('an address may be wrong three times in a minute of its own, and then has to wait for its end', () => {
+it('an address may send three wrong tokens in its minute, and must then wait for the end of the minute', () => {
   const { clock, wrongTokens } = counting(10);
   const count = () => wrongTokens.count('192.0.2.1');
   expect([count(), count(), count()]).toEqual([undefined, undefined, undefined]);
@@ -20,14 +20,14 @@ it('an address may be wrong three times in a minute of its own, and then has to 
   expect(count()).toBeUndefined();
 });
 
-it('an IPv6 address counts by its /64, so that no host has more than one', () => {
+it('an IPv6 address counts by its /64, so that a host has only one count', () => {
   const { wrongTokens } = counting(10);
   for (let host = 1; host <= 3; host++) wrongTokens.count(`2001:db8::${host}`);
   expect(wrongTokens.count('2001:db8::9')).toBe(60);
   expect(wrongTokens.count('2001:db8:0:1::9')).toBeUndefined();
 });
 
-it('no more addresses are remembered than the bound, those whose minute ended are forgotten, and the newest still count', () => {
+it('at most the bound of addresses is kept, addresses with an ended minute are dropped, and the newest still count', () => {
   const { clock, wrongTokens } = counting(100);
   for (let address = 0; address < 10_000; address++) {
     wrongTokens.count(`10.0.${address >> 8}.${address & 255}`);

@@ -28,7 +28,7 @@ describe('adding an animal', () => {
     }
   });
 
-  it('ignores fields that the specification does not name, an id among them', async () => {
+  it('ignores fields that the specification does not name, including an id', async () => {
     const store = await startStoreApp();
     const response = await store.post('{"name":"Ada","categoryId":7,"id":99,"owner":{"deep":[1.5]}}');
     expect(await response.json()).toEqual({ id: 1, name: 'Ada', categoryId: 7 });
@@ -50,7 +50,7 @@ describe('adding an animal', () => {
 });
 
 describe('int64', () => {
-  it('any categoryId is exact after a round trip', async () => {
+  it('a categoryId is exact after a round trip', async () => {
     const store = await startStoreApp();
     await fc.assert(
       fc.asyncProperty(fc.bigInt(int64Min, int64Max), async (categoryId) => {
@@ -105,7 +105,7 @@ describe('int64', () => {
     'null',
     'true',
     '[1]',
-  ])('%.30s is no int64: 400 naming categoryId', async (sent) => {
+  ])('%.30s is no int64 and gets a 400 that names categoryId', async (sent) => {
     const store = await startStoreApp();
     const response = await store.post(`{"name":"n","categoryId":${sent}}`);
     expect(await expectError(response, 400, 'invalid_request')).toContain('categoryId');
@@ -121,7 +121,7 @@ describe('listing', () => {
   };
   const ids = async (response: Response) => ((await response.json()) as { id: number }[]).map(({ id }) => id);
 
-  it('an empty store is an empty array', async () => {
+  it('gives an empty array for an empty store', async () => {
     const store = await startStoreApp();
     expect(await (await fetch(`${store.url}/v1/pets`)).text()).toBe('[]');
   });
@@ -151,7 +151,7 @@ describe('listing', () => {
     expect(pages).toBe(4);
   });
 
-  it('a page that holds exactly the rest has no Link', async () => {
+  it('gives no Link on a page that holds exactly the rest', async () => {
     const store = await startStoreApp();
     await add(store, 4);
     expect((await fetch(`${store.url}/v1/pets?limit=4`)).headers.get('link')).toBeNull();
@@ -190,7 +190,7 @@ describe('listing', () => {
     ['after=1.5', 'after'],
     ['after=9223372036854775808', 'after'],
     ['after=1&after=2', 'after'],
-  ])('?%s is a 400 naming %s', async (query, field) => {
+  ])('?%s gets a 400 that names %s', async (query, field) => {
     const store = await startStoreApp();
     const response = await fetch(`${store.url}/v1/pets?${query}`);
     expect(await expectError(response, 400, 'invalid_request')).toContain(field);
@@ -204,7 +204,7 @@ describe('listing', () => {
 });
 
 describe('fetching', () => {
-  it('an animal that does not exist is a 404', async () => {
+  it('an unknown animal gives 404', async () => {
     const store = await startStoreApp();
     await expectError(await fetch(`${store.url}/v1/pets/1`), 404, 'not_found');
     await expectError(await fetch(`${store.url}/v1/pets/${int64Max}`), 404, 'not_found');
@@ -222,12 +222,15 @@ describe('fetching', () => {
     '9'.repeat(20_000),
     '__proto__',
     'length',
-  ])('a petId of %.30s is a 404 naming petId, since the specification has no 400 there', async (petId) => {
-    const store = await startStoreApp();
-    await store.post('{"name":"n","categoryId":1}');
-    const message = await expectError(await fetch(`${store.url}/v1/pets/${petId}`), 404, 'not_found');
-    expect(message).toContain('petId');
-  });
+  ])(
+    'a petId of %.30s gives a 404 that names petId, because the specification has no 400 there',
+    async (petId) => {
+      const store = await startStoreApp();
+      await store.post('{"name":"n","categoryId":1}');
+      const message = await expectError(await fetch(`${store.url}/v1/pets/${petId}`), 404, 'not_found');
+      expect(message).toContain('petId');
+    },
+  );
 
   it('HEAD is answered like GET, without the body', async () => {
     const store = await startStoreApp();
@@ -241,7 +244,7 @@ describe('fetching', () => {
     }
   });
 
-  it('the orders are an empty array, and the health path says ok', async () => {
+  it('the orders are an empty array, and the health path gives ok', async () => {
     const store = await startStoreApp();
     expect(await (await fetch(`${store.url}/v1/store/orders`)).text()).toBe('[]');
     expect(await (await fetch(`${store.url}/healthz`)).json()).toEqual({ status: 'ok' });

@@ -32,7 +32,7 @@ describe('a body that is no NewPet', () => {
     ['33 open brackets', `${'['.repeat(33)}${']'.repeat(33)}`, ['deep']],
     ['half a megabyte of brackets', '['.repeat(mebibyte / 2) + ']'.repeat(mebibyte / 2), ['deep']],
     ['half a megabyte of objects', `${'{"a":'.repeat(150_000)}1${'}'.repeat(150_000)}`, ['deep']],
-  ])('%s: 400 with the reason', async (_, body, words) => {
+  ])('gets 400 with the reason: %s', async (_, body, words) => {
     const store = await startStoreApp();
     const message = await expectError(await store.post(body), 400, 'invalid_request');
     for (const word of words) expect(message).toContain(word);
@@ -46,26 +46,26 @@ describe('a body that is no NewPet', () => {
     ['half a character', [0x22, 0xf0, 0x9f, 0xa6]],
     ['UTF-16', [0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00]],
     ['gzip', [0x1f, 0x8b, 0x08, 0x00]],
-  ])('broken UTF-8 (%s): 400 with the reason', async (_, bytes) => {
+  ])('gets 400 with the reason for broken UTF-8 (%s)', async (_, bytes) => {
     const store = await startStoreApp();
     const message = await expectError(await store.post(new Uint8Array(bytes)), 400, 'invalid_request');
     expect(message).toContain('UTF-8');
   });
 
-  it('brackets, colons and quotes inside strings are text, not structure', async () => {
+  it('does not include brackets, colons and quotes inside strings, which are text', async () => {
     const store = await startStoreApp();
     const name = '{[:"\\"name":\\\\'.repeat(20);
     const response = await store.post(JSON.stringify({ name, categoryId: 1 }));
     expect(await response.json()).toMatchObject({ name });
   });
 
-  it('names that every JavaScript object inherits are plain strings here', async () => {
+  it('does not include names that every JavaScript object inherits, which are plain strings', async () => {
     const store = await startStoreApp();
     const response = await store.post('{"constructor":1,"toString":2,"name":"toJSON","categoryId":1}');
     expect(await response.json()).toEqual({ id: 1, name: 'toJSON', categoryId: 1 });
   });
 
-  it('any JSON is either stored exactly or refused with 400', async () => {
+  it('is refused with 400, and all other JSON is stored exactly', async () => {
     const store = await startStoreApp();
     const field = fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue(), fc.constantFrom('sold', 1, -1.5));
     await fc.assert(
@@ -82,7 +82,7 @@ describe('a body that is no NewPet', () => {
 
 describe('a body of the wrong kind or size', () => {
   it.each(['text/plain', 'application/jsonx', 'application/merge-patch+json', 'json', ';;', '*/*'])(
-    'content-type %s: 415',
+    'gets 415 for content-type %s',
     async (type) => {
       const store = await startStoreApp();
       const response = await store.post('{"name":"n","categoryId":1}', { 'content-type': type });
@@ -90,7 +90,7 @@ describe('a body of the wrong kind or size', () => {
     },
   );
 
-  it('no content-type: 415 with a body, 400 without one', async () => {
+  it('gets 415 without a content-type, and 400 without a body', async () => {
     const store = await startStoreApp();
     const body = new TextEncoder().encode('{}');
     await expectError(await store.post(body, {}), 415, 'unsupported_media_type');
@@ -99,14 +99,14 @@ describe('a body of the wrong kind or size', () => {
   });
 
   it.each(['application/json; charset=utf-8', 'Application/JSON'])(
-    'content-type %s is JSON',
+    'does not include content-type %s, which is JSON',
     async (type) => {
       const store = await startStoreApp();
       expect((await store.post('{"name":"n","categoryId":1}', { 'content-type': type })).status).toBe(201);
     },
   );
 
-  it('1 MiB is read, one byte more is a 413 that the client can read', async () => {
+  it('gets a readable 413 above 1 MiB, and exactly 1 MiB is read', async () => {
     const store = await startStoreApp();
     const pet = '{"name":"n","categoryId":1}';
     expect((await store.post(pet.padEnd(mebibyte))).status).toBe(201);
@@ -114,7 +114,7 @@ describe('a body of the wrong kind or size', () => {
     await expectError(await store.post(pet.padEnd(6 * mebibyte)), 413, 'payload_too_large');
   });
 
-  it('a chunked body has the same limit', async () => {
+  it('has the same limit in chunks', async () => {
     const store = await startStoreApp();
     const body = new Blob([' '.repeat(mebibyte + 1)]).stream();
     const response = await fetch(`${store.url}/v1/pets`, {
@@ -128,7 +128,7 @@ describe('a body of the wrong kind or size', () => {
 });
 
 describe('a request that matches no route', () => {
-  it('an unknown path is a 404, whatever the method and body', async () => {
+  it('gets 404 on an unknown path, for any method and body', async () => {
     const store = await startStoreApp();
     for (const path of ['/', '/v1', '/v2/pets', '/v1/pets/1/2', '/v1/Pets', '//v1/pets', '/__proto__']) {
       await expectError(await fetch(store.url + path), 404, 'not_found');
@@ -143,14 +143,14 @@ describe('a request that matches no route', () => {
     ['/v1/pets/1', 'PROPFIND', 'GET, HEAD'],
     ['/v1/store/orders', 'POST', 'GET, HEAD'],
     ['/healthz', 'PATCH', 'GET, HEAD'],
-  ])('%s does not offer %s: 405 with Allow', async (path, method, allow) => {
+  ])('on %s with %s gets 405 with Allow', async (path, method, allow) => {
     const store = await startStoreApp();
     const response = await fetch(store.url + path, { method });
     expect(response.headers.get('allow')).toBe(allow);
     await expectError(response, 405, 'method_not_allowed');
   });
 
-  it('a path of broken percent-encoding is a 400', async () => {
+  it('gets 400 for broken percent-encoding', async () => {
     const store = await startStoreApp();
     await expectError(await fetch(`${store.url}/v1/pets/%zz`), 400, 'invalid_request');
   });
@@ -176,7 +176,7 @@ describe('a request that matches no route', () => {
       431,
       'headers_too_large',
     ],
-  ])('%s: also gets an Error body', async (_, bytes, status, code) => {
+  ])('gets an Error body too: %s', async (_, bytes, status, code) => {
     const store = await startStoreApp();
     const [head = '', body = ''] = (await sendRaw(store.port, bytes)).split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -184,7 +184,7 @@ describe('a request that matches no route', () => {
   });
 
   it.each(['Expect: magic', 'Upgrade: h2c\r\nConnection: Upgrade', 'Accept-Version: 9'])(
-    'the header %j is ignored and the request served',
+    'differs from a request with the header %j, which is ignored',
     async (header) => {
       const store = await startStoreApp();
       const bytes = `GET /v1/pets HTTP/1.1\r\nHost: a\r\n${header}\r\nConnection: close\r\n\r\n`;
@@ -194,7 +194,7 @@ describe('a request that matches no route', () => {
 });
 
 describe('a store in trouble', () => {
-  it('a client that goes away within its body is not logged as an error of the store', async () => {
+  it('does not log a client that leaves within its body as an error', async () => {
     const store = await startStoreApp();
     const socket = connect(store.port, '127.0.0.1');
     socket.write(
@@ -208,7 +208,7 @@ describe('a store in trouble', () => {
     expect(store.logLines.filter((line) => !line.includes('listening'))).toEqual([]);
   });
 
-  it('a bug is a 500 without the cause, which is logged with the request id', async () => {
+  it('answers a bug with 500 without the cause, which is logged with the request id', async () => {
     const pets = createPetStore({ petsMax: 1 });
     const store = await startStoreApp({
       ...pets,
@@ -222,7 +222,7 @@ describe('a store in trouble', () => {
     expect(store.logLines.at(-1)).toContain('"requestId":"id-7"');
   });
 
-  it('responses below 500 are not logged', async () => {
+  it('does not log responses below 500', async () => {
     const store = await startStoreApp();
     for (const path of ['/healthz', '/v1/pets', '/v1/pets/1', '/nope', '/v1/pets?limit=0']) {
       await (await fetch(store.url + path)).text();

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const main = fileURLToPath(new URL('../../backend/main.ts', import.meta.url));
 
 describe('the store as a process', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s ends it with status 0 and no stack', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with status 0 and no stack after %s', async (signal) => {
     const store = runStore();
     await store.listening();
     store.child.kill(signal);
@@ -16,7 +16,7 @@ describe('the store as a process', () => {
     expect(store.output()).not.toMatch(/error| {4}at /i);
   });
 
-  it('a log line has the format of the gateway’s: an ISO time, and no field that is the same on every line', async () => {
+  it('logs in the format of the gateway: an ISO time, and no field that is the same on every line', async () => {
     const store = runStore();
     await store.listening();
     const [line = ''] = store.output().split('\n', 1);
@@ -27,7 +27,7 @@ describe('the store as a process', () => {
     });
   });
 
-  it('it finishes a response in flight before it exits, and does not wait for a silent connection', async () => {
+  it('finishes a response in flight before it exits, and does not wait for a silent connection', async () => {
     const store = runStore();
     const url = await store.listening();
     const port = Number(new URL(url).port);
@@ -52,7 +52,7 @@ describe('the store as a process', () => {
     expect(await store.exitStatus).toBe(0);
   });
 
-  it('a port in use gives one clear line and exit status 1', async () => {
+  it('prints one clear line and exits with 1 when its port is in use', async () => {
     const first = runStore();
     const { port } = new URL(await first.listening());
     const second = runStore({ PORT: port });
@@ -65,7 +65,7 @@ describe('the store as a process', () => {
   });
 
   for (const env of [{ PORT: 'x' }, { PORT: '65536' }, { STORE_SEED: 'all' }, { HOST: '203.0.113.1' }])
-    it(`${JSON.stringify(env)} is one clear line and status 1`, {
+    it(`prints one clear line and exits with 1 for ${JSON.stringify(env)}`, {
       tags: env.PORT === 'x' ? [] : ['full'],
     }, async () => {
       const store = runStore(env);

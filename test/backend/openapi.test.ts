@@ -22,7 +22,7 @@ const operations = Object.entries<Record<string, Operation>>(document.paths).fla
 );
 
 describe('the API document and the store', () => {
-  it('every operation of the document is served', async () => {
+  it('agree: the store serves every operation of the document', async () => {
     const store = await startStoreApp();
     await store.post('{"name":"n","categoryId":1}');
     for (const { method, path } of operations) {
@@ -37,7 +37,7 @@ describe('the API document and the store', () => {
     }
   });
 
-  it('the store serves no other operation except its health path', async () => {
+  it('agree: the store serves no other operation except its health path', async () => {
     const app = createApp({ pets: createPetStore({ petsMax: 1 }), logger: pino({ level: 'silent' }) });
     await app.ready();
     const served = routesOf(app.printRoutes({ commonPrefix: false }));
@@ -186,7 +186,7 @@ describe('the API document and its own parts', () => {
     }
   });
 
-  it('describes Allow where a 405 is', () => {
+  it('describes Allow wherever it has a 405', () => {
     expect(document.components.responses.OtherError.headers).toHaveProperty('Allow');
   });
 });

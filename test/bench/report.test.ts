@@ -51,7 +51,7 @@ test('a target is met up to its figure and missed above it', () => {
   expect(row(0.9)).toMatch(/\| 0\.85× \| 0\.90× \(0\.90×–0\.90×\) \| NO \|$/);
 });
 
-test('beside the CPU of the gateway alone stands that with the share of Redis', () => {
+test('the report shows the CPU of the gateway alone, and the CPU with the share of Redis', () => {
   const text = renderReport(reportOf([sample(0.8)], [{ ...sample(1), redisCpuSecondsPer10k: 0.5 }]));
   expect(text).toContain("one hot key, with Redis's share: against nginx + lua | 0.85× | 0.60×");
 });
@@ -62,7 +62,7 @@ test('the report has user and system CPU beside their sum, and the CPU that the 
   expect(text).toContain('The subject is pinned to CPU 0.');
 });
 
-test('the report says what was not measured, and names missing programs', () => {
+test('the report lists missing measurements and missing programs', () => {
   const text = renderReport(reportOf([sample(1)]));
   expect(text).toContain('not measured');
   expect(text).toContain('haproxy (apt-get install haproxy)');

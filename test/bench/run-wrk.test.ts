@@ -6,7 +6,7 @@ const line =
   '"timeouts":0,"above399":0,"unexpected":0,"example":0}';
 const figures = parseWrkOutput(`Running 1s test @ http://127.0.0.1:1\n  Latency 0.50ms\n${line}\n`);
 
-test("the figures are found behind wrk's own summary", () => {
+test("the figures follow wrk's own summary", () => {
   expect(figures).toMatchObject({ requests: 1000, p50Us: 500, p999Us: 1500 });
 });
 

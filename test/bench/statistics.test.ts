@@ -15,6 +15,6 @@ test('a stall in one round moves no ratio of medians', () => {
   expect(ratioOfMedians([], [])).toBeUndefined();
 });
 
-test('a round that only one of the two has is left out', () => {
+test('a round that only one subject has does not count', () => {
   expect(ratioOf([1], [])).toBeUndefined();
 });

@@ -64,7 +64,7 @@ test('bash completes a value behind an equals sign', async () => {
   expect(execFileSync(await requireShell('bash'), ['-c', run], { encoding: 'utf8' })).toBe('write\n');
 });
 
-test('fish completes the same, and describes it', async () => {
+test('fish completes the same, with descriptions', async () => {
   const fish = await requireShell('fish');
   const { folder, file } = await scriptFile('fish');
   const lines = completed.map(([typed]) => `complete -C 'tollgate ${typed}'; echo END`).join('; ');

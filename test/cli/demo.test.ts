@@ -26,7 +26,9 @@ async function startDemo(env: Record<string, string>): Promise<string> {
   throw new Error(`it ended before its instructions: ${output}`);
 }
 
-test('npm start says that counts are in Redis only while Redis is there', { tags: 'full' }, async () => {
+test('npm start states that counts are in Redis only while Redis is reachable', {
+  tags: 'full',
+}, async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const remainingOf = async (guide: string) => {

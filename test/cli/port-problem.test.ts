@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { portProblem } from '../../gateway/cli/port-problem.ts';
 import { asOtherUser } from '../support/as-other-user.ts';
 
-test('a port that somebody has is in use, and one that is no port is named', async () => {
+test('a port of another process is reported as in use, and an invalid port is named', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -14,7 +14,7 @@ test('a port that somebody has is in use, and one that is no port is named', asy
   expect(await portProblem('PORT', '80a')).toContain('it must be a port');
 });
 
-test('a port that this user may not open is not said to be in use', async () => {
+test('a port that this user may not open is not reported as in use', async () => {
   const output = await asOtherUser(
     ['gateway/cli/port-problem.ts'],
     "console.log(await modules.portProblem('PORT', '1'));",

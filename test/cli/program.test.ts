@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createProgram } from '../../gateway/cli/program.ts';
 
 it.each(leaves().map((command) => [pathOf(command), command] as const))(
-  '%s has one to three examples in its help, each a command line of its own',
+  '%s has one to three examples in its help, each a valid command line',
   async (path, command) => {
     const lines = /\nExamples:\n((?: {2}.+\n)+)/.exec(helpOf(command))?.[1]?.trimEnd().split('\n') ?? [];
     expect(lines.length).toBeGreaterThanOrEqual(1);
@@ -19,7 +19,7 @@ it.each(leaves().map((command) => [pathOf(command), command] as const))(
   },
 );
 
-it('a command that asks a gateway names the variables that say which one and with which token', () => {
+it('the help of a command that uses a gateway names the variables for its address and its token', () => {
   const namesIn = (help: string) => [...help.matchAll(/^ {2}([A-Z_]+) {2}/gm)].map(([, name]) => name);
   const asking = ['TOLLGATE_CONFIG', 'TOLLGATE_ADMIN', 'TOLLGATE_ADMIN_TOKEN', 'TOLLGATE_ADMIN_TOKEN_FILE'];
   const named = new Map(leaves().map((command) => [pathOf(command), namesIn(helpOf(command))]));

@@ -71,7 +71,7 @@ for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGHUP', 129],
 ] as const)
-  test(`a ${signal} before the gateway listens is heard, also by process 1 of a container`, {
+  test(`a ${signal} before the gateway listens ends it, also as process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
     // Linux discards a signal to process 1 that has no listener. Here the default action would end the process without
@@ -85,7 +85,7 @@ for (const [signal, code] of [
     expect(await once(child, 'exit')).toEqual([code, null]);
   });
 
-test('a terminal that is closed lets the requests in flight finish, though nothing can be written to it', {
+test('closing the terminal lets the requests in flight finish, although the gateway cannot write to it', {
   tags: 'full',
 }, async () => {
   let answer = () => {};

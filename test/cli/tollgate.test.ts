@@ -8,14 +8,14 @@ import { runTollgateProcess, runTollgate as tollgate } from '../support/run-toll
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
-test('check says OK, with the counts and the version', async () => {
+test('check prints OK, with the counts and the version', async () => {
   const { file } = configFolder({ 'tollgate.yaml': mainDocument.replace('backend', 'localhost') });
   const { exitCode, stdout, stderr } = await tollgate(['check', '--config', file]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/: OK \(test, 2 plans, 1 key, 3 operations, version [0-9a-f]{12}\)\n$/);
 });
 
-test('check warns of upstreams whose host names cannot be looked up, with their places, and says OK', async () => {
+test('check warns about upstreams whose host names cannot be resolved, with their places, and prints OK', async () => {
   const upstreams = `upstreams:
   a: { url: http://localhost:3000 }
   b: { url: "http://[::1]:3000" }
@@ -31,7 +31,7 @@ test('check warns of upstreams whose host names cannot be looked up, with their 
   expect(warnings[0]?.startsWith(warning)).toBe(true);
 });
 
-test('check takes a draft beside the configuration in force, or anywhere, with keys and API relative to it', async () => {
+test('check accepts a draft in any folder, with keys and API document relative to it', async () => {
   const { file, pathOf } = configFolder();
   const draft = configFolder();
   draft.write('draft.yaml', mainDocument.replace('60', '61'));
@@ -48,7 +48,7 @@ test('check takes a draft beside the configuration in force, or anywhere, with k
   expect(alone.stderr).not.toContain(pathOf('keys.yaml'));
 });
 
-test('check wants one configuration: a draft and --config together are refused, and so is neither', async () => {
+test('check needs exactly one configuration, and refuses a draft together with --config, or neither', async () => {
   const { file } = configFolder();
   const both = await tollgate(['check', file, '--config', file]);
   const neither = await tollgate(['check']);
@@ -76,7 +76,7 @@ test('check prints every problem and exits 1', async () => {
   expect(stderr).toContain('keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?');
 });
 
-test('the first key creates the keys file; without it every other command fails with one sentence', async () => {
+test('the first key creates the keys file, and every other command without that file fails with one sentence', async () => {
   const { file, pathOf } = configFolder();
   rmSync(pathOf('keys.yaml'));
   const missing = await tollgate(['check', '--config', file]);
@@ -106,7 +106,7 @@ test('admin token prints the line for the configuration, and last the token, who
   }
 });
 
-test('admin token --json prints one object, and a token may only read unless --may says more', async () => {
+test('admin token --json prints one object, and the token may only read unless --may allows more', async () => {
   const { stdout } = await tollgate(['admin', 'token', '--name', 'alice', '--json']);
   const { token, sha256, ...rest } = JSON.parse(stdout);
   expect(rest).toEqual({ name: 'alice', may: 'read' });
@@ -117,13 +117,13 @@ test.each([
   [['--name', 'al ice'], /^--name must be 1 to 64 of the characters/],
   [['--name', 'alice', '--may', 'all'], /--may <what>.*Allowed choices are read, write/],
   [[], /--name <name>.* not specified/],
-])('admin token %j says what is wrong with it, and prints no token', async (args, message) => {
+])('admin token %j prints the problem and no token', async (args, message) => {
   const { exitCode, stdout, stderr } = await runTollgateProcess(['admin', 'token', ...args]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(message);
 });
 
-test('a command without a configuration says what to do', async () => {
+test('a command without a configuration prints what to do', async () => {
   const { exitCode, stderr } = await tollgate(['check']);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
@@ -132,7 +132,7 @@ test('a command without a configuration says what to do', async () => {
 });
 
 test.each(['schema', 'check', 'keys create --help', '--version'])(
-  '%s fails with a sentence where the disk has no room for its output',
+  '%s fails with a sentence when the disk has no room for its output',
   (command) => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
