@@ -3,16 +3,7 @@ import type { BanEvent } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { QuotaState } from './store/decide-quota.ts';
 
-/** Logs each ban of a key once at its begin and once at its end. */
-export interface BanLog {
-  /** Receives the state of a key after a decision of the store or of this process. `nowMs` is on the same clock. */
-  observe(keyId: string, state: BanState, nowMs: number): void;
-  /** Number of bans that this process has seen, by plan, bans from before its start included. */
-  begun(): ReadonlyMap<string, number>;
-  /** The banned keys that this process knows of, at most `bounds.loggedBansMax`. */
-  keys(): Iterable<string>;
-  close(): void;
-}
+export type BanLog = ReturnType<typeof createBanLog>;
 
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
@@ -20,7 +11,7 @@ type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 const sameBanMs = 1_000;
 
 /**
- * A process learns of a ban from the store's reply to a request of the key. So each process with requests of a banned key logs the
+ * Logs each ban of a key once at its begin and once at its end. A process learns of a ban from the store's reply to a request of the key. So each process with requests of a banned key logs the
  * ban once. The end of a ban is known in advance, and one timer for all keys checks once a second. A ban that was lifted on another
  * process shows with the key's next request.
  *
@@ -33,8 +24,8 @@ export function createBanLog(deps: {
   planOf: (keyId: string) => string | undefined;
   /** Receives each logged event. */
   onEvent?: ((event: BanEvent) => void) | undefined;
-  bounds: Pick<Bounds, 'loggedBansMax' | 'banEndIntervalMs'>;
-}): BanLog {
+  bounds: Bounds;
+}) {
   const { log, nowMs, planOf, onEvent, bounds } = deps;
   /** The end of each logged ban, by key. */
   const bans = new Map<string, number>();
@@ -43,12 +34,15 @@ export function createBanLog(deps: {
   let timer: NodeJS.Timeout | undefined;
 
   return {
-    observe(keyId, { bannedUntilMs, banLevel }, atMs) {
+    /** Receives the state of a key after a decision of the store or of this process. `atMs` is on the same clock. */
+    observe(keyId: string, { bannedUntilMs, banLevel }: BanState, atMs: number) {
       if (bannedUntilMs > atMs) begin(keyId, bannedUntilMs, banLevel);
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
-    begun: () => begun,
-    keys: () => bans.keys(),
+    /** Number of bans that this process has seen, by plan, bans from before its start included. */
+    begun: (): ReadonlyMap<string, number> => begun,
+    /** The banned keys that this process knows of. */
+    keys: (): Iterable<string> => bans.keys(),
     close: () => clearTimeout(timer),
   };
 

@@ -15,36 +15,7 @@ import {
   type WindowCounts,
 } from './store/decide-quota.ts';
 
-/** This process's counts of each key: the store's last reply, and the decisions since then without the store. */
-export interface KeyLedger {
-  /** Makes the call that decides requests of a key. The call also carries the unsent local decisions. */
-  openCall(terms: KeyTerms, asked: Asked, generation?: number): QuotaCall;
-  /** Takes over the store's reply to a call. The counts of the reply replace the earlier counts. */
-  settle(call: QuotaCall, outcome: QuotaOutcome): void;
-  /** Ends a call without a decision. Its unsent decisions are sent again later, unless the call may have run. */
-  giveUp(call: QuotaCall, mayHaveRun: boolean): void;
-  /**
-   * Refuses one request of `units` units without a call, if the store's reply of the last `bounds.refusalRememberedMs` shows a ban or
-   * a window without room. In the second case the next ban must be so far away that this refusal can be reported later.
-   *
-   * @returns undefined when the store must decide
-   */
-  refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined;
-  /** Decides without the store, on the last known counts. The result is sent later, unless the store may have charged it. */
-  decideAlone(terms: KeyTerms, asked: Asked, nowMs: number, mayBeCharged: boolean): QuotaOutcome;
-  /** The last known counts, in the windows of `nowMs`. */
-  lastSeen(terms: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState>;
-  /** Replaces a key's counts after an operator's change: a lifted ban, a reset, or a grant. */
-  replace(keyId: string, state: Readonly<QuotaState>): void;
-  /** After this, `refuse` uses only later replies. */
-  forgetRefusals(): void;
-  /**
-   * Calls that decide no request and only carry unsent local decisions: at most `keysMax` calls, of keys whose part of the store is
-   * available.
-   */
-  openReports(keysMax: number, isThere?: (keyId: string) => boolean): QuotaCall[];
-  unsentKeys(): number;
-}
+export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
 /** A key, and the terms on which its requests are decided. */
 export interface KeyTerms {
@@ -70,17 +41,19 @@ interface Entry {
   strikesSent: number;
 }
 
-export function createKeyLedger(bounds: Bounds): KeyLedger {
+/** This process's counts of each key: the store's last reply, and the decisions since then without the store. */
+export function createKeyLedger(bounds: Bounds) {
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
   const unsentIds = new Set<string>();
 
   return {
-    openCall(terms, asked, generation) {
-      return toCall(entryOf(terms), asked, generation);
-    },
+    /** Makes the call that decides requests of a key. The call also carries the unsent local decisions. */
+    openCall: (terms: KeyTerms, asked: Asked, generation?: number) =>
+      toCall(entryOf(terms), asked, generation),
 
-    settle(call, { state, nowMs }) {
+    /** Takes over the store's reply to a call. The counts of the reply replace the earlier counts. */
+    settle(call: QuotaCall, { state, nowMs }: QuotaOutcome) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
       entry.state = withPending(state, entry, nowMs);
@@ -88,7 +61,8 @@ export function createKeyLedger(bounds: Bounds): KeyLedger {
       entry.seenLimits = call.limits;
     },
 
-    giveUp(call, mayHaveRun) {
+    /** Ends a call without a decision. Its unsent decisions are sent again later, unless the call may have run. */
+    giveUp(call: QuotaCall, mayHaveRun: boolean) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
       entry.seenMs = undefined;
@@ -96,7 +70,13 @@ export function createKeyLedger(bounds: Bounds): KeyLedger {
       keep(entry, entry.unsent === undefined ? call.unsent : addUp(call.unsent, entry.unsent));
     },
 
-    refuse(terms, units, nowMs) {
+    /**
+     * Refuses one request of `units` units without a call, if the store's reply of the last `bounds.refusalRememberedMs` shows a ban
+     * or a window without room. In the second case the next ban must be so far away that this refusal can be reported later.
+     *
+     * @returns undefined when the store must decide
+     */
+    refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
       // A large difference means that a clock was set back. The store decides then, and its reply corrects the estimate.
@@ -114,7 +94,8 @@ export function createKeyLedger(bounds: Bounds): KeyLedger {
       return outcome;
     },
 
-    decideAlone(terms, { requests, units }, nowMs, mayBeCharged) {
+    /** Decides without the store, on the last known counts. The result is sent later, unless the store may have charged it. */
+    decideAlone(terms: KeyTerms, { requests, units }: Asked, nowMs: number, mayBeCharged: boolean) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
       const outcome = decideQuota(entry.state, { keyId, limits, bans, requests, units }, windowsMs, nowMs);
@@ -124,24 +105,31 @@ export function createKeyLedger(bounds: Bounds): KeyLedger {
       return outcome;
     },
 
-    lastSeen({ keyId, limits }, nowMs) {
+    /** The last known counts, in the windows of `nowMs`. */
+    lastSeen({ keyId, limits }: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState> {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
       openWindows(state, limits, windowsMs, nowMs);
       return state;
     },
 
-    replace(keyId, state) {
+    /** Replaces a key's counts after an operator's change: a lifted ban, a reset, or a grant. */
+    replace(keyId: string, state: Readonly<QuotaState>) {
       const entry = entries.get(keyId);
       if (entry === undefined) return;
       entry.state = state;
       entry.seenMs = undefined;
     },
 
+    /** After this, `refuse` uses only later replies. */
     forgetRefusals() {
       for (const entry of entries.values()) entry.seenMs = undefined;
     },
 
-    openReports(keysMax, isThere) {
+    /**
+     * Calls that decide no request and only carry unsent local decisions: at most `keysMax` calls, of keys whose part of the store is
+     * available.
+     */
+    openReports(keysMax: number, isThere?: (keyId: string) => boolean) {
       const calls: QuotaCall[] = [];
       for (const keyId of unsentIds) {
         if (calls.length === keysMax) break;

@@ -29,25 +29,6 @@ export interface StorePart {
   failed(reason: string): void;
 }
 
-export interface KeyLimiter {
-  decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
-  /** The local counts of a key while the store is away, or `unavailable` under `onFailure: refuse`. */
-  readAlone(key: Key): KnownAlone | Unavailable;
-  /** Drops the local knowledge of a key after an operator's change: a lifted ban, a reset, or a grant. */
-  forget(keyId: string, state: Readonly<QuotaState>): void;
-  /** Number of calls to the store. */
-  calls(): { readonly decided: number; readonly failed: number };
-  /** Sends the unsent local decisions, and stops when the store fails. */
-  report(): Promise<void>;
-}
-
-export interface KnownAlone {
-  readonly kind: 'known';
-  readonly state: Readonly<QuotaState>;
-  /** On the store's clock. */
-  readonly nowMs: number;
-}
-
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /**
@@ -74,7 +55,7 @@ export function createKeyLimiter(deps: {
   /** Receives the state after every decision, shared or local. */
   bans: Pick<BanLog, 'observe'>;
   bounds: Bounds;
-}): KeyLimiter {
+}) {
   const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
   const { windowsMs } = bounds;
   let turn: Batch[] = [];
@@ -89,7 +70,7 @@ export function createKeyLimiter(deps: {
   let failed = 0;
 
   return {
-    decide(key, bans, units) {
+    decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
       const open = openBatches.get(key.id);
       if (open !== undefined && canJoin(open, key, bans, units)) return join(open);
       // An open batch of this key on other terms must be decided before this request. A refusal from memory would overtake the
@@ -97,17 +78,20 @@ export function createKeyLimiter(deps: {
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units)) : Promise.resolve(refused);
     },
-    readAlone(key) {
+    /** The local counts of a key while the store is away, or `unavailable` under `onFailure: refuse`. `nowMs` is the store's clock. */
+    readAlone(key: Key) {
       const storeNowMs = clock.nowMs();
       if (onFailure === 'refuse') return unavailable({ keyId: key.id, limits: key.limits }, storeNowMs);
       const state = ledger.lastSeen({ keyId: key.id, limits: key.limits }, storeNowMs);
-      return { kind: 'known', state, nowMs: storeNowMs };
+      return { kind: 'known', state, nowMs: storeNowMs } as const;
     },
-    forget(keyId, state) {
+    /** Drops the local knowledge of a key after an operator's change: a lifted ban, a reset, or a grant. */
+    forget(keyId: string, state: Readonly<QuotaState>) {
       toldBans.delete(keyId);
       ledger.replace(keyId, state);
       deps.bans.observe(keyId, state, clock.nowMs());
     },
+    /** Number of calls to the store. */
     calls: () => ({ decided, failed }),
     report,
   };
@@ -271,6 +255,7 @@ export function createKeyLimiter(deps: {
     return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs };
   }
 
+  /** Sends the unsent local decisions, and stops when the store fails. */
   async function report(): Promise<void> {
     for (let reach = health.reach(); reach !== 'none'; reach = health.reach()) {
       const isThere = reach === 'all' ? undefined : (keyId: string) => health.partOf(keyId).available();

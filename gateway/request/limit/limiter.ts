@@ -6,14 +6,13 @@ import { addressGroup } from '../../shared/address-group.ts';
 import type {
   BanEvent,
   BanPolicy,
-  BucketDecision,
+  BucketName,
   Decision,
   DecisionSource,
   Grant,
   Key,
   KeyStatus,
   RedisSettings,
-  StaleKey,
   StoreEvent,
 } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
@@ -22,58 +21,14 @@ import { createBanLog } from './ban-log.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
-import { createStatusReader, type KeysRead, statusOf } from './read-statuses.ts';
+import { createStatusReader, statusOf } from './read-statuses.ts';
 import { createMemoryQuotaStore } from './store/memory-quota-store.ts';
 import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store.ts';
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import { type WatchedState, watchStore } from './store/store-watch.ts';
 
-/** The station that decides whether a request is within its limits. */
-export interface Limiter {
-  /**
-   * Decides one request of a valid key, with its cost in units. Requests of one key in one turn of the event loop are decided
-   * together. Only a key with a `generation` can be stale.
-   */
-  decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey>;
-  /** Charges one request without a valid key to its client address (`address-group.ts`). Valid keys are not affected. */
-  chargeAddress(address: string, perMinute: number): Promise<BucketDecision>;
-  /** Charges one CORS preflight to its client address, in a separate bucket. */
-  chargePreflight(address: string): Promise<BucketDecision>;
-  /** Charges one request for the API reference to its client address, in a separate bucket. */
-  chargeDocs(address: string): Promise<BucketDecision>;
-  /** Charges one request of a key for its own limits, in a separate bucket. */
-  chargeLimits(keyId: string): Promise<BucketDecision>;
-  /**
-   * Reads the counts of a key without charging anything. While the store is away, it reads the local counts under
-   * `onFailure: local`, and returns `unavailable` under `refuse`.
-   */
-  readOwn(key: Key): Promise<OwnLimits | Unavailable>;
-  /** Reads the counts of keys from the store, in their order, without charging anything. */
-  read(keys: readonly Key[]): Promise<KeysRead | StoreFailure>;
-  /** Ends a key's ban, on this process at once and on other processes within `bounds.refusalRememberedMs`. */
-  liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Resets all counts and bans of a key, with the same delay. A grant stays. */
-  reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /**
-   * Gives a key other limits for a while, in place of an earlier grant. The grant holds on this process at once, and on other processes
-   * within `bounds.refusalRememberedMs`. It ends by itself. Counts stay.
-   */
-  grant(keyId: string, grant: Grant): Promise<QuotaChanged | StoreFailure>;
-  /** Removes a key's grant, with the same delay. */
-  ungrant(keyId: string): Promise<QuotaChanged | StoreFailure>;
-  /** Called after a reload, which may have raised limits. The store then decides the next request of each key. */
-  forgetRefusals(): void;
-  /** Receives a ban that a worker of this gateway saw. The ban is logged and counted here, once for all workers. */
-  observeBan(event: BanEvent): void;
-  state(): StoreState;
-  /** The store's clock as this process estimates it, epoch ms. */
-  storeNowMs(): number;
-  /** Counts of store calls and local decisions since the start of this process. */
-  counts(): StoreCounts;
-  /** Sends the unsent decisions, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
-  close(): Promise<void>;
-}
+export type Limiter = ReturnType<typeof createLimiter>;
 
 /** The kind and the state of the store, for `/readyz`. */
 export type StoreState =
@@ -85,24 +40,7 @@ export type StoreState =
       readonly missingCommands?: readonly string[];
     } & WatchedState);
 
-export interface OwnLimits {
-  readonly kind: 'read';
-  readonly status: KeyStatus;
-  readonly source: DecisionSource;
-}
-
-type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
-
-export interface StoreCounts {
-  /** Number of calls with a decision, and of calls without a reply. */
-  readonly calls: { readonly decided: number; readonly failed: number };
-  /** Number of requests that were decided without the store. */
-  readonly decidedLocally: number;
-  /** Number of bans by plan. */
-  readonly bans: ReadonlyMap<string, number>;
-  /** The banned keys that this process knows of. */
-  readonly bannedKeys: Iterable<string>;
-}
+export type StoreCounts = ReturnType<Limiter['counts']>;
 
 export interface LimiterDeps {
   /** Absent for the embedded memory store. */
@@ -119,12 +57,14 @@ export interface LimiterDeps {
   readonly bounds: Bounds;
 }
 
-export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps): Limiter {
+/** The station that decides whether a request is within its limits. */
+export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps) {
   const { windowsMs } = bounds;
   const ledger = createKeyLedger(bounds);
   const clock = createStoreClock(nowMs);
   const backing = redis === undefined ? openMemory() : openShared(redis);
-  const { addresses, preflights, docs, limits } = backing;
+  const { buckets } = backing;
+  const source: DecisionSource = redis === undefined ? 'memory' : 'shared';
   const bans = createBanLog({ log: deps.banLog ?? log, nowMs: clock.nowMs, planOf, onEvent, bounds });
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   let decidedAlone = 0;
@@ -132,7 +72,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
 
   const keys = createKeyLimiter({
     store: backing.store,
-    source: redis === undefined ? 'memory' : 'shared',
+    source,
     health: backing.health,
     ledger,
     clock,
@@ -157,46 +97,57 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const reportTimer = setInterval(keys.report, bounds.reportIntervalMs).unref();
 
   return {
+    /**
+     * Decides one request of a valid key, with its cost in units. Requests of one key in one turn of the event loop are decided
+     * together. Only a key with a `generation` can be stale.
+     */
     decide: keys.decide,
-    chargeAddress: (address, perMinute) => addresses.charge(addressGroup(address), perMinute),
-    chargePreflight: (address) => preflights.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
-    chargeDocs: (address) => docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
-    chargeLimits: (keyId) => limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
-    async readOwn(key) {
+    /** Charges one request without a valid key to its client address (`address-group.ts`). Valid keys are not affected. */
+    chargeAddress: (address: string, perMinute: number) =>
+      buckets.address.charge(addressGroup(address), perMinute),
+    /** Charges one CORS preflight to its client address, in a separate bucket. */
+    chargePreflight: (address: string) =>
+      buckets.preflight.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
+    /** Charges one request for the API reference to its client address, in a separate bucket. */
+    chargeDocs: (address: string) => buckets.docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
+    /** Charges one request of a key for its own limits, in a separate bucket. */
+    chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
+    /**
+     * Reads the counts of a key without charging anything. While the store is away, it reads the local counts under
+     * `onFailure: local`, and returns `unavailable` under `refuse`.
+     */
+    async readOwn(key: Key): Promise<OwnLimits | Unavailable> {
       await backing.health.started;
       const read = backing.health.partOf(key.id).available() ? await backing.store.read([key.id]) : undefined;
       if (read?.kind === 'read') {
-        const source = redis === undefined ? 'memory' : 'shared';
-        return {
-          kind: 'read',
-          status: statusOf(key, read.states[0], { windowsMs, nowMs: read.nowMs }),
-          source,
-        };
+        const status = statusOf(key, read.states[0], { windowsMs, nowMs: read.nowMs });
+        return { kind: 'read', status, source };
       }
       const known = keys.readAlone(key);
       if (known.kind === 'unavailable') return known;
-      return {
-        kind: 'read',
-        status: statusOf(key, known.state, { windowsMs, nowMs: known.nowMs }),
-        source: 'local',
-      };
+      const status = statusOf(key, known.state, { windowsMs, nowMs: known.nowMs });
+      return { kind: 'read', status, source: 'local' };
     },
-    async read(of) {
+    /** Reads the counts of keys from the store, in their order, without charging anything. */
+    async read(of: readonly Key[]) {
       await backing.health.started;
       return readStatuses(of);
     },
-    async liftBan(keyId, bans) {
-      await backing.health.started;
-      return forget(keyId, await backing.store.liftBan(keyId, bans));
-    },
-    async reset(keyId, bans) {
-      await backing.health.started;
-      return forget(keyId, await backing.store.reset(keyId, bans));
-    },
-    grant: setGrant,
-    ungrant: (keyId) => setGrant(keyId, undefined),
+    /** Ends a key's ban, on this process at once and on other processes within `bounds.refusalRememberedMs`. */
+    liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
+    /** Resets all counts and bans of a key, with the same delay. A grant stays. */
+    reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
+    /**
+     * Gives a key other limits for a while, in place of an earlier grant, with the same delay on other processes. The grant ends by
+     * itself. Counts stay.
+     */
+    grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
+    /** Removes a key's grant, with the same delay. */
+    ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
+    /** Called after a reload, which may have raised limits. The store then decides the next request of each key. */
     forgetRefusals: ledger.forgetRefusals,
-    observeBan(event) {
+    /** Receives a ban that a worker of this gateway saw. The ban is logged and counted here, once for all workers. */
+    observeBan(event: BanEvent) {
       // This process sees the end of a ban by itself.
       if (event.kind === 'ban_ended' && event.ended === 'expired') return;
       const ban =
@@ -206,8 +157,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       bans.observe(event.keyId, ban, clock.nowMs());
     },
     state: backing.state,
+    /** The store's clock as this process estimates it, epoch ms. */
     storeNowMs: clock.nowMs,
+    /**
+     * Counts since the start of this process: store calls, requests decided without the store, bans by plan, and the banned keys that
+     * this process knows of.
+     */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
+    /** Sends the unsent decisions, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
     async close() {
       clearInterval(reportTimer);
       bans.close();
@@ -219,12 +176,10 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     },
   };
 
-  async function setGrant(keyId: string, grant: Grant | undefined) {
+  /** Changes the counts of a key for an operator. */
+  async function change(keyId: string, verb: (store: QuotaStore) => Promise<QuotaChanged | StoreFailure>) {
     await backing.health.started;
-    return forget(keyId, await backing.store.setGrant(keyId, grant));
-  }
-
-  function forget<Reply extends QuotaChanged | StoreFailure>(keyId: string, reply: Reply): Reply {
+    const reply = await verb(backing.store);
     if (reply.kind === 'changed') keys.forget(keyId, reply.state);
     return reply;
   }
@@ -233,7 +188,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     return {
       store: createMemoryQuotaStore({ nowMs, bounds }),
       health: alwaysThere,
-      ...openBuckets({ nowMs, bounds }),
+      buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
       close: () => {},
     };
@@ -278,7 +233,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         keysPerCallMax: bounds.keysPerCallMax,
       }),
       health: watch,
-      ...openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
+      buckets: openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
       state() {
         const missingCommands = missing.current();
         return {
@@ -295,25 +250,27 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   }
 }
 
+interface OwnLimits {
+  readonly kind: 'read';
+  readonly status: KeyStatus;
+  readonly source: DecisionSource;
+}
+
+type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
+
 /** The backing of the limiter: memory, or Redis with its watch. */
-interface Backing extends Buckets {
+interface Backing {
   readonly store: QuotaStore;
   readonly health: StoreHealth;
+  readonly buckets: Readonly<Record<BucketName, MinuteBucket>>;
   readonly state: () => StoreState;
   readonly close: () => void;
 }
 
-interface Buckets {
-  readonly addresses: MinuteBucket;
-  readonly preflights: MinuteBucket;
-  readonly docs: MinuteBucket;
-  readonly limits: MinuteBucket;
-}
-
-function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'>): Buckets {
+function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'>): Backing['buckets'] {
   return {
-    addresses: createMinuteBucket({ name: 'address', ...deps }),
-    preflights: createMinuteBucket({ name: 'preflight', ...deps }),
+    address: createMinuteBucket({ name: 'address', ...deps }),
+    preflight: createMinuteBucket({ name: 'preflight', ...deps }),
     docs: createMinuteBucket({ name: 'docs', ...deps }),
     limits: createMinuteBucket({ name: 'limits', ...deps }),
   };

@@ -1,20 +1,16 @@
-/** An estimate of the store's clock, for instants in replies. */
-export interface StoreClock {
-  /** The store's clock, estimated, epoch ms. */
-  nowMs(): number;
-  /** Updates the estimate by a call that was sent at `sentMs` (our clock) and decided at `storeNowMs` (the store's clock). */
-  observe(sentMs: number, storeNowMs: number): void;
-}
+export type StoreClock = ReturnType<typeof createStoreClock>;
 
 /**
- * The offset is measured from the instant at which a call was sent. So the estimate is ahead of the store's clock by the latency of that
- * call, and never behind it. Therefore a refusal from memory ends no later than the announced reset.
+ * An estimate of the store's clock, epoch ms, for instants in replies. The offset is measured from the instant at which a call was
+ * sent. So the estimate is ahead of the store's clock by the latency of that call, and never behind it. Therefore a refusal from
+ * memory ends no later than the announced reset.
  */
-export function createStoreClock(nowMs: () => number): StoreClock {
+export function createStoreClock(nowMs: () => number) {
   let offsetMs = 0;
   return {
     nowMs: () => nowMs() + offsetMs,
-    observe(sentMs, storeNowMs) {
+    /** Updates the estimate by a call that was sent at `sentMs` (our clock) and decided at `storeNowMs` (the store's clock). */
+    observe(sentMs: number, storeNowMs: number) {
       offsetMs = storeNowMs - sentMs;
     },
   };
