@@ -30,9 +30,9 @@ export interface KeyChange {
   /** The name of the token. */
   readonly by: string;
   /** The id of the key; absent for a change of many keys. */
-  readonly key?: string;
-  readonly before?: ChangedMembers;
-  readonly after?: ChangedMembers;
+  readonly key?: string | undefined;
+  readonly before?: ChangedMembers | undefined;
+  readonly after?: ChangedMembers | undefined;
   /** Set when the store gave no reply, so the change may or may not be in force. */
   readonly error?: string;
 }
@@ -145,7 +145,7 @@ export function createChanges({
 }
 
 /** Cuts long members, such as hundreds of operations, to a short text. The record describes a change and is not a backup. */
-function withShortMembers<One extends { readonly before?: ChangedMembers; readonly after?: ChangedMembers }>(
+function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   change: One,
   charsMax: number,
 ): One {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyItem } from '../../gateway/admin/keys/key-item.ts';
+import { keyItemOf } from '../../gateway/admin/keys/key-item.ts';
 import type { SecretView } from '../../gateway/admin/keys/key-sources.ts';
 import { type WhyFacts, why } from '../../gateway/admin/keys/why.ts';
 import type { Grant, Key, KeyStatus, PlanWindow } from '../../gateway/shared/model.ts';
@@ -78,7 +78,7 @@ function sentenceOf(of: Case): string {
     nowMs,
   };
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };
-  const { state } = keyItem({ ...facts, recent: isRecorded ? recent : 'off' });
+  const { state } = keyItemOf({ ...facts, recent: isRecorded ? recent : 'off' });
   const recorded: WhyFacts['recorded'] = {
     minutes: minutes.map(([at, tally, unauthorized]) => ({
       atMs: Date.parse(at),

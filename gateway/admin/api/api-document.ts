@@ -1,32 +1,53 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
-import { keyActions } from '../../fleet/changes.ts';
-import { eventGroups, groupOf } from '../../fleet/event-text.ts';
-import { keySchema, limits } from '../../keys/key-schema.ts';
-import { limitFieldNames } from '../../keys/limit-fields.ts';
-import { planShape } from '../../keys/plan-schema.ts';
-import { planWindows } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { grantBody } from '../keys/change/ban-and-grant.ts';
-import { changeKeyBody } from '../keys/change/edit-routes.ts';
-import { importBody } from '../keys/change/import-route.ts';
+import { grantBody, whatHolds } from '../keys/change/ban-and-grant.ts';
+import { issuedKey, keyDefinition } from '../keys/change/definition.ts';
+import { changeKeyBody, deletedKey } from '../keys/change/edit-routes.ts';
+import { directoryPage } from '../keys/change/export-route.ts';
+import { importBody, imported } from '../keys/change/import-route.ts';
 import { issueKeyBody } from '../keys/change/issue-key.ts';
+import { keptOfIdShown } from '../keys/change/kept-of-id.ts';
 import { reportedChangeBody } from '../keys/change/reported-change.ts';
 import { issueSecretBody } from '../keys/change/secret-routes.ts';
-import { whoamiBody } from '../keys/change/whoami.ts';
-import { keyStates } from '../keys/key-item.ts';
+import { owner, whoamiBody } from '../keys/change/whoami.ts';
+import { grantShown, keyItem, keyState } from '../keys/key-item.ts';
+import { limitsSteps } from '../keys/limits-over-time.ts';
+import { keyPage } from '../keys/list-keys.ts';
+import { monthPage } from '../keys/month-usage.ts';
+import { keyDetail } from '../keys/show-key.ts';
+import { keyUsage, usageRow } from '../keys/usage-rows.ts';
+import { callers } from '../operations/callers-view.ts';
+import { operationsPage } from '../operations/operations-view.ts';
+import { traffic } from '../operations/traffic-view.ts';
+import { planDistribution } from '../plans/plan-distribution.ts';
+import { plansPage } from '../plans/plans-view.ts';
 import { simulateBody } from '../plans/simulate-route.ts';
+import { simulationShown } from '../plans/simulations.ts';
+import { settingsShown } from '../settings/settings-view.ts';
+import { changesPage, eventsPage } from './changes-view.ts';
+import { digestStart, processId, version, windowName } from './response-parts.ts';
+import { fleetState } from './state-view.ts';
+import { upstreamsPage } from './upstreams-view.ts';
 
 type JsonSchema = Record<string, unknown>;
 
 export interface ApiDocument {
-  readonly paths: Record<string, Record<string, { operationId: string; requestBody?: object }>>;
-  readonly components: { readonly schemas: Record<string, JsonSchema> };
+  readonly paths: Record<string, Record<string, DescribedOperation>>;
+  readonly components: { readonly schemas: Record<string, JsonSchema>; responses: Responses };
 }
 
+interface DescribedOperation {
+  readonly operationId: string;
+  requestBody?: object;
+  responses: Responses;
+}
+
+type Responses = Record<string, object>;
+
 /**
- * The OpenAPI document of the admin API. `openapi.yaml` has its prose, parameters and responses. The request bodies, the members
- * of keys and plans, and the lists of names come from the schemas that the code itself uses. Making it takes a tenth of a second.
+ * The OpenAPI document of the admin API. `openapi.yaml` has its prose and parameters, and names the response of each operation. The
+ * request bodies and the responses come from the schemas that the code itself uses. Making it takes a tenth of a second.
  */
 export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
   // Most processes never get a request for the document.
@@ -38,14 +59,38 @@ export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
   const bodies = bodySchemas(bounds);
   for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
     const body = bodies[operation.operationId];
-    if (body === undefined) continue;
-    const required = !body.safeParse({}).success;
-    operation.requestBody = { required, content: { 'application/json': { schema: jsonSchema(body) } } };
+    if (body !== undefined) {
+      const required = !body.safeParse({}).success;
+      operation.requestBody = { required, content: { 'application/json': { schema: jsonSchema(body) } } };
+    }
+    operation.responses = {
+      ...mapValues(operation.responses, wholeResponse),
+      '4XX': anyError,
+      default: anyError,
+    };
   }
-  const { schemas } = document.components;
-  for (const schema of Object.values(schemas)) addStatedMembers(schema);
-  for (const [name, made] of Object.entries(sharedSchemas())) schemas[name] = { ...made, ...schemas[name] };
+  document.components.responses = mapValues(document.components.responses, wholeResponse);
+  Object.assign(document.components.schemas, componentSchemas());
   return document;
+}
+
+const anyError = { $ref: '#/components/responses/Error' };
+
+/** Replaces the short form of `openapi.yaml`, where `schema` is the name of a component. Every response has an `X-Request-Id`. */
+function wholeResponse(response: object): object {
+  if ('$ref' in response) return response;
+  const { schema, headers, ...rest } = response as { schema?: string; headers?: object };
+  return {
+    ...rest,
+    headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' }, ...headers },
+    ...(schema !== undefined && {
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+    }),
+  };
+}
+
+function mapValues<Value, Mapped>(of: Readonly<Record<string, Value>>, map: (value: Value) => Mapped) {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value)]));
 }
 
 type BodyBounds = Pick<Bounds, 'importKeysMax' | 'changeMembersMax'>;
@@ -64,56 +109,66 @@ function bodySchemas({ importKeysMax, changeMembersMax }: BodyBounds): Readonly<
   };
 }
 
-function sharedSchemas(): Readonly<Record<string, JsonSchema>> {
-  return {
-    KeyId: jsonSchema(keySchema.shape.id),
-    LimitFields: jsonSchema(limits),
-    WindowName: { enum: [...planWindows] },
-    KeyState: { enum: [...keyStates] },
-    EventKind: { enum: Object.keys(groupOf) },
-    EventGroup: { enum: [...eventGroups] },
-    ChangeAction: { enum: [...keyActions, 'token', 'reload', 'reload_failed'] },
-  };
-}
+/** Responses and their parts by the names that they have in the document. */
+const components = {
+  Callers: callers,
+  Changes: changesPage,
+  DeletedKey: deletedKey,
+  DigestStart: digestStart,
+  DirectoryPage: directoryPage,
+  Events: eventsPage,
+  Grant: grantShown,
+  Imported: imported,
+  IssuedKey: issuedKey,
+  KeptOfId: keptOfIdShown,
+  Key: keyDetail,
+  KeyDefinition: keyDefinition,
+  KeyItem: keyItem,
+  KeyLimits: limitsSteps,
+  KeyPage: keyPage,
+  KeyState: keyState,
+  KeyUsage: keyUsage,
+  MonthUsage: monthPage,
+  Operations: operationsPage,
+  Owner: owner,
+  PlanDistribution: planDistribution,
+  Plans: plansPage,
+  ProcessId: processId,
+  Settings: settingsShown,
+  Simulation: simulationShown,
+  State: fleetState,
+  Traffic: traffic,
+  Upstreams: upstreamsPage,
+  UsageRow: usageRow,
+  Version: version,
+  WhatHolds: whatHolds,
+  WindowName: windowName,
+};
 
-const statedMembers = {
-  key: keySchema.shape,
-  plan: planShape,
-} satisfies Record<string, Readonly<Record<string, z.ZodType>>>;
-
-/** Responses show these members of a plan under other names: `isCustom` and `windows`. */
-const shownOtherwise: readonly string[] = ['custom', ...limitFieldNames];
-
-interface StatedMarker {
-  readonly of: keyof typeof statedMembers;
-  readonly without?: readonly string[];
-}
-
-/**
- * Replaces `x-stated: { of: key, without: [secrets] }` by the members that an operator states of a key or plan. A response shows
- * these members as they were stated. So a new member of a key or plan is in the document as soon as it is in the schema.
- */
-function addStatedMembers(schema: unknown): void {
-  if (typeof schema !== 'object' || schema === null) return;
-  for (const part of Object.values(schema)) addStatedMembers(part);
-  if (!('x-stated' in schema)) return;
-  const { of, without = shownOtherwise } = schema['x-stated'] as StatedMarker;
-  const stated = Object.entries<z.ZodType>(statedMembers[of])
-    .filter(([name]) => !without.includes(name))
-    .map(([name, member]) => [name, jsonSchema(member)]);
-  const own = 'properties' in schema ? schema.properties : undefined;
-  delete schema['x-stated'];
-  Object.assign(schema, { properties: { ...Object.fromEntries(stated), ...(own as object) } });
+function componentSchemas(): Readonly<Record<string, JsonSchema>> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries<z.ZodType>(components)) registry.add(schema, { id });
+  const made = z.toJSONSchema(registry, { ...conversion, uri: (id) => `#/components/schemas/${id}` });
+  return Object.fromEntries(
+    Object.entries(made.schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]),
+  );
 }
 
 function jsonSchema(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io: 'input',
-    override({ zodSchema, jsonSchema: made }) {
-      // `membersByName` first refuses the reserved name in any value. The record behind it states the members.
-      const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
-      if (isByName) Object.assign(made, jsonSchema(zodSchema.out as z.ZodType));
-    },
-  });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, conversion);
   return rest;
 }
+
+const conversion = {
+  io: 'input',
+  override({ zodSchema, jsonSchema: made }) {
+    delete made.readOnly;
+    // `membersByName` first refuses the reserved name in any value. The record behind it states the members.
+    const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
+    const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
+    if (stated === undefined) return;
+    const { description } = made;
+    for (const name of Object.keys(made)) delete made[name];
+    Object.assign(made, jsonSchema(stated as z.ZodType), description === undefined ? {} : { description });
+  },
+} satisfies z.core.ToJSONSchemaParams;

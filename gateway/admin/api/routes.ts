@@ -1,4 +1,4 @@
-import { eventGroups, groupOf } from '../../fleet/event-text.ts';
+import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import type { Settings } from '../../shared/model.ts';
@@ -7,7 +7,7 @@ import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import type { GatewayState } from '../readiness.ts';
-import { changesView } from './changes-view.ts';
+import { changesView, eventKinds } from './changes-view.ts';
 import { cursor, instant, noQuery, queryOf, someOf, wholeNumber } from './query-parameters.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -82,10 +82,7 @@ export function createRoutes({
       needs: 'read',
       query: pageOf(bounds.changesPerPageMax),
       async respond({ query: { limit, after } }) {
-        const [page, { processes }] = await Promise.all([
-          changes.read({ limit, ...(after !== undefined && { after }) }),
-          presence.read(),
-        ]);
+        const [page, { processes }] = await Promise.all([changes.read({ limit, after }), presence.read()]);
         return jsonResponse(changesView(page, { processes, nowMs: keys.nowMs() }));
       },
     }),
@@ -94,7 +91,7 @@ export function createRoutes({
       path: '/events',
       needs: 'read',
       query: pageOf(bounds.eventsPerPageMax).extend({
-        kind: someOf([...eventGroups, ...Object.keys(groupOf)]).optional(),
+        kind: someOf([...eventGroups, ...eventKinds]).optional(),
         from: instant().optional(),
         to: instant().optional(),
       }),

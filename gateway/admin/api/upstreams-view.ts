@@ -1,7 +1,9 @@
+import * as z from 'zod';
 import type { Fleet } from '../../fleet/presence.ts';
 import type { TargetSeen } from '../../fleet/process-state.ts';
 import type { Upstream } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { count, instant, isComplete, list, positive, processId, words } from './response-parts.ts';
 
 /** The default timeouts of an upstream. */
 export type DefaultTimeouts = Pick<
@@ -9,24 +11,61 @@ export type DefaultTimeouts = Pick<
   'connectTimeoutMs' | 'upstreamHeadersTimeoutMs' | 'upstreamTotalTimeoutMs'
 >;
 
-/** A target, joined over the processes that have it. */
-interface TargetView {
-  readonly address: string;
-  /** Whether every process finds the target healthy. */
-  readonly healthy: boolean;
-  /** Begin of `healthy`: the last process to find it healthy, or the first process to find it unhealthy. */
-  readonly sinceAt: string;
-  /** The sum over all processes. */
-  readonly inFlight: number;
-  readonly processes: readonly ({ readonly id: string } & Omit<TargetSeen, 'address'>)[];
-}
+const targetShape = {
+  address: z.string(),
+  healthy: z.boolean().describe('Whether every process finds it healthy.'),
+  sinceAt: instant.describe(
+    'Since when every process finds it healthy, or since when the first of them does not.',
+  ),
+  inFlight: count.describe('Requests sent to it or waiting for it, over all processes.'),
+};
+
+const target = z.object({
+  ...targetShape,
+  processes: list(
+    z.object({
+      id: processId,
+      healthy: z.boolean(),
+      sinceAt: instant.describe('Since when this process finds it so.'),
+      inFlight: count,
+      tunnels: count.describe('WebSockets.'),
+      full: z.boolean().describe('Whether all connections to it are in use.'),
+      reason: z.string().optional().describe('Why it is not healthy.'),
+    }),
+  ),
+});
+
+const lookupError = z.string().optional().describe('Why its host name cannot be looked up.');
+
+export const upstreamsPage = z.object({
+  isComplete,
+  upstreams: list(
+    z.object({
+      name: z.string(),
+      url: z.string(),
+      health: z.string().describe('The path that a healthy target answers with 2xx.'),
+      host: words('keep', 'target'),
+      timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
+      lookupError,
+      targets: list(target),
+    }),
+  ),
+});
+
+/** A shorter form of an upstream, for a page that asks once a second. */
+export const upstreamInShort = z.object({
+  name: z.string(),
+  url: z.string(),
+  lookupError,
+  targets: list(z.object(targetShape)),
+});
 
 /** Every upstream with its targets, in the order of the configuration. The first upstream is the default. */
 export function upstreamsView(
   upstreams: readonly Upstream[],
   fleet: Fleet,
   bounds: DefaultTimeouts,
-): { readonly isComplete: boolean; readonly upstreams: readonly object[] } {
+): z.output<typeof upstreamsPage> {
   return {
     isComplete: fleet.isComplete,
     upstreams: upstreams.map(({ name, url, health, host, timeouts }) => ({
@@ -39,26 +78,27 @@ export function upstreamsView(
         headersMs: timeouts.headersMs ?? bounds.upstreamHeadersTimeoutMs,
         totalMs: timeouts.totalMs ?? bounds.upstreamTotalTimeoutMs,
       },
-      ...lookupErrorOf(name, fleet),
+      lookupError: lookupErrorOf(name, fleet),
       targets: targetsOf(name, fleet),
     })),
   };
 }
 
-/** A shorter form of the upstreams, for a page that asks once a second. */
-export function upstreamsInShort(upstreams: readonly Upstream[], fleet: Fleet): readonly object[] {
+export function upstreamsInShort(
+  upstreams: readonly Upstream[],
+  fleet: Fleet,
+): readonly z.output<typeof upstreamInShort>[] {
   return upstreams.map(({ name, url }) => ({
     name,
     url,
-    ...lookupErrorOf(name, fleet),
+    lookupError: lookupErrorOf(name, fleet),
     targets: targetsOf(name, fleet).map(({ processes: _, ...target }) => target),
   }));
 }
 
-function lookupErrorOf(name: string, { processes }: Fleet): { readonly lookupError?: string } {
+function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   const seen = processes.flatMap(({ upstreams }) => upstreams.filter((upstream) => upstream.name === name));
-  const lookupError = seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
-  return lookupError === undefined ? {} : { lookupError };
+  return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
 }
 
 /** ISO 8601 instants in UTC sort as texts. */
@@ -68,7 +108,7 @@ function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): str
   return (unhealthy.length > 0 ? instants[0] : instants.at(-1)) ?? '';
 }
 
-function targetsOf(name: string, { processes }: Fleet): readonly TargetView[] {
+function targetsOf(name: string, { processes }: Fleet): readonly z.output<typeof target>[] {
   const seen = processes.flatMap(({ id, upstreams }) =>
     upstreams
       .filter((upstream) => upstream.name === name)

@@ -1,15 +1,12 @@
-import { type LimitsByField, toLimitFields } from '../../keys/limit-fields.ts';
+import * as z from 'zod';
+import { limits } from '../../keys/key-schema.ts';
+import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
+import { count, epochMs, limitsByField, list, positive, windowName, words } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';
 
-/**
- * The most important fact about a key now. Every request gets 401 in the states `disabled` (also where its plan is not in the configuration),
- * `expired` (all its secrets have expired) and `no_secret` (it has none).
- * `limited`: a window is spent. `near`: of a window longer than a second four fifths are. `unused`: no request is recorded.
- * `unknown`: the server of Redis that keeps its counts gives no answer, while others do.
- */
 export const keyStates = [
   'ok',
   'near',
@@ -26,36 +23,54 @@ export type KeyState = (typeof keyStates)[number];
 
 const nearShare = 0.8;
 
-/** A key in a list. Instants are epoch ms. */
-export interface KeyItem {
-  readonly id: string;
-  readonly name?: string;
-  readonly plan: string;
-  readonly state: KeyState;
-  /** The place of its definition. */
-  readonly source: 'file' | 'directory';
-  /** The keys file as seen from the folder of the configuration, and the line there, from 1. */
-  readonly file?: string;
-  readonly line?: number;
-  /** Empty when the state is `unknown`. */
-  readonly windows: readonly {
-    readonly name: string;
-    readonly limit: number;
-    readonly used: number;
-    readonly remaining: number;
-    readonly resetMs: number;
-  }[];
-  readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** A grant that has not ended. Its limits replace the key's limits of the same windows. With `fromMs` it has not begun. */
-  readonly grant?: {
-    readonly limits: LimitsByField;
-    readonly fromMs?: number | undefined;
-    readonly untilMs: number;
-  };
-  readonly lastSeenMs?: number;
-  readonly offered24h?: number;
-  readonly refused24h?: number;
-}
+export const keyState = words(...keyStates).describe(
+  'The most important fact. Each request of keys that are `disabled` (also where the plan is not in the configuration), `expired` or without a secret (`no_secret`) gets 401. `limited`: a window is spent; `near`: four fifths of a window longer than a second are; `unused`: no request is recorded; `unknown`: the server of the Redis Cluster that keeps its counts gives no answer, while others do.',
+);
+
+const ban = z
+  .object({
+    untilMs: epochMs,
+    level: positive.describe('How many bans in a row led here.'),
+  })
+  .optional();
+
+export const grantShown = z
+  .object({
+    limits: limitsByField.meta({ of: limits }),
+    fromMs: epochMs.optional().describe('When it begins, epoch; absent once it has begun.'),
+    untilMs: epochMs.describe('When it ends, epoch.'),
+  })
+  .describe(
+    'What an operator gave the key, until it has ended: limits in place of those of the same windows. `windows` shows those that hold.',
+  );
+
+/** The ban and the grant of a key. */
+export const banAndGrantShape = { ban, grant: grantShown.optional() };
+
+export const keyItem = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  plan: z.string().describe('Empty where the definition of a key of the directory is `unknown` too.'),
+  state: keyState,
+  source: words('file', 'directory').describe('Where it is written.'),
+  file: z.string().optional().describe('The keys file as seen from the folder of the configuration.'),
+  line: positive.optional().describe('Where its entry begins there.'),
+  windows: list(
+    z.object({
+      name: windowName,
+      limit: positive,
+      used: count,
+      remaining: count,
+      resetMs: epochMs.describe('When it begins anew, epoch.'),
+    }),
+  ).describe('The shortest first; none where the state is `unknown`.'),
+  ...banAndGrantShape,
+  lastSeenMs: epochMs.optional().describe('Its last request, epoch; absent where none is recorded.'),
+  offered24h: count.optional().describe('Requests of the last 24 hours; absent without a record.'),
+  refused24h: count.optional().describe('Those that were not admitted, bans included.'),
+});
+
+export type KeyItem = z.output<typeof keyItem>;
 
 export interface ItemFacts extends ListedKey {
   /** Undefined: unknown. */
@@ -65,11 +80,12 @@ export interface ItemFacts extends ListedKey {
   readonly nowMs: number;
 }
 
-export function keyItem(facts: ItemFacts): KeyItem {
+export function keyItemOf(facts: ItemFacts): KeyItem {
   const { key, source, place, status, recent } = facts;
+  const isKnown = recent !== 'off' && recent !== 'unknown';
   return {
     id: key.id,
-    ...(key.name !== undefined && { name: key.name }),
+    name: key.name,
     plan: key.plan,
     state: stateOf(facts),
     source,
@@ -78,12 +94,11 @@ export function keyItem(facts: ItemFacts): KeyItem {
       return { name, limit, used: status?.used[index] ?? 0, remaining, resetMs };
     }),
     ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.banUntilMs })),
-    ...(recent !== 'off' &&
-      recent !== 'unknown' && {
-        ...(recent && { lastSeenMs: recent.lastSeenMs }),
-        offered24h: recent?.offered ?? 0,
-        refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
-      }),
+    ...(isKnown && {
+      lastSeenMs: recent?.lastSeenMs,
+      offered24h: recent?.offered ?? 0,
+      refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
+    }),
   };
 }
 
@@ -98,8 +113,8 @@ export function banAndGrant({
   readonly grant?: Grant | undefined;
 }): Pick<KeyItem, 'ban' | 'grant'> {
   return {
-    ...(banUntilMs !== undefined && { ban: { untilMs: banUntilMs, level: banLevel } }),
-    ...(grant && { grant: { ...grant, limits: toLimitFields(grant.limits) } }),
+    ban: banUntilMs === undefined ? undefined : { untilMs: banUntilMs, level: banLevel },
+    grant: grant && { ...grant, limits: toLimitFields(grant.limits) },
   };
 }
 

@@ -1,14 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
 import type { ChangedMembers, RecordedChange } from '../../fleet/changes.ts';
 import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import type { Grant, Key, Plans } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { instant, limitsByField, list } from '../api/response-parts.ts';
 
-/** The limits of a key from an instant until the next step. */
-export interface LimitsStep {
-  readonly fromAt: string;
-  /** Empty where the key had no limit that is known. */
-  readonly limits: LimitsByField;
-}
+export const limitsSteps = z.object({
+  limits: list(
+    z.object({
+      fromAt: instant.describe('These limits hold from here until the next step.'),
+      limits: limitsByField.describe(
+        'Empty where the key had no limit that is known, or was not created yet.',
+      ),
+    }),
+  ).meta({ minItems: 1 }),
+});
+
+type LimitsSteps = z.output<typeof limitsSteps>['limits'];
 
 interface Held<Value> {
   readonly fromMs: number;
@@ -51,7 +60,7 @@ export function limitsOverTime({
   readonly changes: readonly RecordedChange[];
   readonly fromMs: number;
   readonly toMs: number;
-}): readonly LimitsStep[] {
+}): LimitsSteps {
   const steps = limitsWithoutGrants(key, plans, changes);
   const grants = grantsOf(key.id, grant, changes);
   const limitsAt = (atMs: number): LimitsByField => {
@@ -69,7 +78,7 @@ export function limitsOverTime({
     ...grants.flatMap(({ value }) => (value ? [value.fromMs, value.untilMs] : [])),
   ].filter((atMs) => atMs > fromMs && atMs <= toMs);
   return [fromMs, ...instants.sort((a, b) => a - b)]
-    .map((atMs) => ({ fromAt: new Date(atMs).toISOString(), limits: limitsAt(atMs) }))
+    .map((atMs) => ({ fromAt: isoOf(atMs), limits: limitsAt(atMs) }))
     .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
 }
 

@@ -1,8 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as z from 'zod';
 import type { Key } from '../../shared/model.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
+import { list } from '../api/response-parts.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
-import { type KeyItem, type KeyState, keyItem } from './key-item.ts';
+import { type KeyItem, type KeyState, keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
 /** How a list is sorted: by id, or by what the last 24 hours had most of, or by who was there last. */
@@ -21,11 +23,15 @@ export interface KeyQuery {
   readonly limit: number;
 }
 
-export interface KeyPage {
-  readonly keys: readonly KeyItem[];
-  /** Where the next page begins: there may be more, or the search ended at its bound before the page was full. */
-  readonly next?: string;
-}
+export const keyPage = z.object({
+  keys: list(keyItem),
+  next: z
+    .string()
+    .optional()
+    .describe('Where the next page begins: there may be more, or the search ended at its bound.'),
+});
+
+export type KeyPage = z.output<typeof keyPage>;
 
 /**
  * A page of the keys of the configuration and of the directory. What it costs depends on the keys that were active lately
@@ -151,7 +157,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     return keys.map((listed) => {
       const { id } = listed.key;
       const itsRecent = recent === undefined ? 'unknown' : recent.get(id);
-      return keyItem({ ...listed, status: statuses.get(id), recent: usage ? itsRecent : 'off', nowMs });
+      return keyItemOf({ ...listed, status: statuses.get(id), recent: usage ? itsRecent : 'off', nowMs });
     });
   }
 

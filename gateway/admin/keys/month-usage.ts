@@ -1,6 +1,8 @@
+import * as z from 'zod';
 import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/daily-totals.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { Requests } from '../../usage/usage-reader.ts';
+import { count, instant, list } from '../api/response-parts.ts';
 import { findKeys } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';
 
@@ -14,24 +16,23 @@ export interface MonthQuery {
   readonly limit: number;
 }
 
-/** Some keys in a month, by their ids. */
-export interface MonthPage {
-  readonly month: string;
-  /** The part of the month that is on record. A running month ends now. */
-  readonly fromAt: string;
-  readonly toAt: string;
-  readonly keys: readonly MonthOfKey[];
-  readonly next?: string;
-}
+export const monthPage = z.object({
+  month: z.string(),
+  fromAt: instant.describe('Where the record of the month begins.'),
+  toAt: instant.describe('The end of the month, or now while it is not over.'),
+  keys: list(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional().describe('Absent where the key was removed.'),
+      offered: count,
+      admitted: count,
+    }),
+  ),
+  next: z.string().optional().describe('Where the next page begins; absent on the last one.'),
+});
 
-export interface MonthOfKey {
-  readonly id: string;
-  readonly name?: string;
-  /** Absent: the key was removed, and has a record. */
-  readonly plan?: string;
-  readonly offered: number;
-  readonly admitted: number;
-}
+export type MonthPage = z.output<typeof monthPage>;
 
 /**
  * What keys asked for and got in a month, for bills: a page of the keys of the configuration, of the directory, and of those that
@@ -57,19 +58,18 @@ export async function monthUsage(
   const byId = new Map(known.map(({ key }) => [key.id, key]));
   const keptDays = sources.settings().redis === undefined ? usage.state().keptDays : totalsKeptDays;
   const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
-  const keys = page.ids.flatMap((id, index): MonthOfKey[] => {
+  const keys = page.ids.flatMap((id, index): MonthPage['keys'] => {
     const { offered = 0, admitted = 0 } = found[index] ?? {};
     const key = byId.get(id);
-    if (key === undefined) return offered === 0 ? [] : [{ id, offered, admitted }];
-    const { name, plan } = key;
-    return [{ id, ...(name !== undefined && { name }), plan, offered, admitted }];
+    if (key === undefined && offered === 0) return [];
+    return [{ id, name: key?.name, plan: key?.plan, offered, admitted }];
   });
   return {
     month,
     fromAt: new Date(Math.max(startMs, keptFromMs)).toISOString(),
     toAt: new Date(Math.min(endMs, nowMs)).toISOString(),
     keys,
-    ...(page.next !== undefined && { next: page.next }),
+    next: page.next,
   };
 }
 

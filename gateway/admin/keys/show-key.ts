@@ -1,42 +1,56 @@
+import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
+import { keySchema } from '../../keys/key-schema.ts';
+import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
+import { count, digestStart, instant, list, positive, stated } from '../api/response-parts.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
-import { type KeyItem, keyItem } from './key-item.ts';
+import { keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
-import { rowOf, type UsageRow } from './usage-rows.ts';
-import { type Why, why } from './why.ts';
+import { rowOf, usageRow } from './usage-rows.ts';
+import { why, whyShown } from './why.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
-export interface KeyDetail extends KeyItem {
-  /** The revision of the key in the directory. It grows with each change, and is a part of the `ETag`. */
-  readonly revision?: number;
-  readonly operations?: readonly string[];
-  readonly secrets: readonly {
-    readonly digestStart: string;
-    readonly createdAt?: string;
-    /** The last request with this secret on record. */
-    readonly lastUsedAt?: string;
-    /** Requests that presented it while it was not valid: it had expired, or the key was disabled. */
-    readonly unauthorized?: { readonly requests: number; readonly lastAt: string };
-    readonly expiresAt?: string;
-    readonly isExpired: boolean;
-  }[];
-  /** Refusals that count towards the next ban. */
-  readonly strikes: number;
-  readonly operations24h?: readonly {
-    readonly operationId: string;
-    readonly requests: number;
-    readonly clientErrors: number;
-    readonly serverErrors: number;
-  }[];
-  /** The last minutes of the last 24 hours in which something was refused, latest first. */
-  readonly recentRefusals?: readonly UsageRow[];
-  readonly why: Why;
-}
+export const keyDetail = z.object({
+  ...stated(keySchema.shape, ['limits', 'operations', 'disabled', 'secrets']),
+  ...keyItem.shape,
+  revision: positive.optional().describe('Of its definition in the directory. It grows with each change.'),
+  operations: list(z.string()).optional().describe('What it may call; absent: every operation.'),
+  secrets: list(
+    z.object({
+      digestStart,
+      createdAt: instant.optional().describe('When it was issued; absent where nobody wrote that down.'),
+      lastUsedAt: instant.optional().describe('Its last request; absent where none is recorded.'),
+      unauthorized: z
+        .object({ requests: positive, lastAt: instant })
+        .optional()
+        .describe(
+          'Requests that presented it while it was not valid, because it had expired or its key was disabled; absent where none is recorded.',
+        ),
+      expiresAt: instant.optional(),
+      isExpired: z.boolean(),
+    }),
+  ),
+  strikes: count.describe('Refusals that count towards the next ban.'),
+  operations24h: list(
+    z.object({
+      operationId: z.string(),
+      requests: count,
+      clientErrors: count.describe('4xx, refusals by limits and bans among them.'),
+      serverErrors: count,
+    }),
+  ).optional(),
+  recentRefusals: list(usageRow)
+    .optional()
+    .describe('The last minutes of the last 24 hours in which it was refused, latest first.'),
+  why: whyShown,
+});
+
+export type KeyDetail = z.output<typeof keyDetail>;
 
 /** Everything about one key. @returns undefined when there is no such key; `no_store` when the store gives no answer */
 export async function showKey(
@@ -73,23 +87,23 @@ export async function showKey(
   const [recent, minutes, operations, addresses, secretsUsed] = recorded ?? [];
   if (usage && !(recent && minutes && operations && addresses && secretsUsed)) return 'no_store';
   const facts = { ...listed, status, nowMs };
-  const item = keyItem({ ...facts, recent: usage ? recent?.get(id) : 'off' });
+  const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   const detail: KeyDetail = {
     ...item,
     ...others,
-    ...(version && { revision: version.revision }),
-    ...(key.operations && { operations: key.operations }),
+    revision: version?.revision,
+    operations: key.operations,
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
       .map(({ digestStart, expiresMs, createdMs }) => {
         const use = secretsUsed?.get(digestStart);
         return {
           digestStart,
-          ...(createdMs !== undefined && { createdAt: new Date(createdMs).toISOString() }),
-          ...(use && use.lastMs > 0 && { lastUsedAt: new Date(use.lastMs).toISOString() }),
-          ...(use && use.unauthorized > 0 && { unauthorized: unauthorizedOf(use) }),
-          ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+          createdAt: isoOf(createdMs),
+          lastUsedAt: isoOf(use?.lastMs || undefined),
+          unauthorized: use && unauthorizedOf(use),
+          expiresAt: isoOfEnd(expiresMs),
           isExpired: expiresMs <= nowMs,
         };
       }),
@@ -120,7 +134,7 @@ export async function showKey(
 }
 
 function unauthorizedOf({ unauthorized, lastUnauthorizedMs }: SecretUse) {
-  return { requests: unauthorized, lastAt: new Date(lastUnauthorizedMs).toISOString() };
+  return unauthorized > 0 ? { requests: unauthorized, lastAt: isoOf(lastUnauthorizedMs) } : undefined;
 }
 
 function isRefusing({ tally }: UsageMinute): boolean {

@@ -1,7 +1,10 @@
-import { offeredOf, type Tally } from '../../usage/tally.ts';
+import * as z from 'zod';
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { offeredOf } from '../../usage/tally.ts';
 import { byPeriod, type Period, type UsageMinute } from '../../usage/usage-reader.ts';
+import { count, instant, list, positive, words } from '../api/response-parts.ts';
 import type { KeySources } from './key-sources.ts';
-import { refusedByWindow } from './why.ts';
+import { refusedByWindow, refusedShown } from './why.ts';
 
 export const usageSteps = ['minute', 'hour', 'day'] as const;
 
@@ -10,19 +13,27 @@ export type UsageStep = (typeof usageSteps)[number];
 const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
-export interface UsageRow {
-  /** When it begins. */
-  readonly at: string;
-  readonly offered: number;
-  readonly admitted: number;
-  /** By the window that refused. */
-  readonly refused: Readonly<Record<string, number>>;
-  readonly banned: number;
-  /** Answered 503, because Redis was away; only where there were any. */
-  readonly undecided?: number;
-  /** Not among those offered: a secret of the key that was not valid; only where there were any, and minutes are kept. */
-  readonly unauthorized?: number;
-}
+export const usageRow = z.object({
+  at: instant.describe('When it begins.'),
+  offered: count.describe('Requests that were decided.'),
+  admitted: count,
+  refused: refusedShown,
+  banned: count,
+  undecided: positive
+    .optional()
+    .describe('Answered 503, since Redis was away and `redis.onFailure` is `refuse`.'),
+  unauthorized: positive
+    .optional()
+    .describe(
+      'Not among those offered: requests that presented a secret of the key that was not valid. Recorded for as long as minutes are.',
+    ),
+});
+
+export type UsageRow = z.output<typeof usageRow>;
+
+export const keyUsage = z.object({ step: words(...usageSteps), rows: list(usageRow) });
+
+export type KeyUsage = z.output<typeof keyUsage>;
 
 export interface UsageQuery extends Period {
   readonly step: UsageStep;
@@ -66,20 +77,13 @@ export async function usageRows(
 }
 
 export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
-  return { at: atOf(atMs), ...figuresOf(tally), ...(unauthorized !== undefined && { unauthorized }) };
-}
-
-function figuresOf(tally: Tally): Omit<UsageRow, 'at'> {
   return {
+    at: isoSecondOf(atMs),
     offered: offeredOf(tally),
     admitted: tally.admitted,
     refused: refusedByWindow(tally),
     banned: tally.banned,
-    ...(tally.undecided > 0 && { undecided: tally.undecided }),
+    undecided: tally.undecided || undefined,
+    unauthorized,
   };
-}
-
-/** An instant at the beginning of a minute, without the fraction of a second that it never has. */
-function atOf(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19)}Z`;
 }

@@ -1,5 +1,7 @@
-import { figure, ordinal, per, timeText } from '../../fleet/wording.ts';
+import * as z from 'zod';
+import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
 import {
   type AddressesOfDay,
@@ -7,6 +9,7 @@ import {
   type UsageMinute,
   unauthorizedIn,
 } from '../../usage/usage-reader.ts';
+import { byName, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
@@ -27,24 +30,30 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly nowMs: number;
 }
 
-export interface Why {
-  /** The operator can forward the text to the customer who holds the key. Times are UTC. */
-  readonly sentence: string;
-  readonly last24h?: {
-    readonly offered: number;
-    readonly admitted: number;
-    readonly refused: Readonly<Record<string, number>>;
-    readonly banned: number;
-    readonly minutesRefused: number;
-    readonly firstRefusedAt?: string;
-    /** Number of requests with an invalid secret of the key. They are not part of `offered`. */
-    readonly unauthorized: number;
-  };
-  /** The operations of the running hour, the most requested first. */
-  readonly operationsThisHour?: readonly { readonly operationId: string; readonly requests: number }[];
-  /** An estimate: no address is stored. */
-  readonly addressesToday?: number;
-}
+export const refusedShown = byName(positive).describe('By the window that refused.');
+
+export const whyShown = z.object({
+  sentence: z.string().describe('Why the key gets what it gets; to be forwarded. Times are UTC.'),
+  last24h: z
+    .object({
+      offered: count,
+      admitted: count,
+      refused: refusedShown,
+      banned: count,
+      minutesRefused: count.describe('In how many minutes something was refused.'),
+      firstRefusedAt: instant.optional(),
+      unauthorized: count.describe(
+        'Requests that presented a secret of the key that was not valid; none of those offered.',
+      ),
+    })
+    .optional(),
+  operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
+    .optional()
+    .describe('The most requested first.'),
+  addressesToday: count.optional().describe('About how many client addresses; none of them is stored.'),
+});
+
+export type Why = z.output<typeof whyShown>;
 
 /** Why a key gets what it gets, as a sentence and as data. */
 export function why(facts: WhyFacts): Why {
@@ -75,11 +84,11 @@ export function why(facts: WhyFacts): Why {
       refused: refusedByWindow(tally),
       banned: tally.banned,
       minutesRefused: refusing.length,
-      ...(first && { firstRefusedAt: new Date(first.atMs).toISOString() }),
+      firstRefusedAt: first && isoOf(first.atMs),
       unauthorized: unauthorizedIn(minutes),
     },
     operationsThisHour: byOperation,
-    ...(addressesToday !== undefined && { addressesToday }),
+    addressesToday,
   };
 }
 
@@ -121,7 +130,7 @@ function nowSentence(facts: WhyFacts): string {
   const spent = rateLimit.windows.filter(({ remaining }) => remaining === 0);
   const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
   if (inForce !== undefined) {
-    const all = `all ${count(inForce.limit, 'request')} of this ${inForce.name}`;
+    const all = `all ${counted(inForce.limit, 'request')} of this ${inForce.name}`;
     return `${who} has used ${all} and may call again at ${timeText(status.retryAtMs, nowMs)}.`;
   }
   const used = rateLimit.windows.map(
@@ -184,8 +193,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const parts = by.map(({ who, refused }, index) =>
     index === 0 ? `${who} refused ${figure(refused)}` : `${who} ${figure(refused)}`,
   );
-  const minutes = `in ${count(refusing.length, 'minute')}`;
-  return `In the last 24 h ${listOf(parts)} of its ${count(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
+  const minutes = `in ${counted(refusing.length, 'minute')}`;
+  return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
 /** After a leak or a rotation: whether anybody still presents a secret that is no longer valid. */
@@ -197,7 +206,7 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
       ? 'In the last 24 h no request presented a secret of it that was not valid.'
       : '';
   }
-  return `In the last 24 h ${count(requests, 'request')} presented a secret of it that was not valid, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
+  return `In the last 24 h ${counted(requests, 'request')} presented a secret of it that was not valid, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
 }
 
 /** Whether each of its requests gets 401. */
@@ -227,7 +236,7 @@ function hourSentence(
         ]),
     ...(addresses === undefined
       ? []
-      : [`about ${count(addresses, 'address', 'addresses')} ${addresses === 1 ? 'uses' : 'use'} it`]),
+      : [`about ${counted(addresses, 'address', 'addresses')} ${addresses === 1 ? 'uses' : 'use'} it`]),
   ];
   const text = parts.join('; ');
   return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -245,10 +254,6 @@ function dayOf(atMs: number): string {
 
 function clockOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 19);
-}
-
-function count(number: number, one: string, many = `${one}s`): string {
-  return `${figure(number)} ${number === 1 ? one : many}`;
 }
 
 function percent(share: number): string {

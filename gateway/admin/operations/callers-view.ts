@@ -1,7 +1,33 @@
+import * as z from 'zod';
+import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Period, UsageReader } from '../../usage/usage-reader.ts';
+import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
+
+export const callers = z.object({
+  operationId: z.string(),
+  fromAt: instant,
+  toAt: instant,
+  callers: list(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      plan: z.string().optional().describe('Absent where the key is no longer configured.'),
+      requests: positive,
+      clientErrors: count,
+      serverErrors: count,
+      lastSeenMs: epochMs,
+    }),
+  ),
+  days: list(z.object({ at: instant, requests: count })).describe(
+    'All calls of the operation on each day that is on record, today the last.',
+  ),
+  more: positive.optional().describe('How many callers are not in this list.'),
+});
+
+export type Callers = z.output<typeof callers>;
 
 /**
  * Who called an operation in a period, most first, of the keys that were active last (10,000 at most): what it costs is one
@@ -11,16 +37,16 @@ export async function callersView(
   sources: KeySources,
   operationId: string,
   { limit, ...period }: Period & { readonly limit: number },
-): Promise<object | undefined> {
+): Promise<Callers | undefined> {
   const { usage, nowMs } = sources;
-  const callers =
+  const called =
     usage === undefined
       ? []
       : await usage.reader.callers(operationId, keptPeriod(period, usage.state(), nowMs()));
   const days =
     usage === undefined ? [] : await callsByDay(usage.reader, operationId, usage.state().keptDays, nowMs());
-  if (callers === undefined || days === undefined) return undefined;
-  const shown = callers.slice(0, limit);
+  if (called === undefined || days === undefined) return undefined;
+  const shown = called.slice(0, limit);
   const found = await findKeys(
     sources,
     shown.map(({ keyId }) => keyId),
@@ -28,22 +54,21 @@ export async function callersView(
   const keys = new Map(found?.map(({ key }) => [key.id, key]));
   return {
     operationId,
-    fromAt: new Date(period.fromMs).toISOString(),
-    toAt: new Date(period.toMs).toISOString(),
+    fromAt: isoOf(period.fromMs),
+    toAt: isoOf(period.toMs),
     callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs }) => {
       const key = keys.get(keyId);
       return {
         id: keyId,
-        ...(key?.name !== undefined && { name: key.name }),
-        // A key that was removed in the meantime is on no plan.
-        ...(key && { plan: key.plan }),
+        name: key?.name,
+        plan: key?.plan,
         requests,
         clientErrors,
         serverErrors,
         lastSeenMs: lastMs,
       };
     }),
-    ...(callers.length > limit && { more: callers.length - limit }),
+    more: called.length > limit ? called.length - limit : undefined,
     days,
   };
 }
@@ -54,14 +79,14 @@ async function callsByDay(
   operationId: string,
   keptDays: number,
   nowMs: number,
-): Promise<readonly object[] | undefined> {
+): Promise<Callers['days'] | undefined> {
   const today = Math.floor(nowMs / dayMs);
-  const days: object[] = [];
+  const days: Callers['days'][number][] = [];
   for (let day = today - Math.min(keptDays, trendDaysMax) + 1; day <= today; day++) {
     const used = await reader.operations({ fromMs: day * dayMs, toMs: (day + 1) * dayMs - 1 });
     if (used === undefined) return undefined;
     const requests = used.find((one) => one.operationId === operationId)?.requests ?? 0;
-    days.push({ at: `${new Date(day * dayMs).toISOString().slice(0, 19)}Z`, requests });
+    days.push({ at: isoSecondOf(day * dayMs), requests });
   }
   return days;
 }

@@ -1,9 +1,54 @@
+import * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationUsage, Period } from '../../usage/usage-reader.ts';
+import {
+  byName,
+  count,
+  epochMs,
+  instant,
+  integer,
+  list,
+  positive,
+  quantity,
+  words,
+} from '../api/response-parts.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
 
 const dayMs = 86_400_000;
+
+export const percentiles = z
+  .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
+  .describe('Estimates from the buckets of a histogram; absent where nothing was counted.');
+
+const durations = percentiles.extend({ meanMs: quantity.optional() });
+
+/** How long an operation will be there. */
+export const deprecationShape = {
+  sinceAt: instant,
+  sunsetAt: instant.optional(),
+  successor: z.string().optional(),
+  afterSunset: words('gone', 'serve'),
+};
+
+const operationUse = z.object({
+  operationId: z.string(),
+  method: z.string().optional(),
+  path: z.string().optional(),
+  upstream: z.string().optional(),
+  stability: words('experimental', 'beta').optional(),
+  deprecation: z.object({ ...deprecationShape, daysToSunset: integer.optional() }).optional(),
+  requests: count.optional().describe('Absent without a record.'),
+  statuses: byName(positive).optional().describe('Responses by status; 499 where the client went away.'),
+  ownTime: durations.optional(),
+  upstreamTime: durations.optional(),
+  lastMs: epochMs.optional().describe('Its last request, epoch.'),
+});
+
+type OperationUse = z.output<typeof operationUse>;
+
+export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
 
 /**
  * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store gives no
@@ -12,7 +57,7 @@ const dayMs = 86_400_000;
 export async function operationsView(
   { settings, usage, nowMs }: KeySources,
   period: Period,
-): Promise<object | undefined> {
+): Promise<z.output<typeof operationsPage> | undefined> {
   const used =
     usage === undefined ? [] : await usage.reader.operations(keptPeriod(period, usage.state(), nowMs()));
   if (used === undefined) return undefined;
@@ -28,8 +73,8 @@ export async function operationsView(
     .filter(({ operationId }) => !ids.has(operationId))
     .map((operation) => ({ operationId: operation.operationId, ...figuresOf(operation) }));
   return {
-    fromAt: new Date(period.fromMs).toISOString(),
-    toAt: new Date(period.toMs).toISOString(),
+    fromAt: isoOf(period.fromMs),
+    toAt: isoOf(period.toMs),
     operations: [...known, ...others],
   };
 }
@@ -37,28 +82,27 @@ export async function operationsView(
 function describe(
   { id, method, template, stability, deprecation, upstream }: Operation,
   nowMs: number,
-): object {
+): OperationUse {
   return {
     operationId: id,
     method,
     path: template,
     upstream,
-    ...(stability && { stability }),
-    ...(deprecation && {
-      deprecation: {
-        sinceAt: new Date(deprecation.sinceMs).toISOString(),
-        ...(deprecation.sunsetMs !== undefined && {
-          sunsetAt: new Date(deprecation.sunsetMs).toISOString(),
-          daysToSunset: Math.ceil((deprecation.sunsetMs - nowMs) / dayMs),
-        }),
-        ...(deprecation.successor !== undefined && { successor: deprecation.successor }),
-        afterSunset: deprecation.afterSunset,
-      },
-    }),
+    stability,
+    deprecation: deprecation && {
+      ...deprecationShown(deprecation),
+      daysToSunset:
+        deprecation.sunsetMs === undefined ? undefined : Math.ceil((deprecation.sunsetMs - nowMs) / dayMs),
+    },
   };
 }
 
-function figuresOf(used: OperationUsage | undefined): object {
+/** A deprecation with its instants as text. */
+export function deprecationShown({ sinceMs, sunsetMs, ...rest }: NonNullable<Operation['deprecation']>) {
+  return { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs), ...rest };
+}
+
+function figuresOf(used: OperationUsage | undefined): Partial<OperationUse> {
   if (used === undefined) return { requests: 0, statuses: {} };
   const { requests, byStatus, own, upstream, lastMs } = used;
   return {

@@ -1,11 +1,37 @@
+import * as z from 'zod';
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
 import { type Buckets, type Period, percentilesOf, type TrafficMinute } from '../../usage/usage-reader.ts';
+import { count, instant, list, positive, words } from '../api/response-parts.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { percentiles } from './operations-view.ts';
 
 export const trafficSteps = ['minute', 'hour'] as const;
 
 export type TrafficStep = (typeof trafficSteps)[number];
 
 const stepMs: Readonly<Record<TrafficStep, number>> = { minute: 60_000, hour: 3_600_000 };
+
+const trafficRow = z.object({
+  at: instant.describe('When it begins.'),
+  requests: positive,
+  served: count.describe('Admitted, and answered with less than 500, to the end.'),
+  refused: count.describe(
+    'By a limit: of its plan, or of the bodies or WebSockets that it may have under way.',
+  ),
+  banned: count,
+  rejected: count.describe(
+    'Before a key was known: malformed, of an unknown method (501), without a valid key.',
+  ),
+  failedByGateway: count.describe('5xx of its own, such as 503 while Redis is away under `refuse`.'),
+  failedByUpstream: count.describe(
+    '5xx of the upstream, or because of it, and responses that it did not send to their end.',
+  ),
+  ownTime: percentiles,
+  upstreamTime: percentiles,
+});
+
+export const traffic = z.object({ step: words(...trafficSteps), rows: list(trafficRow) });
 
 /**
  * All requests of the fleet by minute or hour, those in which there were any: how they ended, and how long they took.
@@ -14,23 +40,20 @@ const stepMs: Readonly<Record<TrafficStep, number>> = { minute: 60_000, hour: 3_
 export async function trafficView(
   { usage }: KeySources,
   { step, ...period }: Period & { readonly step: TrafficStep },
-): Promise<object | undefined> {
+): Promise<z.output<typeof traffic> | undefined> {
   const minutes = usage === undefined ? [] : await usage.reader.traffic(period);
   if (minutes === undefined) return undefined;
   const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / stepMs[step]) * stepMs[step]);
   return { step, rows: [...groups].map(([atMs, within]) => rowOf(atMs, within)) };
 }
 
-function rowOf(atMs: number, within: readonly TrafficMinute[]): object {
-  const ended: Record<string, number> = {};
-  for (const minute of within) {
-    for (const [ending, requests] of Object.entries(minute.ended))
-      ended[ending] = (ended[ending] ?? 0) + requests;
-  }
+function rowOf(atMs: number, within: readonly TrafficMinute[]): z.output<typeof trafficRow> {
+  const sum = (ending: TrafficEnding) => within.reduce((all, { ended }) => all + ended[ending], 0);
+  const ended = Object.fromEntries(trafficEndings.map((ending) => [ending, sum(ending)]));
   return {
-    at: `${new Date(atMs).toISOString().slice(0, 19)}Z`,
-    requests: Object.values(ended).reduce((sum, requests) => sum + requests, 0),
-    ...ended,
+    at: isoSecondOf(atMs),
+    requests: Object.values(ended).reduce((all, requests) => all + requests, 0),
+    ...(ended as Record<TrafficEnding, number>),
     ownTime: percentilesOf(sumOf(within.map(({ own }) => own))),
     upstreamTime: percentilesOf(sumOf(within.map(({ upstream }) => upstream))),
   };

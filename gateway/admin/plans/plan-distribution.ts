@@ -1,40 +1,47 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as z from 'zod';
 import { plansAt } from '../../keys/plans.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
+import { count, list, positive } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
-/** How the keys of a plan are spread: by their busiest minute, and by all they asked for. */
-export interface PlanDistribution {
-  readonly plan: string;
-  readonly hours: number;
-  /** Keys on the plan, of those of the directory the active ones; those of them that sent requests; those whose record was read before the time ran out. */
-  readonly keys: number;
-  readonly activeKeys: number;
-  readonly examinedKeys: number;
-  /** Keys with a request that was not admitted, bans included. */
-  readonly refusedKeys: number;
-  readonly minute: Spread;
-  /** The sum over all hours. */
-  readonly day: Spread;
-}
+const spread = z
+  .object({
+    limit: positive
+      .optional()
+      .describe(
+        'The limit of the plan; absent where it has none for this window, and where each key has its own.',
+      ),
+    buckets: list(
+      z.object({
+        from: positive.describe('A key in it has at least so many requests.'),
+        to: z.number().meta({ type: 'integer', minimum: 2, description: 'And less than so many.' }),
+        keys: count,
+      }),
+    ).describe(
+      'On a scale of 1, 2, 5, 10, 20, 50, …, without a gap from the lowest to the highest that has a key. One that would have both sides of the limit is two: up to the limit, and above it.',
+    ),
+  })
+  .describe('By the busiest minute of each key, or by all its requests of these hours.');
 
-export interface Spread {
-  /** The plan's limit; absent where it has none for this window. */
-  readonly limit?: number;
-  /** From the lowest to the highest that has a key, without a gap. */
-  readonly buckets: readonly Bucket[];
-}
+type Spread = z.output<typeof spread>;
 
-/** Keys with at least `from` and less than `to` requests. */
-export interface Bucket {
-  readonly from: number;
-  readonly to: number;
-  readonly keys: number;
-}
+export const planDistribution = z.object({
+  plan: z.string(),
+  hours: positive,
+  keys: count.describe('Keys on the plan: of those of the directory the active ones.'),
+  activeKeys: count.describe('Those of them that sent requests.'),
+  examinedKeys: count.describe('Those of them whose record was read before the time ran out.'),
+  refusedKeys: count.describe('Those with a request that was not admitted, bans included.'),
+  minute: spread,
+  day: spread,
+});
+
+type PlanDistribution = z.output<typeof planDistribution>;
 
 export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
 
@@ -85,9 +92,9 @@ export function createPlanDistributions(
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
     const limits = plansAt(settings(), toMs).get(plan)?.limits;
-    const spread = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
+    const spreadOf = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
       const limit = limits?.find((one) => one.window === window)?.max;
-      return { ...(limit !== undefined && { limit }), buckets: bucketsOf(peaks.map(requestsOf), limit) };
+      return { limit, buckets: bucketsOf(peaks.map(requestsOf), limit) };
     };
     return {
       plan,
@@ -96,8 +103,8 @@ export function createPlanDistributions(
       activeKeys: ids.length,
       examinedKeys: peaks.length,
       refusedKeys: peaks.filter(({ offered, admitted }) => admitted < offered).length,
-      minute: spread('minute', ({ busiestMinute }) => busiestMinute),
-      day: spread('day', ({ offered }) => offered),
+      minute: spreadOf('minute', ({ busiestMinute }) => busiestMinute),
+      day: spreadOf('day', ({ offered }) => offered),
     };
   }
 
@@ -145,7 +152,7 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
  * On a scale of 1, 2, 5, 10, 20, 50, … What is above the limit begins a bucket too, so that none has both sides. Keys without
  * a request are in none.
  */
-export function bucketsOf(requests: readonly number[], limit = 0): readonly Bucket[] {
+export function bucketsOf(requests: readonly number[], limit = 0): Spread['buckets'] {
   const counted = requests.filter((one) => one >= 1);
   if (counted.length === 0) return [];
   const [least, most] = [Math.min(...counted), Math.max(...counted)];

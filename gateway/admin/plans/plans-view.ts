@@ -1,8 +1,17 @@
+import * as z from 'zod';
 import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { count, list } from '../api/response-parts.ts';
 import type { KeySources } from '../keys/key-sources.ts';
-import { planView } from '../settings/settings-view.ts';
+import { planShown, planView } from '../settings/settings-view.ts';
+
+export const plansPage = z.object({
+  plans: list(
+    planShown.extend({ keys: count, disabledKeys: count.describe('How many of them are disabled.') }),
+  ),
+  isComplete: z.boolean().describe('Whether all keys are counted: the directory may have more.'),
+});
 
 /** How many keys are on each plan. */
 interface KeyCounts {
@@ -21,7 +30,7 @@ type CountSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bound
  */
 export function createPlansView(
   sources: CountSources & { readonly bounds: Pick<Bounds, 'planDistributionKeptMs'> },
-): () => Promise<object | undefined> {
+): () => Promise<z.output<typeof plansPage> | undefined> {
   const { settings, nowMs, bounds } = sources;
   let kept: { readonly of: Settings; readonly untilMs: number; readonly counts: KeyCounts } | undefined;
 

@@ -6,6 +6,7 @@ import { date, keyId, limit } from '../../keys/key-schema.ts';
 import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
 import { plansAt } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Edits, type LimitEdit, problemOf } from '../../usage/simulate/edits.ts';
@@ -16,7 +17,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type Page, readPages } from '../read-pages.ts';
-import { createSimulations } from './simulations.ts';
+import { createSimulations, type simulationShown } from './simulations.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -107,8 +108,8 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
       const { differences } = verdict.reproduced;
       const known = differences.length === 0 ? [] : await circumstances(period.fromMs);
       return jsonResponse({
-        from: new Date(period.fromMs).toISOString(),
-        to: new Date(period.toMs).toISOString(),
+        from: isoOf(period.fromMs),
+        to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
         reproduced: {
@@ -116,7 +117,7 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
           differences: differences.map((one) => ({ ...one, why: explainDifference(one, known) })),
         },
         ...rest,
-      });
+      } satisfies z.output<typeof simulationShown>);
     },
   });
 
@@ -142,7 +143,7 @@ export function simulateRoute({ keys, events, changes, presence, bounds }: Simul
     for (const change of changed) {
       if (change.action !== 'grant') continue;
       const untilMs = Date.parse(String(change.after?.untilAt));
-      const said = `given by ${change.by}, until ${new Date(untilMs || 0).toISOString()}.`;
+      const said = `given by ${change.by}, until ${isoOf(untilMs || 0)}.`;
       const atMs = Date.parse(String(change.after?.fromAt ?? change.at));
       found.push({ kind: 'grant', atMs, text: said, key: change.key, untilMs });
     }

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as z from 'zod';
 import { plansAt } from '../../keys/plans.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Key, PlanWindow } from '../../shared/model.ts';
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
@@ -10,6 +12,7 @@ import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
 import { unitsOf } from '../../usage/tally.ts';
 import type { Period } from '../../usage/usage-reader.ts';
+import { count, instant, list, words } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
@@ -44,16 +47,81 @@ export interface Simulated {
   readonly activeKeys: number;
   readonly examinedKeys: number;
   /** The last key of this part, if there are more keys. */
-  readonly next?: string;
-  readonly minutes?: readonly SimulatedMinute[];
+  readonly next?: string | undefined;
+  readonly minutes?: readonly SimulatedMinute[] | undefined;
 }
 
-export interface SimulatedMinute {
-  readonly at: string;
-  readonly offered: number;
-  readonly admittedNow: number;
-  readonly admittedThen: number;
-}
+const simulatedMinute = z.object({
+  at: instant,
+  offered: count,
+  admittedNow: count,
+  admittedThen: count.describe('The middle of what is certain at least and at most.'),
+});
+
+type SimulatedMinute = z.output<typeof simulatedMinute>;
+
+const totals = z.object({
+  keys: count.describe('Keys that sent requests.'),
+  offered: count,
+  refusedNow: count,
+  refusedThen: count,
+  refusedThenMin: count,
+  refusedThenMax: count,
+  keysRefusedMore: count.describe('Refused more then than now.'),
+  keysRefusedLess: count,
+  newlyLimitedKeys: count.describe('Refused something then and nothing now.'),
+  freedKeys: count.describe('Refused something now and nothing then.'),
+});
+
+/** The response of `POST /simulate`. */
+export const simulationShown = z.object({
+  from: instant.describe('As much of the period as is on record, by whole minutes.'),
+  to: instant,
+  source: words('record'),
+  reproduced: z.object({
+    recordedRefusals: count.describe('Requests that windows refused, as recorded.'),
+    replayedRefusals: count.describe('The same as the present limits say.'),
+    minutesThatDiffer: count.describe('Minutes in which the two are not the same for some key.'),
+    differences: list(
+      z.object({
+        at: instant,
+        keys: count.describe('How many keys it is so of.'),
+        of: list(z.string()).describe('Some of them.'),
+        recordedRefusals: count.describe('Of these keys in this minute.'),
+        replayedRefusals: count,
+        why: z
+          .string()
+          .describe('An outage, an edit, a grant or a restart, where one is on record that explains it.'),
+      }),
+    ).describe('The first of those minutes.'),
+  }),
+  totals,
+  plans: list(totals.extend({ name: z.string() })),
+  keys: list(
+    z.object({
+      id: z.string(),
+      plan: z.string(),
+      offered: count,
+      refusedNow: count,
+      refusedThen: count,
+      refusedThenMin: count
+        .optional()
+        .describe('With `refusedThenMax` the bounds that are certain; absent where they are `refusedThen`.'),
+      refusedThenMax: count.optional(),
+      firstRefusedAt: instant.optional().describe('The first minute in which something is refused then.'),
+      censoredMinutes: count.describe(
+        'Minutes in which requests were refused or banned. Clients send less then, so the record does not tell how much they would have sent.',
+      ),
+    }),
+  ).describe('Those that are refused something under either limits, first those for whom most changes.'),
+  moreKeys: count.describe('Keys that are refused something and are not listed.'),
+  activeKeys: count.describe('Active keys that the simulation is about.'),
+  examinedKeys: count.describe('Those of them that this part is about.'),
+  next: z.string().optional().describe('There is more; absent in the last part.'),
+  minutes: list(simulatedMinute)
+    .optional()
+    .describe('The minutes of the key `minutesOf` in which it sent requests.'),
+});
 
 /**
  * Replays the usage record, a part at a time and for a bounded time; other work is served in between. Records
@@ -135,8 +203,8 @@ export function createSimulations(
       verdict: builder.finish({ keysListed, differencesListed }),
       activeKeys: wanted.length,
       examinedKeys: examined,
-      ...(examined < left.length && lastKey && { next: lastKey.id }),
-      ...(minutesOf !== undefined && { minutes }),
+      next: examined < left.length ? lastKey?.id : undefined,
+      minutes: minutesOf === undefined ? undefined : minutes,
     };
   }
 
@@ -223,7 +291,7 @@ function idsOf(keys: readonly Key[]): string[] {
 function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): SimulatedMinute {
   const place = recorded.minute.indexOf(minute);
   return {
-    at: `${new Date(minute * minuteMs).toISOString().slice(0, 19)}Z`,
+    at: isoSecondOf(minute * minuteMs),
     offered: offeredAt(recorded, place),
     admittedNow: recorded.admitted[place] ?? 0,
     admittedThen,

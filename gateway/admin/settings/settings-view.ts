@@ -1,19 +1,142 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { RawKey } from '../../keys/key-schema.ts';
+import * as z from 'zod';
+import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { tableIn } from '../../keys/key-table.ts';
-import type {
-  Certificate,
-  Key,
-  Limits,
-  Plan,
-  RedisSettings,
-  Settings,
-  Upstream,
-  UpstreamTls,
+import { limitFieldNames } from '../../keys/limit-fields.ts';
+import { planShape } from '../../keys/plan-schema.ts';
+import {
+  type Certificate,
+  type Key,
+  type Limits,
+  type Plan,
+  planWindows,
+  type RedisSettings,
+  type Settings,
+  type Upstream,
+  type UpstreamTls,
 } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../shared/secrets.ts';
+import {
+  count,
+  instant,
+  integer,
+  list,
+  positive,
+  digestStart as shownDigest,
+  stated,
+  version,
+  words,
+} from '../api/response-parts.ts';
+import { deprecationShape, deprecationShown } from '../operations/operations-view.ts';
 import { maskUrl } from './mask-url.ts';
+
+const shownWindows = list(z.object({ name: words(...planWindows), limit: positive })).describe(
+  'The shortest window first.',
+);
+
+/** Responses show the other members of a plan as `isCustom` and `windows`. */
+export const planShown = z.object({
+  ...stated(planShape, ['custom', ...limitFieldNames]),
+  name: z.string(),
+  isCustom: z.boolean().describe('Whether each of its keys states limits of its own.'),
+  windows: shownWindows,
+});
+
+const listener = z.object({
+  host: z.string(),
+  port: count,
+  tls: z.object({ file: z.string(), certDigestStart: shownDigest, expiresAt: instant }).optional(),
+});
+
+const clientTls = z.object({
+  caDigestStart: shownDigest.optional(),
+  certDigestStart: shownDigest.optional(),
+});
+
+/** The response of `/settings`. */
+export const settingsShown = z.object({
+  version,
+  environment: z.string(),
+  basePath: z.string(),
+  workers: z.union([positive, z.literal('auto')]).describe('How many processes serve requests.'),
+  listen: listener,
+  admin: listener.extend({
+    hosts: list(z.string()),
+    tokens: list(z.object({ name: z.string(), may: words('read', 'write'), digestStart: shownDigest })),
+  }),
+  redis: z
+    .object({
+      url: z.string().optional().describe('Without user information and without values of parameters.'),
+      cluster: list(z.string()).optional().describe('Servers of a Redis Cluster, in place of url.'),
+      sentinel: z
+        .object({ name: z.string(), hosts: list(z.string()) })
+        .optional()
+        .describe('The master that Sentinels name, in place of url.'),
+      tls: clientTls.optional().describe('Over TLS; what is trusted and shown beside Node’s defaults.'),
+      prefix: z.string(),
+      onFailure: words('local', 'refuse'),
+    })
+    .optional()
+    .describe('Absent without Redis.'),
+  upstreams: list(
+    z.object({
+      name: z.string(),
+      url: z.string(),
+      health: z.string(),
+      host: words('keep', 'target'),
+      timeouts: z
+        .object({
+          connectMs: integer.optional(),
+          headersMs: integer.optional(),
+          totalMs: integer.optional(),
+        })
+        .describe('Those that are set.'),
+      tls: clientTls.extend({ serverName: z.string().optional() }).optional(),
+    }),
+  ),
+  plans: list(planShown),
+  operations: list(
+    z.object({
+      id: z.string(),
+      method: z.string(),
+      template: z.string(),
+      upstream: z.string(),
+      stability: words('experimental', 'beta').optional(),
+      upgrade: words('websocket').optional(),
+      deprecation: z.object(deprecationShape).optional(),
+    }),
+  ),
+  limitsPath: z.string().optional(),
+  docsPath: z.string().optional(),
+  directory: z.boolean().describe('Whether there are also keys that are issued while gateways run.'),
+  bans: z.object({ after: integer, withinMs: integer, forMs: integer, maxMs: integer }),
+  addressBucket: z.object({ perMinute: integer }),
+  bodyBytesMax: integer,
+  usage: z.object({ keepDays: integer }),
+  cors: z.object({ origins: list(z.string()) }).optional(),
+  hsts: z.object({ maxAgeSeconds: integer, includeSubDomains: z.boolean() }).optional(),
+  trustedProxies: list(z.string()),
+  keysFile: z
+    .string()
+    .optional()
+    .describe(
+      'Where the keys are written, as seen from the folder of the configuration; absent where all are in the directory.',
+    ),
+  keys: list(
+    z.object({
+      ...stated(keySchema.shape, ['id', 'plan', 'limits', 'disabled', 'secrets']),
+      id: z.string(),
+      plan: z.string(),
+      disabled: z.boolean(),
+      windows: shownWindows,
+      secrets: list(z.object({ digestStart: shownDigest, expiresAt: instant.optional() })),
+    }),
+  ),
+});
+
+type SettingsShown = z.output<typeof settingsShown>;
 
 /** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */
 const keysPerTurn = 500;
@@ -35,7 +158,7 @@ export async function settingsText(settings: Settings): Promise<string> {
 }
 
 /** All members except the keys. */
-export function settingsMembers(settings: Settings): Readonly<Record<string, unknown>> {
+export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
   const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs, directory } = settings;
@@ -44,89 +167,81 @@ export function settingsMembers(settings: Settings): Readonly<Record<string, unk
     environment,
     basePath,
     workers,
-    listen: { host: listen.host, port: listen.port, ...tlsView(listen.tls) },
+    listen: { host: listen.host, port: listen.port, tls: tlsView(listen.tls) },
     admin: {
       host: admin.host,
       port: admin.port,
-      ...tlsView(admin.tls),
+      tls: tlsView(admin.tls),
       hosts: admin.hosts,
       tokens: admin.tokens.map(({ name, may, sha256 }) => ({ name, may, digestStart: digestStart(sha256) })),
     },
-    ...(redis && { redis: redisView(redis) }),
+    redis: redis && redisView(redis),
     upstreams: settings.upstreams.map(upstreamView),
     plans: [...settings.plans.values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
-    ...(limitsPath !== undefined && { limitsPath }),
-    ...(docs && { docsPath: docs.path }),
+    limitsPath,
+    docsPath: docs?.path,
     directory,
     bans,
     addressBucket,
     bodyBytesMax,
     usage,
-    ...(cors && { cors }),
-    ...(hsts && { hsts }),
+    cors,
+    hsts,
     trustedProxies,
-    ...(settings.keysFile && { keysFile: settings.keysFile.path }),
+    keysFile: settings.keysFile?.path,
   };
 }
 
-function redisView({ url, cluster, sentinel, tls, prefix, onFailure }: RedisSettings): object {
+function redisView({
+  url,
+  cluster,
+  sentinel,
+  tls,
+  prefix,
+  onFailure,
+}: RedisSettings): SettingsShown['redis'] {
   return {
-    ...(url !== undefined && { url: maskUrl(url) }),
-    ...(cluster && { cluster: cluster.map(maskUrl) }),
-    ...(sentinel && { sentinel: { name: sentinel.name, hosts: sentinel.hosts } }),
-    ...(tls && { tls: clientTlsView(tls) }),
+    url: url === undefined ? undefined : maskUrl(url),
+    cluster: cluster?.map(maskUrl),
+    sentinel: sentinel && { name: sentinel.name, hosts: sentinel.hosts },
+    tls: tls && clientTlsView(tls),
     prefix,
     onFailure,
   };
 }
 
-function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): object {
+function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): z.output<typeof clientTls> {
   return {
-    ...(ca !== undefined && { caDigestStart: digestStart(hash('sha256', ca)) }),
-    ...(own && { certDigestStart: digestStart(hash('sha256', own.cert)) }),
+    caDigestStart: ca === undefined ? undefined : digestStart(hash('sha256', ca)),
+    certDigestStart: own && digestStart(hash('sha256', own.cert)),
   };
 }
 
-function operationView({ deprecation, ...operation }: Settings['operations'][number]): object {
-  if (deprecation === undefined) return operation;
-  const { sinceMs, sunsetMs, ...rest } = deprecation;
-  return {
-    ...operation,
-    deprecation: {
-      sinceAt: new Date(sinceMs).toISOString(),
-      ...(sunsetMs !== undefined && { sunsetAt: new Date(sunsetMs).toISOString() }),
-      ...rest,
-    },
-  };
+function operationView({
+  deprecation,
+  ...operation
+}: Settings['operations'][number]): SettingsShown['operations'][number] {
+  return { ...operation, deprecation: deprecation && deprecationShown(deprecation) };
 }
 
-function upstreamView({ name, url, health, host, timeouts, tls }: Upstream): object {
-  const serverName = tls?.serverName;
-  return {
-    name,
-    url,
-    health,
-    host,
-    timeouts,
-    ...(tls && { tls: { ...clientTlsView(tls), ...(serverName !== undefined && { serverName }) } }),
-  };
+function upstreamView({ tls, ...upstream }: Upstream): SettingsShown['upstreams'][number] {
+  return { ...upstream, tls: tls && { ...clientTlsView(tls), serverName: tls.serverName } };
 }
 
-function tlsView(tls: Certificate | undefined): object {
-  if (tls === undefined) return {};
+function tlsView(tls: Certificate | undefined): z.output<typeof listener>['tls'] {
+  if (tls === undefined) return undefined;
   const { file, cert, notAfterMs } = tls;
-  const expiresAt = new Date(notAfterMs).toISOString();
-  return { tls: { file, certDigestStart: digestStart(hash('sha256', cert)), expiresAt } };
+  return { file, certDigestStart: digestStart(hash('sha256', cert)), expiresAt: isoOf(notAfterMs) };
 }
 
 /** A plan with every member that it has. */
-export function planView({ name, isCustom, limits, ...rest }: Plan): object {
+export function planView({ name, isCustom, limits, ...rest }: Plan): z.output<typeof planShown> {
   return { name, isCustom, windows: windowsView(limits), ...rest };
 }
 
 /** As windows are named in all of the API. */
-function windowsView(limits: Limits): object {
+function windowsView(limits: Limits): z.output<typeof shownWindows> {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
@@ -134,17 +249,17 @@ function windowsView(limits: Limits): object {
 function keyView(
   { limits: _, operations: __, disabled, secrets, ...stated }: RawKey,
   { limits, operations }: Key,
-): object {
+): SettingsShown['keys'][number] {
   return {
     ...stated,
     windows: windowsView(limits),
-    ...(operations && { operations }),
+    operations,
     disabled,
     secrets: secrets
       .toSorted((a, b) => compare(a.sha256, b.sha256))
       .map(({ sha256, expires }) => ({
         digestStart: digestStart(sha256),
-        ...(expires !== undefined && { expiresAt: new Date(expires).toISOString() }),
+        expiresAt: isoOf(expires),
       })),
   };
 }

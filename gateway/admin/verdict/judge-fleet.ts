@@ -1,18 +1,32 @@
+import * as z from 'zod';
 import type { Fleet, KnownProcess } from '../../fleet/presence.ts';
 import type { Fault, Severity, UpstreamSeen } from '../../fleet/process-state.ts';
 import { counted, figure, percent } from '../../fleet/wording.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { instant, list, words } from '../api/response-parts.ts';
 import type { GatewayState } from '../readiness.ts';
 
-/** Whether it is well with the fleet. */
-export interface Verdict {
-  /** The severity of the gravest fault. A notice leaves the fleet well. */
-  readonly severity: Exclude<Severity, 'notice'> | 'well';
-  /** The one sentence: the gravest fault, or that all is well. */
-  readonly sentence: string;
-  /** The gravest first. */
-  readonly faults: readonly Fault[];
-}
+export const verdictShown = z
+  .object({
+    severity: words('well', 'warning', 'bad').describe('That of the gravest fault. A notice leaves it well.'),
+    sentence: z.string().describe('The gravest fault, or that all is well and how much is served.'),
+    faults: list(
+      z.object({
+        severity: words('bad', 'warning', 'notice').describe(
+          '`bad`: requests fail or are counted wrong. `warning`: that may come, so somebody should look. `notice`: it harms nobody.',
+        ),
+        code: z.string().meta({
+          pattern: '^[a-z_]+$',
+          description: 'Which kind of fault it is, such as `upstream_down`. Later versions may have others.',
+        }),
+        text: z.string().describe('One sentence.'),
+        sinceAt: instant.describe('Since when, as the process says that saw it first.'),
+      }),
+    ).describe('The gravest first. What several processes see is one fault.'),
+  })
+  .describe('Whether it is well with the fleet, as the pages and `tollgate top` show it.');
+
+export type Verdict = z.output<typeof verdictShown>;
 
 /** Codes in the order in which they matter. An effect on customers' requests comes before its cause. */
 const order: readonly string[] = [

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
+import { fleetState } from '../../admin/api/state-view.ts';
 import { keyStates } from '../../admin/keys/key-item.ts';
 import { keySorts } from '../../admin/keys/list-keys.ts';
-import { usageSteps } from '../../admin/keys/usage-rows.ts';
+import { keyUsage, usageSteps } from '../../admin/keys/usage-rows.ts';
+import { callers } from '../../admin/operations/callers-view.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
@@ -21,7 +23,6 @@ import { isRequestId, needsLog, whyRequest } from '../request/find-request.ts';
 import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
-import { callers, state, usage } from './api-shapes.ts';
 import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
 import { keyLines, keysLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
@@ -227,7 +228,7 @@ async function showUsage(
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
   const client = clientOf(options);
-  const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, usage));
+  const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, keyUsage));
   if (csv) return show(options, reply, usageCsv);
   const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
   show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
@@ -238,7 +239,7 @@ function addFleet(program: Command): void {
     .description('the gateway processes, and the configuration that each has')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
-      const { body, json } = await clientOf(options).get('/state', {}, state);
+      const { body, json } = await clientOf(options).get('/state', {}, fleetState);
       const { isComplete, answeredBy, processes } = Object(json);
       show(options, { body, json: { isComplete, answeredBy, processes } }, processesLines);
     });

@@ -1,9 +1,10 @@
+import type { ChangesShown, EventsShown } from '../../admin/api/changes-view.ts';
+import type { FleetState, GatewayProcess } from '../../admin/api/state-view.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import { timeList } from '../output/time-list.ts';
-import type { Changes, Events, GatewayProcess, State } from './api-shapes.ts';
 
 export const incompleteText =
   'Redis did not answer, so these are only the figures of the process that answered.';
@@ -13,7 +14,7 @@ function withNotice(isComplete: boolean, lines: readonly string[]): readonly str
   return isComplete ? lines : [incompleteText, ...lines];
 }
 
-export function processesLines(state: State, screen: Screen, nowMs: number): readonly string[] {
+export function processesLines(state: FleetState, screen: Screen, nowMs: number): readonly string[] {
   return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
 }
 
@@ -21,7 +22,7 @@ export function processesLines(state: State, screen: Screen, nowMs: number): rea
 const versionDigits = 8;
 
 export function processColumns(
-  { processes, config }: Pick<State, 'processes' | 'config'>,
+  { processes, config }: Pick<FleetState, 'processes' | 'config'>,
   nowMs: number,
 ): readonly Column<GatewayProcess>[] {
   const usual = usualVersion(processes, config.version);
@@ -67,7 +68,7 @@ export function usualVersion(
 }
 
 /** The changes, the newest first; the error of a failed change stands below its sentence. */
-export function changesLines({ changes, isComplete }: Changes, screen: Screen): readonly string[] {
+export function changesLines({ changes, isComplete }: ChangesShown, screen: Screen): readonly string[] {
   // Other processes may have changes that this one does not have, and Redis may have lost the list.
   if (changes.length === 0) return withNotice(isComplete, ['No change is on record.']);
   const rows = changes.map(({ at, action, by, files, text, inForce, before, after, error }) => {
@@ -86,7 +87,7 @@ export function changesLines({ changes, isComplete }: Changes, screen: Screen): 
 }
 
 /** The events, the newest first. */
-export function eventsLines({ events, isComplete }: Events, screen: Screen): readonly string[] {
+export function eventsLines({ events, isComplete }: EventsShown, screen: Screen): readonly string[] {
   if (events.length === 0) return withNotice(isComplete, ['No event of this kind and period is on record.']);
   const rows = events.map(({ at, beganAt, kind, group, text, processes }) => {
     const began = beganAt === undefined ? '' : ` It began at ${instant(beganAt)}.`;
@@ -97,7 +98,7 @@ export function eventsLines({ events, isComplete }: Events, screen: Screen): rea
   return withNotice(isComplete, timeList(['KIND', 'EVENT'], rows, screen));
 }
 
-type Changed = Changes['changes'][number]['before'];
+type Changed = ChangesShown['changes'][number]['before'];
 
 /** "plan free → pro, name Acme". */
 function membersText(before: Changed, after: Changed): string {

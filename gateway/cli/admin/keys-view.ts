@@ -1,10 +1,11 @@
+import type { KeyItem } from '../../admin/keys/key-item.ts';
+import type { KeyDetail } from '../../admin/keys/show-key.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { ago, beginning, clock, counted, ending, figure, instant, span } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
 import { type Cell, type Column, factTable, table } from '../output/table.ts';
-import type { KeyDetail, KeyItem } from './api-shapes.ts';
 import { refusedInWords } from './usage-view.ts';
 
 export function keysLines(
@@ -62,7 +63,9 @@ export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['gran
 
 /** Members of a stated key that `keyLines` prints under their own names. */
 const shownApart = ['id', 'plan', 'name', 'limits', 'operations', 'disabled', 'secrets'];
-const otherMembers = Object.keys(keySchema.shape).filter((name) => !shownApart.includes(name));
+const otherMembers = Object.keys(keySchema.shape).filter(
+  (name) => !shownApart.includes(name),
+) as (keyof KeyDetail)[];
 
 function memberText(member: unknown): string | undefined {
   if (Array.isArray(member)) return member.map(memberText).join(', ');

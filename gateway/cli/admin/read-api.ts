@@ -1,9 +1,13 @@
 import type * as z from 'zod';
+import { changesPage, eventsPage } from '../../admin/api/changes-view.ts';
+import { keyPage } from '../../admin/keys/list-keys.ts';
+import { monthPage } from '../../admin/keys/month-usage.ts';
+import { type KeyDetail, keyDetail } from '../../admin/keys/show-key.ts';
+import { plansPage } from '../../admin/plans/plans-view.ts';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient, Query, Reply } from './admin-client.ts';
-import { changes, events, type KeyDetail, keyDetail, keyPage, monthUsage, plans } from './api-shapes.ts';
 
 type Client = Pick<AdminClient, 'get'>;
 
@@ -20,9 +24,9 @@ const keysPerPage = 500;
 
 export const lists = {
   keys: { path: '/keys', schema: keyPage, member: 'keys', perPage: keysPerPage },
-  month: { path: '/usage', schema: monthUsage, member: 'keys', perPage: keysPerPage },
-  changes: { path: '/changes', schema: changes, member: 'changes', perPage: 200 },
-  events: { path: '/events', schema: events, member: 'events', perPage: 200 },
+  month: { path: '/usage', schema: monthPage, member: 'keys', perPage: keysPerPage },
+  changes: { path: '/changes', schema: changesPage, member: 'changes', perPage: 200 },
+  events: { path: '/events', schema: eventsPage, member: 'events', perPage: 200 },
 } as const;
 
 /**
@@ -101,7 +105,7 @@ async function similarIds(client: Client, id: string): Promise<string[]> {
 
 /** @throws a CommandError where there is no such plan; it suggests a similar name */
 export async function requirePlan(client: Client, name: string): Promise<void> {
-  const { body } = await client.get('/plans', {}, plans);
+  const { body } = await client.get('/plans', {}, plansPage);
   requireName(
     'plan',
     name,

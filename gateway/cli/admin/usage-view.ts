@@ -1,12 +1,14 @@
+import type { MonthPage } from '../../admin/keys/month-usage.ts';
+import type { KeyUsage, UsageRow } from '../../admin/keys/usage-rows.ts';
+import type { Callers } from '../../admin/operations/callers-view.ts';
 import { planWindows } from '../../shared/model.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
-import type { Callers, MonthUsage, Usage, UsageRow } from './api-shapes.ts';
 
 /** The usage of a key. The last line has its sum. */
-export function usageTable({ step, rows }: Usage, screen: Screen): string[] {
+export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   const digits = step === 'day' ? 10 : 16;
   const total = sumOf(rows);
   const columns: readonly Column<UsageRow>[] = [
@@ -40,7 +42,7 @@ export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): st
 }
 
 /** The usage of a key as comma-separated values. The columns do not depend on the rows. */
-export function usageCsv({ rows }: Usage): string[] {
+export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const titles = ['at', 'offered', 'admitted', ...refusedColumns, 'banned', 'undecided', 'unauthorized'];
   return csv(
@@ -68,7 +70,7 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
 }
 
 /** The usage of each key in a month, for bills. A removed key has neither name nor plan. */
-export function monthCsv({ keys }: MonthUsage): string[] {
+export function monthCsv({ keys }: MonthPage): string[] {
   return csv(
     'id,name,plan,offered,admitted,refused',
     keys.map(({ id, name = '', plan = '', offered, admitted }) => {
@@ -78,10 +80,10 @@ export function monthCsv({ keys }: MonthUsage): string[] {
 }
 
 /** The keys that sent requests. The key with most admitted requests comes first. */
-export function monthTable({ month, keys }: MonthUsage, screen: Screen): string[] {
+export function monthTable({ month, keys }: MonthPage, screen: Screen): string[] {
   const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
   if (busy.length === 0) return [`No key sent a request in ${month}.`];
-  const columns: readonly Column<MonthUsage['keys'][number]>[] = [
+  const columns: readonly Column<MonthPage['keys'][number]>[] = [
     { title: 'KEY', cell: ({ id }) => id, cutsTo: 12 },
     { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
     { title: 'OFFERED', cell: ({ offered }) => offered },
@@ -93,7 +95,7 @@ export function monthTable({ month, keys }: MonthUsage, screen: Screen): string[
 }
 
 /** A warning for a month that is not over, or that began before the record. */
-export function monthNotice({ month, fromAt, toAt }: MonthUsage): string | undefined {
+export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefined {
   if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
   return toAt.startsWith(month)
     ? `${month} is not over: these are its requests until ${instant(toAt)} UTC.`
@@ -101,7 +103,7 @@ export function monthNotice({ month, fromAt, toAt }: MonthUsage): string | undef
 }
 
 /** A mailing list: each key, and how much it calls. */
-export function callersCsv({ callers }: Callers): string[] {
+export function callersCsv({ callers }: Pick<Callers, 'callers'>): string[] {
   return csv(
     'id,name,plan,requests,last_call',
     callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) => {

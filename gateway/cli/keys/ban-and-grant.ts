@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import * as z from 'zod';
+import type * as z from 'zod';
+import { whatHolds } from '../../admin/keys/change/ban-and-grant.ts';
 import { type LimitsByField, limitFieldNames } from '../../keys/limit-fields.ts';
 import type { Sent } from '../admin/admin-client.ts';
-import { keyItem } from '../admin/api-shapes.ts';
 import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
@@ -60,12 +60,7 @@ export function addBanAndGrantCommands(keys: Command): void {
     );
 }
 
-/** Ban and grant of a key after a change. */
-const nowHeld = keyItem
-  .pick({ id: true, ban: true, grant: true })
-  .extend({ wasBanned: z.boolean().optional() });
-
-type NowHeld = z.output<typeof nowHeld>;
+type NowHeld = z.output<typeof whatHolds>;
 
 /** Sends a change of a key, and prints its effect. */
 async function change(
@@ -76,7 +71,7 @@ async function change(
 ): Promise<void> {
   const client = clientOf(options);
   const { json, body } = await changeKey(id, (path) =>
-    client.send({ ...sent, path: `${path}${sent.path}` }, nowHeld),
+    client.send({ ...sent, path: `${path}${sent.path}` }, whatHolds),
   );
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);

@@ -1,14 +1,9 @@
+import { issuedKey, keyDefinition } from '../../admin/keys/change/definition.ts';
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
 import { requireFutureDate } from './file-keys.ts';
-import {
-  type ChangedKey,
-  type IssuedKey,
-  issuedDefinition,
-  keyDefinition,
-  type WritableKeys,
-} from './writable-keys.ts';
+import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './writable-keys.ts';
 
 /** The keys of the directory. The gateway changes and records them. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {
@@ -33,7 +28,7 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
 
   async function issue(id: string, sent: Sent): Promise<IssuedKey> {
     try {
-      const reply = await client.send(sent, issuedDefinition);
+      const reply = await client.send(sent, issuedKey);
       return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
     } catch (error) {
       if (!(error instanceof CommandError && error.mayBeDone)) throw error;
@@ -44,6 +39,6 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
   }
 }
 
-function changed({ json, body: key }: Reply<ChangedKey['key']>): ChangedKey {
+function changed({ json, body: key }: Reply<KeyDefinition>): ChangedKey {
   return { key, json, where: 'the directory', isChanged: true };
 }

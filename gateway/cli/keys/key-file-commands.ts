@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import type { Owner } from '../../admin/keys/change/whoami.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
@@ -12,7 +13,7 @@ import { configuredTable } from './key-views.ts';
 import { tellChange } from './tell-change.ts';
 import { importedLines, importToFile, movedJson, movedKey, parseExport } from './transfer.ts';
 import { exportDirectory, importToDirectory, writeExport } from './transfer-directory.ts';
-import { type Owner, ownerBy, ownerIn, ownerLines, readSecret, refuseArguments } from './whoami.ts';
+import { ownerBy, ownerIn, ownerLines, readSecret, refuseArguments } from './whoami.ts';
 
 interface Options extends GatewayOptions {
   readonly json?: true;

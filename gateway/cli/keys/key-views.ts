@@ -54,7 +54,7 @@ export function issuedText(
   return sentences.filter((sentence) => sentence !== '').join(' ');
 }
 
-function keptText({ windows, ban, grant }: NonNullable<IssuedKey['kept']>, nowMs: number): string {
+function keptText({ windows = [], ban, grant }: NonNullable<IssuedKey['kept']>, nowMs: number): string {
   const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
   const ends = ban ? [`a ban until ${clock(ban.untilMs, nowMs)} UTC`] : [];
   return [...used, ...ends, ...(grant ? ['a grant'] : [])].join(', ');

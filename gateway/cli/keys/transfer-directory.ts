@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as z from 'zod';
+import { directoryPage } from '../../admin/keys/change/export-route.ts';
+import { type Imported, imported } from '../../admin/keys/change/import-route.ts';
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { printableJsonText } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 import { figure } from '../output/figures.ts';
-import { type Imported, imported, type MovedKey, movedJson } from './transfer.ts';
-
-const directoryPage = z.object({ keys: z.array(z.unknown()), next: z.string().optional() });
+import { type MovedKey, movedJson } from './transfer.ts';
 
 /** The keys of the directory, page by page. @throws a CommandError */
 export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncGenerator<readonly unknown[]> {
@@ -44,7 +43,7 @@ export async function importToDirectory(
   keys: readonly MovedKey[],
   bounds: ImportBounds,
 ): Promise<Imported> {
-  const sum = { created: 0, unchanged: 0, refused: [] as Imported['refused'] };
+  const sum = { created: 0, unchanged: 0, refused: [] as Imported['refused'][number][] };
   try {
     for (const part of partsOf(keys.map(movedJson), bounds)) {
       const body = await sendPart(client, part, bounds);

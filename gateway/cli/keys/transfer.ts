@@ -1,4 +1,5 @@
-import * as z from 'zod';
+import type * as z from 'zod';
+import type { Imported } from '../../admin/keys/change/import-route.ts';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
@@ -26,15 +27,6 @@ const movedKeys = fields('an object with keys', {
 });
 
 export type MovedKey = z.output<typeof movedKeys>['keys'][number];
-
-/** The outcome of an import. */
-export const imported = z.object({
-  created: z.number(),
-  unchanged: z.number(),
-  refused: z.array(z.object({ id: z.string(), reason: z.string() })),
-});
-
-export type Imported = z.output<typeof imported>;
 
 /** A key of a configuration in the form of an export. */
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {

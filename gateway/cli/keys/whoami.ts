@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import * as z from 'zod';
+import { type KnownOwner, type Owner, owner } from '../../admin/keys/change/whoami.ts';
+import { isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, hasRightChecksum } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
@@ -10,25 +11,6 @@ import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, factTable } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
-
-/** The owner of a secret, in the form of the admin API. */
-const owner = z.discriminatedUnion('known', [
-  z.object({ known: z.literal(false) }),
-  z.object({
-    known: z.literal(true),
-    id: z.string(),
-    plan: z.string(),
-    source: z.string(),
-    file: z.string().optional(),
-    line: z.number().optional(),
-    expiresAt: z.string().optional(),
-    isExpired: z.boolean(),
-    isDisabled: z.boolean(),
-    refusedFor: z.string().optional(),
-  }),
-]);
-
-export type Owner = z.output<typeof owner>;
 
 /** Finds the owner of a secret in a configuration. */
 export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {
@@ -42,9 +24,9 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
     id: key.id,
     plan: key.plan,
     source: 'file',
-    ...(settings.keysFile && { file: printable(settings.keysFile.path) }),
+    file: settings.keysFile && printable(settings.keysFile.path),
     line,
-    ...(Number.isFinite(expiresMs) && { expiresAt: new Date(expiresMs).toISOString() }),
+    expiresAt: isoOfEnd(expiresMs),
     isExpired: expiresMs <= nowMs,
     isDisabled: key.disabled,
   };
@@ -69,7 +51,7 @@ export function ownerLines(found: Owner, secret: string, screen: Screen): string
   return factTable(id, facts, screen);
 }
 
-function stateOf({ id, source, isExpired, isDisabled, refusedFor }: Extract<Owner, { known: true }>): Cell {
+function stateOf({ id, source, isExpired, isDisabled, refusedFor }: KnownOwner): Cell {
   if (isDisabled) return { text: 'revoked: the key is refused with all its secrets', tone: 'good' };
   if (isExpired) return { text: 'expired: this secret is refused', tone: 'good' };
   if (refusedFor !== undefined) {

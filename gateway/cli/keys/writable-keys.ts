@@ -1,38 +1,18 @@
-import * as z from 'zod';
+import type * as z from 'zod';
+import { list, words } from '../../admin/api/response-parts.ts';
+import { definedSecret, type issuedKey, keyDefinition } from '../../admin/keys/change/definition.ts';
 import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { printable } from '../../shared/terminal/printable.ts';
-import { keyItem } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** The definition of a key, in the form of the admin API. Further stated members are kept. */
-export const keyDefinition = z.looseObject({
-  id: z.string(),
-  disabled: z.boolean(),
-  source: z.string(),
-  secrets: z.array(
-    z.object({
-      digestStart: z.string(),
-      createdAt: z.string().optional(),
-      expiresAt: z.string().optional(),
-    }),
-  ),
-});
+/** A key of the file or the directory, in the form of the admin API. Further stated members are kept. */
+export const changedDefinition = keyDefinition
+  .partial({ revision: true, createdAt: true, changedAt: true })
+  .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })
+  .loose();
 
-/** The response with a new secret. */
-export const issuedDefinition = keyDefinition.extend({
-  secret: z.string(),
-  /** The counts, ban and grant that a new key takes over from an earlier key with its id. */
-  kept: z
-    .object({
-      windows: z.array(z.object({ name: z.string(), used: z.number() })).default([]),
-      ban: keyItem.shape.ban,
-      grant: keyItem.shape.grant,
-    })
-    .optional(),
-});
-
-export type KeyDefinition = z.output<typeof keyDefinition>;
+export type KeyDefinition = z.output<typeof changedDefinition>;
 
 export interface NewKey {
   readonly id: string;
@@ -65,7 +45,7 @@ export interface ChangedKey {
 /** The only object with the secret: file and directory keep its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
-  readonly kept?: z.output<typeof issuedDefinition>['kept'];
+  readonly kept?: z.output<typeof issuedKey>['kept'];
 }
 
 /** Keys that commands can change. Each function throws a CommandError with the reason where it changes nothing. */

@@ -1,6 +1,7 @@
+import { fleetState } from '../../admin/api/state-view.ts';
+import { keyPage } from '../../admin/keys/list-keys.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
-import { keyPage, state } from '../admin/api-shapes.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { TopData } from './top-picture.ts';
 
@@ -31,7 +32,7 @@ export function createTopReader(
   }
 
   return async () => {
-    const read = await client.get('/state', {}, state);
+    const read = await client.get('/state', {}, fleetState);
     if (performance.now() >= readAgainMs) {
       const startMs = performance.now();
       lists = await readLists();

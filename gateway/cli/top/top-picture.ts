@@ -1,5 +1,6 @@
+import type { FleetState } from '../../admin/api/state-view.ts';
+import type { KeyItem } from '../../admin/keys/key-item.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
-import type { KeyItem, State } from '../admin/api-shapes.ts';
 import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';
 import { clock, counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
@@ -8,7 +9,7 @@ import { type Cell, type Column, layOut } from '../output/table.ts';
 
 /** The content of the picture. */
 export interface TopData {
-  readonly state: State;
+  readonly state: FleetState;
   /** The keys with most requests in the last 24 hours. */
   readonly busiest: readonly KeyItem[];
   /** The keys with most refusals in the last 24 hours. */
@@ -77,7 +78,11 @@ export function topPicture(
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
 /** The verdict where all is well; else each fault with its beginning. */
-function healthLines({ verdict, isComplete }: State, nowMs: number, { columns, paint }: Screen): string[] {
+function healthLines(
+  { verdict, isComplete }: FleetState,
+  nowMs: number,
+  { columns, paint }: Screen,
+): string[] {
   const { severity, sentence, faults } = verdict;
   const wrapped = (tone: Tone | undefined, text: string) =>
     wrapText(text, columns).map((line) => (tone === undefined ? line : paint(tone, line)));
@@ -93,8 +98,8 @@ function healthLines({ verdict, isComplete }: State, nowMs: number, { columns, p
 }
 
 /** Sums over all processes, and the least and the largest of their percentiles, which cannot be added. */
-function figureLines({ processes, store }: State, nowMs: number, screen: Screen): string[] {
-  type Process = State['processes'][number];
+function figureLines({ processes, store }: FleetState, nowMs: number, screen: Screen): string[] {
+  type Process = FleetState['processes'][number];
   const sum = (of: (one: Process) => number) => processes.reduce((total, one) => total + of(one), 0);
   const span = (of: (one: Process) => number | undefined) => {
     const known = processes.flatMap((one) => of(one) ?? []);
@@ -156,8 +161,8 @@ function partLines(name: string, parts: readonly (string | Cell)[], { columns, p
 }
 
 /** The processes, with those first that have a fault. */
-function worstFirst({ processes }: State, version: string): State['processes'] {
-  const badness = (one: State['processes'][number]) =>
+function worstFirst({ processes }: FleetState, version: string): FleetState['processes'] {
+  const badness = (one: FleetState['processes'][number]) =>
     Number(one.configVersion !== version) +
     Number(!one.store.available) +
     Number(one.phase !== 'serving') +
@@ -166,7 +171,7 @@ function worstFirst({ processes }: State, version: string): State['processes'] {
 }
 
 /** The targets, with unhealthy targets first. */
-function targetLines({ upstreams }: State, screen: Screen): string[] {
+function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   const targets = upstreams
     .flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })))
     .toSorted((a, b) => Number(a.healthy) - Number(b.healthy));

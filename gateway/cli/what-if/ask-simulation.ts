@@ -1,9 +1,14 @@
-import { merge } from '../../usage/simulate/verdict.ts';
+import type * as z from 'zod';
+import { simulationShown } from '../../admin/plans/simulations.ts';
+import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import type { PeriodOptions } from '../admin/period.ts';
 import type { Tried } from './edits-between.ts';
 import type { Progress } from './progress.ts';
-import { type Simulation, simulation } from './simulation-shape.ts';
+
+/** All parts of a simulation, merged. */
+export type Simulation = Verdict &
+  Pick<z.output<typeof simulationShown>, 'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys'>;
 
 export type AskedSimulation = Tried & PeriodOptions;
 
@@ -21,7 +26,7 @@ export async function askSimulation(
   progress: Progress,
 ): Promise<Simulation> {
   const ask = async (body: object) =>
-    (await client.send({ method: 'POST', path: '/simulate', body }, simulation)).body;
+    (await client.send({ method: 'POST', path: '/simulate', body }, simulationShown)).body;
   const { next: second, ...first } = await ask(asked);
   let all: Simulation = first;
   progress.show(all.examinedKeys, all.activeKeys);

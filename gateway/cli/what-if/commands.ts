@@ -17,13 +17,12 @@ import {
 import { addLimitOptions, limitsOf, type StatedLimits } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
-import { askSimulation } from './ask-simulation.ts';
+import { askSimulation, type Simulation } from './ask-simulation.ts';
 import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, type Tried } from './edits-between.ts';
 import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
-import type { Simulation } from './simulation-shape.ts';
 import { simulationLines } from './simulation-view.ts';
 
 /** `Tried` has null, but commander reads the null of an option's parser as an option without a value. */

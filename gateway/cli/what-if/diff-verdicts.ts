@@ -1,9 +1,8 @@
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../output/figures.ts';
-import type { AskedSimulation } from './ask-simulation.ts';
+import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, Tried } from './edits-between.ts';
-import type { Simulation } from './simulation-shape.ts';
 
 /** The simulator's verdict on an edit of a limit. */
 export interface LimitVerdict {

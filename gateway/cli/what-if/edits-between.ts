@@ -1,5 +1,5 @@
 import { type LimitField, limitFieldOf } from '../../keys/limit-fields.ts';
-import { planWindows } from '../../shared/model.ts';
+import { type Limits, planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
@@ -22,7 +22,10 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   const plans = new Map<string, LimitEdit>();
   for (const { name, isCustom, windows } of before.plans) {
     const plan = plansAfter.get(name);
-    const edit = plan && !isCustom && !plan.isCustom ? editBetween(windows, plan.windows) : undefined;
+    const edit =
+      plan && !isCustom && !plan.isCustom
+        ? editBetween(limitsIn(windows), limitsIn(plan.windows))
+        : undefined;
     if (edit !== undefined) plans.set(name, edit);
   }
   const keysAfter = new Map(after.keys.map((key) => [key.id, key]));
@@ -30,7 +33,9 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   for (const { id, plan, windows } of before.keys) {
     const key = keysAfter.get(id);
     const edit =
-      key && !key.disabled ? editBetween(edited(windows, plans.get(plan)), key.windows) : undefined;
+      key && !key.disabled
+        ? editBetween(edited(limitsIn(windows), plans.get(plan)), limitsIn(key.windows))
+        : undefined;
     if (edit !== undefined) keys.set(id, edit);
   }
   const isOtherLadder = JSON.stringify(before.bans) !== JSON.stringify(after.bans);
@@ -39,6 +44,12 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
     ...(keys.size > 0 && { keys: byFields(keys) }),
     ...(isOtherLadder && { bans: after.bans }),
   };
+}
+
+type ShownWindows = Shown['settings']['plans'][number]['windows'];
+
+function limitsIn(windows: ShownWindows): Limits {
+  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
 }
 
 function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByField> {

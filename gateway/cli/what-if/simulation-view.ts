@@ -2,7 +2,7 @@ import { wrapText } from '../../shared/terminal/text-width.ts';
 import { counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
-import type { Simulation } from './simulation-shape.ts';
+import type { Simulation } from './ask-simulation.ts';
 
 const differencesShown = 10;
 

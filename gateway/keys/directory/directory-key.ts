@@ -22,7 +22,7 @@ export interface DirectorySecret {
   readonly digest: string;
   readonly createdMs: number;
   /** The secret is valid before this instant. A secret without it never expires. */
-  readonly expiresMs?: number;
+  readonly expiresMs?: number | undefined;
 }
 
 /** The part of a directory key that an operator states, without its secrets, revision and instants. */

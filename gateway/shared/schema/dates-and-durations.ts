@@ -20,6 +20,23 @@ export function parseDate(text: string): number | undefined {
   return epochMs >= firstMs && epochMs <= lastMs ? epochMs : undefined;
 }
 
+/** An instant as text in UTC; undefined where there is none. */
+export function isoOf(epochMs: number): string;
+export function isoOf(epochMs: number | undefined): string | undefined;
+export function isoOf(epochMs: number | undefined): string | undefined {
+  return epochMs === undefined ? undefined : new Date(epochMs).toISOString();
+}
+
+/** The end of a secret; undefined where it never ends (Infinity). */
+export function isoOfEnd(expiresMs: number): string | undefined {
+  return Number.isFinite(expiresMs) ? isoOf(expiresMs) : undefined;
+}
+
+/** An instant without fractions of a second: `2026-11-22T10:31:00Z`. */
+export function isoSecondOf(epochMs: number): string {
+  return `${isoOf(epochMs).slice(0, 19)}Z`;
+}
+
 /** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { changesPage } from '../../../gateway/admin/api/changes-view.ts';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
-import { changes } from '../../../gateway/cli/admin/api-shapes.ts';
 import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
 
@@ -23,7 +23,7 @@ describe('the client of the admin API', () => {
   it('gives up a gateway that never answers, and says how long it waited', async () => {
     const { url } = await startStubAdmin(() => undefined);
     const hasty = clientOf(url, { adminCallTimeoutMs: 300 });
-    await expect(hasty.get('/changes', {}, changes)).rejects.toMatchObject({
+    await expect(hasty.get('/changes', {}, changesPage)).rejects.toMatchObject({
       kind: 'passing',
       message: expect.stringMatching(
         /^Nobody answers at http:\/\/127\.0\.0\.1:\d+ \(no response within 0\.3 s\): start the gateway/,
@@ -34,9 +34,11 @@ describe('the client of the admin API', () => {
   it('reads no response that is longer than its bound', async () => {
     const body = (octets: number) => JSON.stringify({ isComplete: true, changes: [] }).padEnd(octets);
     const short = await startStubAdmin(() => ({ body: body(10_000) }));
-    expect((await clientOf(short.url).get('/changes', {}, changes)).body.changes).toEqual([]);
+    expect((await clientOf(short.url).get('/changes', {}, changesPage)).body.changes).toEqual([]);
     const long = await startStubAdmin(() => ({ body: body(10_001) }));
-    await expect(clientOf(long.url).get('/changes', {}, changes)).rejects.toThrow('more than 10000 octets');
+    await expect(clientOf(long.url).get('/changes', {}, changesPage)).rejects.toThrow(
+      'more than 10000 octets',
+    );
   });
 
   it('follows pages, empty ones too, until it has what was asked for, and no further', async () => {
@@ -74,7 +76,7 @@ describe('the client of the admin API', () => {
     const stub = await startStubAdmin(() => ({
       body: { isComplete: true, changes: [{ ...change, id: '1-1', reason: { why: 'new' } }], isNew: true },
     }));
-    const { body, json } = await clientOf(stub.url).get('/changes', {}, changes);
+    const { body, json } = await clientOf(stub.url).get('/changes', {}, changesPage);
     expect(body.changes[0]).toEqual({ ...change, id: '1-1' });
     expect(json).toMatchObject({ isNew: true });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { state as stateSchema } from '../../../gateway/cli/admin/api-shapes.ts';
+import { fleetState } from '../../../gateway/admin/api/state-view.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { type TopData, topPicture } from '../../../gateway/cli/top/top-picture.ts';
 import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
@@ -13,6 +13,8 @@ function processState(index: number, members: object = {}) {
   return {
     ...{ id: `${index}`.padStart(12, '0'), host: 'gateway-host-0123456789', pid: 10_000 + index },
     ...{ startedAt: '2026-11-22T09:00:00Z', phase: 'serving', configVersion: '3f2ab4c3f2ab' },
+    ...{ configLoadedAt: '2026-11-22T09:00:00Z' },
+    ...{ lastMinute: { requests: 0, failed: { gateway: { requests: 0 }, upstream: { requests: 0 } } } },
     ...{ requestsPerSecond: 1_204.25, inFlight: 12, connections: 200, p50Ms: 0.31, p99Ms: 2.125 },
     ...{ outcomes: { '2xx': 1_100, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 0 }, failuresPerSecond: 0 },
     ...{ store: { kind: 'redis', available: true }, targets: 2, healthyTargets: 2, ageMs: 500 },
@@ -22,13 +24,14 @@ function processState(index: number, members: object = {}) {
 
 function keyItem(id: string, figure: number, members: object = {}) {
   return {
-    ...{ id, plan: 'enterprise', state: 'limited', windows: [], offered24h: figure, refused24h: figure },
+    ...{ id, plan: 'enterprise', state: 'limited', source: 'file', windows: [] },
+    ...{ offered24h: figure, refused24h: figure },
     ...members,
   };
 }
 
 function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData {
-  const state = stateSchema.parse({
+  const state = fleetState.parse({
     verdict: { severity: 'well', sentence: 'All well.', faults: [] },
     environment: 'production',
     config: { version: '3f2ab4c3f2ab', loadedAt: '2026-11-22T09:00:00Z' },
@@ -37,12 +40,13 @@ function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData 
       {
         name: 'default',
         url: 'http://backend:3000',
-        targets: [{ address: '10.0.0.7:3000', healthy: true, inFlight: 3 }],
+        targets: [{ address: '10.0.0.7:3000', healthy: true, inFlight: 3, sinceAt: '2026-11-22T09:00:00Z' }],
       },
     ],
     certificates: {},
     isComplete: true,
     answeredBy: '000000000000',
+    token: { name: 'ops', may: 'read' },
     processes: [processState(0)],
     ...members,
   });
@@ -80,8 +84,13 @@ describe('the picture of top', () => {
 
   it('says first what the gateway judges: the gravest fault, and all others with since when', () => {
     const faults = [
-      { severity: 'bad', text: 'Redis is away.', sinceAt: '2026-11-22T10:29:00Z' },
-      { severity: 'warning', text: 'The record pauses.', sinceAt: '2026-11-21T10:31:00Z' },
+      { severity: 'bad', code: 'redis_away', text: 'Redis is away.', sinceAt: '2026-11-22T10:29:00Z' },
+      {
+        severity: 'warning',
+        code: 'recording_paused',
+        text: 'The record pauses.',
+        sinceAt: '2026-11-21T10:31:00Z',
+      },
     ];
     const verdict = { severity: 'bad', sentence: 'Redis is away.', faults };
     const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
@@ -91,7 +100,10 @@ describe('the picture of top', () => {
       '\u001b[33mThe record pauses. Since 2026-11-21 10:31:00 UTC, 24 h.\u001b[0m',
       '\u001b[33mRedis did not answer, so these are only the figures of the process that answered.\u001b[0m',
     ]);
-    const draining = { severity: 'notice', text: 'A gateway drains.', sinceAt: '2026-11-22T10:31:00Z' };
+    const draining = {
+      ...{ severity: 'notice', code: 'draining', text: 'A gateway drains.' },
+      sinceAt: '2026-11-22T10:31:00Z',
+    };
     const well = { severity: 'well', sentence: 'All well. 3 requests a second.', faults: [draining] };
     expect(topPicture(dataOf({ verdict: well }), { nowMs }, plain).slice(1, 3)).toEqual([
       well.sentence,
@@ -112,6 +124,7 @@ describe('the picture of top', () => {
             address: `[fd00:1234:5678:9abc:def0:1234:5678:${index}]:30000`,
             healthy: index !== 31,
             inFlight: 4_096,
+            sinceAt: '2026-11-22T09:00:00Z',
           },
         ],
       })),
@@ -201,14 +214,15 @@ describe('a gateway with hostile names', () => {
     verdict: {
       severity: hostile,
       sentence: hostile,
-      faults: [{ severity: hostile, text: hostile, sinceAt: hostile }],
+      faults: [{ severity: hostile, code: hostile, text: hostile, sinceAt: hostile }],
     },
-    config: { version: hostile },
+    config: { version: hostile, loadedAt: hostile },
     store: { kind: 'redis', available: false },
     upstreams: [
       {
         name: hostile,
-        targets: [{ address: hostile, healthy: false, inFlight: 1 }],
+        url: hostile,
+        targets: [{ address: hostile, healthy: false, inFlight: 1, sinceAt: hostile }],
       },
     ],
     processes: [
@@ -244,6 +258,7 @@ describe('a gateway with hostile names', () => {
           lastSeenMs: nowMs,
         },
       ],
+      days: [],
     },
     '/events': {
       isComplete: true,
@@ -255,6 +270,7 @@ describe('a gateway with hostile names', () => {
           kind: hostile,
           group: hostile,
           text: hostile,
+          process: hostile,
           processes: 2,
         },
       ],

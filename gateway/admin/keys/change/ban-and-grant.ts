@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { date, limits } from '../../../keys/key-schema.ts';
@@ -6,11 +6,13 @@ import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-field
 import { plansAt } from '../../../keys/plans.ts';
 import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
+import { count } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { banAndGrant } from '../key-item.ts';
+import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import {
   type ChangeRequest,
   findInDirectory,
@@ -27,6 +29,14 @@ export const grantBody = fields('an object with limits and untilAt', {
   untilAt: date.describe('When the grant ends.'),
 });
 
+/** Ban, grant and strikes of a key after a change. */
+export const whatHolds = z.object({
+  id: z.string(),
+  wasBanned: z.boolean().optional().describe('Of a ban that is lifted: whether there was one.'),
+  strikes: count.describe('Refusals that count towards the next ban.'),
+  ...banAndGrantShape,
+});
+
 interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
@@ -37,7 +47,7 @@ interface Verb {
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
   /** Further members of the response, from the status before the change. */
-  readonly tells?: (status: KeyStatus) => object;
+  readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 
 /** Bans and grants lie beside the counts of a key: they are changed alike for keys of the configuration and of the directory. */
@@ -55,7 +65,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           action: 'unban',
           run: limiter.liftBan,
           before: ({ rateLimit: { banUntilMs } }) =>
-            banUntilMs === undefined ? {} : { bannedUntilAt: new Date(banUntilMs).toISOString() },
+            banUntilMs === undefined ? {} : { bannedUntilAt: isoOf(banUntilMs) },
           tells: ({ rateLimit: { banUntilMs } }) => ({ wasBanned: banUntilMs !== undefined }),
         })),
     }),
@@ -70,8 +80,8 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           const fault = grantFault(sources, key, body);
           if (fault !== undefined) return refused('invalid_request', fault);
           const { fromAt = 0, untilAt: untilMs } = body;
-          const from = fromAt > sources.nowMs() ? { fromMs: fromAt } : {};
-          const grant: Grant = { limits: toLimits(body.limits), ...from, untilMs };
+          const fromMs = fromAt > sources.nowMs() ? fromAt : undefined;
+          const grant: Grant = { limits: toLimits(body.limits), fromMs, untilMs };
           return {
             kind: 'verb',
             action: 'grant',
@@ -129,8 +139,7 @@ async function change(
   const reason = obstacle?.(earlier);
   if (reason !== undefined) return errorResponse('conflict', reason);
   const reply = await run(key.id);
-  const members = { before: before(earlier), ...(after && { after }) };
-  const changed = { action, by: request.token.name, key: key.id, ...members };
+  const changed = { action, by: request.token.name, key: key.id, before: before(earlier), after };
   if (reply.kind === 'changed') {
     record(changed);
     const { strikes, bannedUntilMs, banLevel, grant } = reply.state;
@@ -143,7 +152,7 @@ async function change(
         banLevel,
         grant: toldGrant(grant, reply.nowMs),
       }),
-    });
+    } satisfies z.output<typeof whatHolds>);
   }
   const failed = storeFailed(reply);
   if (reply.mayHaveRun) record({ ...changed, error: failed.message });
@@ -153,8 +162,7 @@ async function change(
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
   if (grant === undefined) return {};
   const { limits, fromMs, untilMs } = grant;
-  const from = fromMs !== undefined && { fromAt: new Date(fromMs).toISOString() };
-  return { limits: toLimitFields(limits), ...from, untilAt: new Date(untilMs).toISOString() };
+  return { limits: toLimitFields(limits), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
 /** A key has one grant: one that begins later would end at once the one that holds, and the other way round. */

@@ -1,44 +1,68 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import * as z from 'zod';
 import type { ChangedMembers } from '../../../fleet/changes.ts';
-import {
-  type DirectoryKey,
-  type DirectorySecret,
-  type KeyVersion,
-  statedOf,
-} from '../../../keys/directory/directory-key.ts';
+import { type DirectoryKey, type KeyVersion, statedOf } from '../../../keys/directory/directory-key.ts';
+import { keySchema } from '../../../keys/key-schema.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
-import type { KeptOfId } from './kept-of-id.ts';
+import {
+  digestStart as digestStartShown,
+  instant,
+  list,
+  positive,
+  stated,
+  words,
+} from '../../api/response-parts.ts';
+import { type KeptOfId, keptOfIdShown } from './kept-of-id.ts';
 
-/**
- * A key of the directory, as it was stated, with its version as entity tag.
- *
- * @param issued.secret one that was just issued: it is shown once @param issued.kept what a new key has from one before
- */
+export const definedSecret = z.object({
+  digestStart: digestStartShown,
+  createdAt: instant,
+  expiresAt: instant.optional(),
+});
+
+export const keyDefinition = z.object({
+  ...stated(keySchema.shape, ['id', 'plan', 'disabled', 'secrets']),
+  id: z.string(),
+  plan: z.string(),
+  disabled: z.boolean(),
+  source: words('directory'),
+  revision: positive.describe('One more with each change.'),
+  createdAt: instant,
+  changedAt: instant,
+  secrets: list(definedSecret).describe('The oldest first.'),
+});
+
+/** A definition with the secret that the request issued: this response alone shows it. */
+export const issuedKey = keyDefinition.extend({
+  secret: z
+    .string()
+    .describe('The secret that this request issued. It is not kept and cannot be shown again.'),
+  kept: keptOfIdShown.optional(),
+});
+
+/** A key of the directory, as it was stated, with its version as entity tag. */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
-  issued: { readonly secret?: string; readonly kept?: KeptOfId | undefined } = {},
+  issued?: { readonly secret: string; readonly kept?: KeptOfId | undefined },
 ): AdminResponse {
   const { revision, createdMs, changedMs, secrets } = key;
-  const body = {
+  const body: z.output<typeof keyDefinition> = {
     ...statedOf(key),
     source: 'directory',
     revision,
-    createdAt: instantOf(createdMs),
-    changedAt: instantOf(changedMs),
-    secrets: secrets.map(secretView),
+    createdAt: isoOf(createdMs),
+    changedAt: isoOf(changedMs),
+    secrets: secrets.map((secret) => ({
+      digestStart: digestStart(secret.digest),
+      createdAt: isoOf(secret.createdMs),
+      expiresAt: isoOf(secret.expiresMs),
+    })),
     ...issued,
   };
   return { status, body: JSON.stringify(body), fields: { ETag: entityTag(key) } };
-}
-
-function secretView({ digest, createdMs, expiresMs }: DirectorySecret): object {
-  return {
-    digestStart: digestStart(digest),
-    createdAt: instantOf(createdMs),
-    ...(expiresMs !== undefined && { expiresAt: instantOf(expiresMs) }),
-  };
 }
 
 export function entityTag({ revision, changedMs }: KeyVersion): string {
@@ -62,8 +86,4 @@ export function differences(
   const only = (of: ChangedMembers) =>
     Object.fromEntries(differing.flatMap((name) => (of[name] === undefined ? [] : [[name, of[name]]])));
   return { before: only(before), after: only(after) };
-}
-
-export function instantOf(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

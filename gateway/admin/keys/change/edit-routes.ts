@@ -9,7 +9,7 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
 import { definitionResponse, differences } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
-import { keptOfId } from './kept-of-id.ts';
+import { keptOfId, keptOfIdShown } from './kept-of-id.ts';
 import { termsFault } from './key-terms.ts';
 
 const { id: _, secrets: __, ...changeable } = keySchema.shape;
@@ -26,6 +26,8 @@ function changeOf(member: z.ZodType): z.ZodType {
   if (member instanceof z.ZodOptional) return member.nullable();
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
 }
+
+export const deletedKey = z.object({ id: z.string(), kept: keptOfIdShown.optional() });
 
 /** Changes of what a key of the directory is, and its end. */
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {
@@ -66,7 +68,7 @@ async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<A
     return errorResponse('store_unavailable', message);
   }
   const kept = await keptOfId(sources, key);
-  return jsonResponse({ id: key.id, ...(kept && { kept }) });
+  return jsonResponse({ id: key.id, kept } satisfies z.output<typeof deletedKey>);
 }
 
 function update(

@@ -1,12 +1,37 @@
+import * as z from 'zod';
 import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
+import { keySchema } from '../../../keys/key-schema.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
+import { instant, list, stated } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { KeySources } from '../key-sources.ts';
 import { noDirectory, storeFailed } from './change-sources.ts';
-import { instantOf } from './definition.ts';
+
+const movedShown = z.object({
+  ...stated(keySchema.shape, ['id', 'plan', 'secrets']),
+  id: z.string(),
+  plan: z.string(),
+  secrets: list(
+    z.object({
+      sha256: z
+        .string()
+        .meta({ pattern: '^[0-9a-f]{64}$', description: 'The hex SHA-256 digest of a whole secret.' }),
+      createdAt: instant.optional(),
+      expiresAt: instant.optional(),
+    }),
+  ),
+});
+
+type MovedView = z.output<typeof movedShown>;
+
+export const directoryPage = z.object({
+  keys: list(movedShown),
+  next: z.string().optional().describe('There may be more; absent on the last page.'),
+});
 
 /**
  * `GET /directory`: all of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may
@@ -34,21 +59,21 @@ async function exportPage(
   if (page.kind === 'away') return storeFailed({ ...page, mayHaveRun: false }).response;
   const read = await directory.readMany(page.ids);
   if (read.kind === 'away') return storeFailed({ ...read, mayHaveRun: false }).response;
-  const keys: ReturnType<typeof movedView>[] = [];
+  const keys: MovedView[] = [];
   for (const key of read.keys) {
     if (key === 'unknown') return storeUnavailable();
     if (key !== undefined) keys.push(movedView(key));
   }
-  return jsonResponse({ keys, ...(page.next !== undefined && { next: page.next }) });
+  return jsonResponse({ keys, next: page.next } satisfies z.output<typeof directoryPage>);
 }
 
-export function movedView(key: DirectoryKey | KeyDefinition) {
+export function movedView(key: DirectoryKey | KeyDefinition): MovedView {
   return {
     ...statedOf(key),
     secrets: key.secrets.map(({ digest, createdMs, expiresMs }) => ({
       sha256: digest,
-      createdAt: instantOf(createdMs),
-      ...(expiresMs !== undefined && { expiresAt: instantOf(expiresMs) }),
+      createdAt: isoOf(createdMs),
+      expiresAt: isoOf(expiresMs),
     })),
   };
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import type { Away } from '../../../keys/directory/store/directory-store.ts';
@@ -7,6 +7,7 @@ import { keySchema, movedSecretSchema } from '../../../keys/key-schema.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
+import { count, list as listShown } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
 import { movedView } from './export-route.ts';
@@ -26,6 +27,14 @@ export function importBody(keysMax: number) {
     keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
   });
 }
+
+export const imported = z.object({
+  created: count,
+  unchanged: count,
+  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('A sentence.') })),
+});
+
+export type Imported = z.output<typeof imported>;
 
 /** The outcome of an import for one key. */
 type Outcome =
@@ -87,7 +96,9 @@ async function importKeys(
   if (counts.created > 0) {
     record({ action: 'import', by: token.name, after: { ...counts, refused: refused.length } });
   }
-  return failure ? storeFailed(failure).response : jsonResponse({ ...counts, refused });
+  return failure
+    ? storeFailed(failure).response
+    : jsonResponse({ ...counts, refused } satisfies z.output<typeof imported>);
 }
 
 async function importOne(
@@ -107,7 +118,7 @@ async function importOne(
   const definition = {
     ...stated,
     secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt }) => {
-      return { digest, createdMs: createdAt, ...(expiresAt !== undefined && { expiresMs: expiresAt }) };
+      return { digest, createdMs: createdAt, expiresMs: expiresAt };
     }),
   };
   if (read.kind === 'found') {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import * as z from 'zod';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import { date, keySchema } from '../../../keys/key-schema.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
@@ -15,7 +16,7 @@ import {
   refused,
   storeFailed,
 } from './change-sources.ts';
-import { definitionResponse, instantOf } from './definition.ts';
+import { definitionResponse } from './definition.ts';
 import { keptOfId } from './kept-of-id.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
@@ -101,7 +102,7 @@ async function create(
   const issued = {
     digest: digestSecret(secret),
     createdMs,
-    ...(expiresAt !== undefined && { expiresMs: expiresAt }),
+    expiresMs: expiresAt,
   };
   const { id, ...terms } = stated;
   const definition = { ...stated, disabled: false, createdMs, secrets: [issued] };
@@ -112,7 +113,7 @@ async function create(
     after: {
       ...terms,
       secret: digestStart(issued.digest),
-      ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
+      expiresAt: isoOf(expiresAt),
     },
   } as const;
   const isRepeatable = kind !== 'single';

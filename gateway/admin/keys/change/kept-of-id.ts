@@ -1,13 +1,30 @@
+import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
 import { plansAt } from '../../../keys/plans.ts';
-import { banAndGrant, type KeyItem } from '../key-item.ts';
+import { epochMs, list, positive, windowName } from '../../api/response-parts.ts';
+import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
 /** The state that a later key with the same id inherits: counts of open windows, a ban, a grant. */
-export interface KeptOfId extends Pick<KeyItem, 'ban' | 'grant'> {
-  readonly windows?: readonly Pick<KeyItem['windows'][number], 'name' | 'used' | 'resetMs'>[];
-}
+export const keptOfIdShown = z
+  .object({
+    windows: list(
+      z.object({
+        name: windowName,
+        used: positive,
+        resetMs: epochMs.describe('When it begins anew, epoch.'),
+      }),
+    )
+      .optional()
+      .describe('Windows in which requests are counted.'),
+    ...banAndGrantShape,
+  })
+  .describe(
+    'What holds for the next key with this id because a key before had it; only where a key is issued or deleted. Absent: nothing.',
+  );
+
+export type KeptOfId = z.output<typeof keptOfIdShown>;
 
 /** Undefined when nothing is kept, or the store gives no answer. */
 export async function keptOfId(
@@ -21,9 +38,7 @@ export async function keptOfId(
   const windows = rateLimit.windows
     .map(({ name, resetMs }, index) => ({ name, used: used[index] ?? 0, resetMs }))
     .filter((window) => window.used > 0);
-  const kept = {
-    ...(windows.length > 0 && { windows }),
-    ...banAndGrant({ ...status, banUntilMs: rateLimit.banUntilMs }),
-  };
-  return Object.keys(kept).length === 0 ? undefined : kept;
+  const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.banUntilMs });
+  if (windows.length === 0 && ban === undefined && grant === undefined) return undefined;
+  return { windows: windows.length > 0 ? windows : undefined, ban, grant };
 }

@@ -27,14 +27,7 @@ export function reportedChangeRoute({
     query: noQuery,
     body: reportedChangeBody(bounds.changeMembersMax),
     respond({ body: { action, key, before, after }, token }) {
-      const by = token.name;
-      record({
-        action,
-        by,
-        ...(key !== undefined && { key }),
-        ...(before && { before }),
-        ...(after && { after }),
-      });
+      record({ action, by: token.name, key, before, after });
       return { status: 204, body: '' };
     },
   });

@@ -2,13 +2,13 @@ import type * as z from 'zod';
 import type { DirectoryKey, DirectorySecret } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
 import { date } from '../../../keys/key-schema.ts';
-import { agePattern, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
+import { agePattern, isoOf, isoOfEnd, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
 import { fields, text } from '../../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
-import { definitionResponse, instantOf } from './definition.ts';
+import { definitionResponse } from './definition.ts';
 import { type Edit, editKey } from './edit-key.ts';
 
 export const issueSecretBody = fields('an object with overlap and expiresAt', {
@@ -71,12 +71,12 @@ function issue(
   const issued = {
     digest: digestSecret(secret),
     createdMs,
-    ...(expiresAt !== undefined && { expiresMs: expiresAt }),
+    expiresMs: expiresAt,
   };
   const after = {
     secret: digestStart(issued.digest),
-    ...(expiresAt !== undefined && { expiresAt: instantOf(expiresAt) }),
-    ...(overlapMs !== undefined && { othersEndAt: instantOf(olderEndMs) }),
+    expiresAt: isoOf(expiresAt),
+    othersEndAt: isoOfEnd(olderEndMs),
   };
   return {
     kind: 'edit',

@@ -1,26 +1,39 @@
+import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
 import { plansAt } from '../../../keys/plans.ts';
+import type { Key } from '../../../shared/model.ts';
+import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
 import { noQuery } from '../../api/query-parameters.ts';
+import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { placeOfKey } from '../key-sources.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
-import { instantOf } from './definition.ts';
 
-/** The key that a secret belongs to. */
-interface Owner {
-  readonly id: string;
-  readonly plan: string;
-  readonly disabled: boolean;
-  readonly expiresMs: number;
-  readonly from: { readonly source: string; readonly file?: string; readonly line?: number };
-  readonly refusedFor?: RefusedFor | undefined;
-}
+export const owner = z.discriminatedUnion('known', [
+  z.object({ known: z.literal(false).describe('No key has the secret.') }),
+  z.object({
+    known: z.literal(true),
+    id: z.string(),
+    plan: z.string(),
+    source: words('file', 'directory'),
+    file: z.string().optional(),
+    line: positive.optional(),
+    expiresAt: instant.optional(),
+    isExpired: z.boolean(),
+    isDisabled: z.boolean().describe('Whether the key is revoked.'),
+    refusedFor: words('id_in_configuration', 'no_plan')
+      .optional()
+      .describe(
+        'Why a key of the directory is refused that is neither revoked nor expired: the configuration has another key with this id, or no limits for it on its plan. Absent otherwise.',
+      ),
+  }),
+]);
 
-/** Why the configuration refuses a key of the directory that is neither revoked nor expired. */
-type RefusedFor = 'id_in_configuration' | 'no_plan';
+export type Owner = z.output<typeof owner>;
+export type KnownOwner = Extract<Owner, { known: true }>;
 
 export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
@@ -37,49 +50,40 @@ export function whoamiRoute({
     query: noQuery,
     body: whoamiBody,
     async respond({ body: { sha256 } }) {
-      const written = ownerInFile(sha256);
-      if (written !== undefined) return jsonResponse(ownerView(written));
+      const written = settings().keys.find(sha256);
+      if (written !== undefined) {
+        const { id } = written.key;
+        const place = { source: 'file', ...placeOfKey(settings(), id) } as const;
+        return jsonResponse(ownerOf(written.key, written.secret.expiresMs, place));
+      }
       const found = await directory?.find(sha256);
       switch (found?.kind) {
         case 'away':
           return storeFailed({ ...found, mayHaveRun: false }).response;
         case 'found': {
-          const { id, plan, disabled, secrets } = found.key;
-          const secret = secrets.find(({ digest }) => digest === sha256);
+          const secret = found.key.secrets.find(({ digest }) => digest === sha256);
           const expiresMs = secret === undefined ? 0 : expiryOf(secret);
-          const from = { source: 'directory' };
           const refusedFor = refusalOf(found.key);
-          return jsonResponse(ownerView({ id, plan, disabled, expiresMs, from, refusedFor }));
+          return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor }));
         }
         default:
-          return jsonResponse({ known: false });
+          return jsonResponse({ known: false } satisfies Owner);
       }
     },
   });
 
-  function ownerInFile(sha256: string): Owner | undefined {
-    const found = settings().keys.find(sha256);
-    if (found === undefined) return undefined;
-    const { id, plan, disabled } = found.key;
-    const from = { source: 'file', ...placeOfKey(settings(), id) };
-    return { id, plan, disabled, expiresMs: found.secret.expiresMs, from };
-  }
-
-  function refusalOf(key: DirectoryKey): RefusedFor | undefined {
+  function refusalOf(key: DirectoryKey): KnownOwner['refusedFor'] {
     if (settings().keys.has(key.id)) return 'id_in_configuration';
     return compileKey(key, plansAt(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
   }
 
-  function ownerView({ id, plan, disabled, expiresMs, from, refusedFor }: Owner): object {
-    return {
-      known: true,
-      id,
-      plan,
-      ...from,
-      ...(Number.isFinite(expiresMs) && { expiresAt: instantOf(expiresMs) }),
-      isExpired: expiresMs <= nowMs(),
-      isDisabled: disabled,
-      ...(refusedFor && { refusedFor }),
-    };
+  function ownerOf(
+    { id, plan, disabled }: Pick<Key, 'id' | 'plan' | 'disabled'>,
+    expiresMs: number,
+    from: Pick<KnownOwner, 'source' | 'file' | 'line' | 'refusedFor'>,
+  ): Owner {
+    const expiresAt = isoOfEnd(expiresMs);
+    const isExpired = expiresMs <= nowMs();
+    return { known: true, id, plan, ...from, expiresAt, isExpired, isDisabled: disabled };
   }
 }

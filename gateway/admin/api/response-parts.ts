@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import type { LimitsByField } from '../../keys/limit-fields.ts';
+import { planWindows, type WindowName } from '../../shared/model.ts';
+
+/**
+ * Parts of the schemas of responses. The file that makes a response states its schema. Its types, the admin API's document and
+ * the replies that commands read all come from this schema.
+ *
+ * A command ignores members that it does not know, and takes any text for one of `words`. So it can ask a later version.
+ */
+export const count = z.number().meta({ type: 'integer', minimum: 0 });
+/** A whole number from 1. */
+export const positive = z.number().meta({ type: 'integer', minimum: 1 });
+export const integer = z.number().meta({ type: 'integer' });
+/** May have a fraction. */
+export const quantity = z.number().meta({ minimum: 0 });
+export const epochMs = integer.describe('Epoch.');
+export const instant = z.string().meta({ format: 'date-time' });
+
+export function list<Entry extends z.ZodType>(entry: Entry) {
+  return z.array(entry).readonly();
+}
+
+/** Numbers by names. */
+export function byName(numbers: z.ZodType<number>) {
+  return z.record(z.string(), numbers);
+}
+
+export function words<const Word extends string>(...all: readonly Word[]) {
+  return z.string().meta({ enum: all }) as unknown as z.ZodType<Word>;
+}
+
+/**
+ * The members that an operator states of a key or plan, as a response shows them: as they were stated. So a new member is in the
+ * document as soon as it is in the schema of the key or plan.
+ *
+ * @param without members that the response shows otherwise, or not at all
+ */
+export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name extends keyof Shape>(
+  shape: Shape,
+  without: readonly Name[],
+) {
+  const shown = Object.entries(shape).filter(([name]) => !without.some((one) => one === name));
+  const members = shown.map(([name, of]) => [name, z.unknown().optional().meta({ of })]);
+  return Object.fromEntries(members) as {
+    [Member in Exclude<keyof Shape, Name>]: z.ZodOptional<z.ZodType<z.output<Shape[Member]>>>;
+  };
+}
+
+/** The address bucket has a window too, but no key has it. */
+export const windowName = words<WindowName>(...planWindows);
+/** Limits of windows. A later version may have more windows. */
+export const limitsByField = byName(positive) as z.ZodType<LimitsByField>;
+export const digestStart = z
+  .string()
+  .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' });
+export const processId = z
+  .string()
+  .meta({ pattern: '^[0-9a-f]{12}$', description: 'Drawn when a process starts.' });
+export const version = z.string().meta({
+  pattern: '^[0-9a-f]{12}$',
+  description: 'A digest of the files that a configuration was read from.',
+});
+export const isComplete = z
+  .boolean()
+  .describe('False while Redis is away, when only what this process knows is shown.');
