@@ -7,12 +7,11 @@ import { Turns, type Waiting } from '../../shared/structures/turns.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
-import { identifyToken } from './identify-token.ts';
-import { matchRoute } from './match-route.ts';
+import { authenticate } from './authenticate.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 import { parseQuery } from './query-parameters.ts';
 import { type ReadBody, readBody } from './request-body.ts';
-import { answer, type RequestWithoutBody, type Route } from './route.ts';
+import { answer, type RequestWithoutBody, type Route, routeRequest } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
 import { createWrongTokens } from './wrong-tokens.ts';
 
@@ -82,15 +81,15 @@ export function createAdminApi({
   return async (req, requestId) => {
     const { tokens } = admin();
     if (tokens.length === 0) return errorResponse('no_tokens');
-    const identity = identifyToken(req.headers.authorization, tokens);
-    switch (identity.kind) {
+    const authenticated = authenticate(req.headers.authorization, tokens);
+    switch (authenticated.kind) {
       case 'missing':
         return errorResponse('missing_token', undefined, { 'WWW-Authenticate': realm });
       case 'wrong':
         return refuseToken(req);
-      case 'identified':
+      case 'authenticated':
     }
-    const { token } = identity;
+    const { token } = authenticated;
     if (!underWay.take(token.name, 1)) return busy();
     const waiting: Waiting = {};
     const responding = respond(req, token, waiting).catch((bug) => {
@@ -123,23 +122,23 @@ export function createAdminApi({
   async function respond(req: IncomingMessage, token: AdminToken, waiting: Waiting): Promise<AdminResponse> {
     const { method = '', url = '', headers } = req;
     const [target = '', search = ''] = url.slice(apiPrefix.length).split(/\?(.*)/s, 2);
-    const match = matchRoute(routes, method, target);
+    const routed = routeRequest(routes, method, target);
     // A token that may only read gets 403 for every method that changes something, also on unknown paths.
-    const needs = match.kind === 'matched' ? match.route.needs : isReading(method) ? 'read' : 'write';
+    const needs = routed.kind === 'routed' ? routed.route.needs : isReading(method) ? 'read' : 'write';
     if (needs === 'write' && token.may === 'read') {
       const challenge = `${realm}, error="insufficient_scope"`;
       return errorResponse('read_only_token', undefined, { 'WWW-Authenticate': challenge });
     }
-    switch (match.kind) {
+    switch (routed.kind) {
       case 'not_found':
         return errorResponse('not_found');
       case 'malformed':
         return errorResponse('invalid_request', 'The path has an invalid percent-encoding.');
       case 'method_not_allowed':
-        return errorResponse('method_not_allowed', undefined, { Allow: match.allow });
-      case 'matched':
+        return errorResponse('method_not_allowed', undefined, { Allow: routed.allow });
+      case 'routed':
     }
-    const { route, params } = match;
+    const { route, params } = routed;
     const parsed = parseQuery(route.query, search);
     if (parsed.kind === 'invalid') return errorResponse('invalid_request', parsed.message);
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;

@@ -3,8 +3,8 @@ import type { AdminToken } from '../../shared/model.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
 /** The owner of the token in an `Authorization` field. */
-export type TokenIdentity =
-  | { readonly kind: 'identified'; readonly token: AdminToken }
+export type Authenticated =
+  | { readonly kind: 'authenticated'; readonly token: AdminToken }
   | { readonly kind: 'missing' }
   | { readonly kind: 'wrong' };
 
@@ -12,16 +12,16 @@ export type TokenIdentity =
  * Finds the token that an `Authorization` field presents. It compares all digests in constant time, so the duration of a response
  * reveals nothing about a token.
  */
-export function identifyToken(
+export function authenticate(
   authorization: string | undefined,
   tokens: readonly AdminToken[],
-): TokenIdentity {
+): Authenticated {
   const presented = authorization === undefined ? undefined : bearerToken(authorization);
   if (presented === undefined) return { kind: 'missing' };
   // Node decodes fields as Latin-1. The digest is made of the bytes that were sent.
   const digest = hash('sha256', Buffer.from(presented, 'latin1'), 'buffer');
   const found = tokens.filter(({ sha256 }) => timingSafeEqual(digest, Buffer.from(sha256, 'hex')));
-  return found[0] === undefined ? { kind: 'wrong' } : { kind: 'identified', token: found[0] };
+  return found[0] === undefined ? { kind: 'wrong' } : { kind: 'authenticated', token: found[0] };
 }
 
 /** The credentials of a `Bearer` field; the scheme is case-insensitive (RFC 9110 §11.1). */
