@@ -93,7 +93,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     return output.trim().split('\n').map(Number);
   }
 
-  test('slows down before the limit is spent, so that it never gets a 429 when it is alone on its key', async ({
+  test('slows down before the limit is spent, and never gets a 429 when no other client uses its key', async ({
     expect,
   }) => {
     const id = `alone-${language}`;
@@ -125,7 +125,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     }
   });
 
-  test('after a 503 retries a GET, no earlier than Retry-After, but not a POST', async ({ expect }) => {
+  test('retries a GET after a 503, no earlier than Retry-After, but not a POST', async ({ expect }) => {
     const [get, post] = [`flaky-get-${language}`, `flaky-post-${language}`];
     expect(await send(get, 'GET', 1)).toEqual([200]);
     expect(await send(post, 'POST', 1)).toEqual([503]);

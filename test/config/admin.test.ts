@@ -15,7 +15,7 @@ function reportOn(admin: string): string {
 
 const token = (name: string, sha256: string) => `{ name: ${name}, may: read, sha256: "${sha256}" }`;
 
-test('tokens and hosts are read with digests and names in lower case', () => {
+test('admin tokens and hosts are read, with digests and names in lower case', () => {
   const loaded = load(`admin: { hosts: [Gateway.Internal], tokens: [${token('alice', digestOf('A'))}] }`);
   expect(loaded.kind === 'valid' && loaded.settings.admin).toEqual({
     host: '127.0.0.1',
@@ -80,7 +80,7 @@ test.each([
     '`admin.port` (8080) is taken by `listen.port`: the admin listener needs its own port',
   ],
   ['a field is misspelt', 'token: []', 'the field `token` is unknown; did you mean `tokens`?'],
-])('it is reported when %s', (_what, admin, message) => {
+])('the admin settings are reported when %s', (_what, admin, message) => {
   expect(reportOn(`admin: { ${admin} }`)).toContain(message);
 });
 
@@ -93,7 +93,7 @@ test.each([
   ['as an entry of the list', (x: string) => `admin:\n  tokens:\n    - tga_${x}`],
   ['as an entry in brackets', (x: string) => `admin:\n  tokens: [${x}]`],
   ['under a name of its own', (x: string) => `admin:\n  tokens:\n    - { name: a, may: read, token: ${x} }`],
-])('nothing is shown of a token that was written into the configuration %s', (_where, admin) => {
+])('no report shows any part of a token that was written into the configuration %s', (_where, admin) => {
   const plain = 'Zq7Wx2Vk9Rt4Bn6M';
   const report = reportOn(admin(plain));
   expect(report).toContain('`admin.tokens[0]');

@@ -50,7 +50,7 @@ async function startHaproxy(gateways: readonly GatewayProcess[]) {
   return { port, adminPort };
 }
 
-it('behind the balancer a browser reaches the pages at its admin port, and another gateway answers when one is gone', async () => {
+it('a browser reaches the pages at the balancer’s admin port, and another gateway responds when one is killed', async () => {
   const [key, writer] = [makeKey({ id: 'acme' }), makeToken('write', 'ada')];
   const fleet = await startFleet({
     starts: [{}, {}],

@@ -50,12 +50,12 @@ describe('a certificate with its key', () => {
     });
   });
 
-  it('that both listeners have and that is broken is reported once', () => {
+  it('that is broken and used by both listeners is reported once', () => {
     const main = `${withTls}admin: { tls: { cert: cert.pem, key: key.pem } }\n`;
     expect(reportOn({ main, key: other.key }).match(/does not belong/g)).toHaveLength(1);
   });
 
-  it('is among the watched files, and part of the version', () => {
+  it('is watched, and is part of the version', () => {
     const { folder, loaded } = load();
     expect([...loaded.digests.keys()]).toContain(folder.pathOf('key.pem'));
     folder.write('cert.pem', other.cert);
@@ -145,8 +145,8 @@ describe('a certificate with its key', () => {
   });
 });
 
-describe('the end of its validity', () => {
-  it('gives a warning 14 days ahead, and not before', () => {
+describe('the end of a certificate', () => {
+  it('gives a warning from 14 days before, and not earlier', () => {
     const warningsOf = (ms: number) => {
       const { cert, key, end } = expiringIn(ms);
       const { loaded } = load({ cert, key });
@@ -159,14 +159,14 @@ describe('the end of its validity', () => {
     expect(warningsOf(14 * dayMs + 60_000).warnings).toEqual([]);
   });
 
-  it('is an error when it has passed in a new certificate', () => {
+  it('is an error when a new certificate has expired', () => {
     const { end, ...files } = expiringIn(-60_000);
     expect(reportOn(files)).toBe(
       `cert.pem:1:1: this certificate expired on ${end}; put a renewed one and its key in place`,
     );
   });
 
-  it('is a warning when it passes for the certificate in force, and other edits still take effect', () => {
+  it('is a warning when the present certificate expires, and other edits still take effect', () => {
     const { cert, key } = expiringIn(-60_000);
     const { folder, loaded } = load({ cert, key });
     folder.write('keys.yaml', '[]');
@@ -184,7 +184,7 @@ describe('a restart', () => {
     return loaded.settings;
   };
 
-  it('is needed to turn TLS on or off, but not for another certificate', () => {
+  it('is necessary to switch TLS on or off, but not for another certificate', () => {
     const plain = settingsOf({ main: mainDocument });
     const tls = settingsOf({ main: withTls.replace('port: 8443, ', '') });
     const renewed = settingsOf({

@@ -30,13 +30,13 @@ it.each([
 });
 
 it.each(['perMinute: 60, perDay: 60', 'perHour: 10, perDay: 240', 'perSecond: 2, perHour: 7', 'perMonth: 1'])(
-  'limits that make sense together are not: %s',
+  'limits that make sense together get no warning: %s',
   (limits) => {
     expect(warningsOf(limits)).toEqual([]);
   },
 );
 
-it('a warning about limits of a key has their place', () => {
+it('a warning about the limits of a key has their place', () => {
   const { file } = configFolder({
     'keys.yaml': '- { id: big, plan: enterprise, secrets: [], limits: { perSecond: 5, perMinute: 4 } }\n',
   });

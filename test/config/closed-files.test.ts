@@ -43,7 +43,7 @@ test('a folder that this user may not enter is reported, not the file in it', as
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);
 });
 
-test('a keys file that this user may not write is unchanged, and the error has its owner', async () => {
+test('a keys file that this user may not write stays unchanged, and the error names its owner', async () => {
   const { file, pathOf } = configFolder();
   chmodSync(dirname(file), 0o555);
   chmodSync(pathOf('keys.yaml'), 0o444);

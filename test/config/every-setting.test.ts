@@ -130,7 +130,7 @@ const schema = JSON.parse(settingsJsonSchema()) as JsonSchema;
 /** `upstreams` has the members of `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
 const paths = [...new Set(settingsIn(schema))].filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
 
-it('every row here is about a setting of the schema', () => {
+it('every row of the tables is a setting of the schema', () => {
   const rows = Object.keys({ ...differing, ...notShown });
   expect(rows.filter((row) => !paths.includes(row))).toEqual([]);
 });
@@ -155,7 +155,7 @@ function generated(path: string): readonly [Members, Members] {
 }
 
 test.each(paths.filter((path) => !Object.hasOwn(notShown, path)))(
-  '/settings shows another %s',
+  '/settings shows a changed %s',
   async (path) => {
     const [before, after] = differing[path] ?? generated(path);
     const first = { ...base, ...before };
@@ -188,7 +188,7 @@ function generatedOperation(name: string): readonly [Members, Members] {
   return [{ operationId: 'a' }, { operationId: 'a', [name]: value }];
 }
 
-test.each(memberNames)('/settings shows another %s of an operation', async (name) => {
+test.each(memberNames)('/settings shows a changed %s of an operation', async (name) => {
   const upstreams = { store: { url: 'http://store:3000' }, other: { url: 'http://other:3000' } };
   const { upstream: _upstream, ...rest } = base;
   const withOperation = (operation: Members) => {

@@ -94,7 +94,7 @@ const hostile = (scale: number): readonly [what: string, files: Files][] => {
 
 for (const scale of scales)
   test.each(hostile(scale))(
-    `of ${scale === 1 ? 'tens of ' : ''}thousands of %s a report lists a hundred and says that there are more`,
+    `a report on ${scale === 1 ? 'tens of ' : ''}thousands of %s lists a hundred and states that there are more`,
     { tags: scale === 1 ? ['full'] : [] },
     (_, files) => {
       const problems = expectNoHang(() => problemsOf(files));
@@ -104,7 +104,7 @@ for (const scale of scales)
     },
   );
 
-test('a problem in each file is reported beside ten thousand in another', () => {
+test('a problem in each file is reported even if another file has ten thousand', () => {
   const messages = problemsOf({
     ...main(`${mainDocument}bodyBytesMax: x\n`),
     'keys.yaml': '- 1\n',
@@ -113,7 +113,7 @@ test('a problem in each file is reported beside ten thousand in another', () => 
   expect(messages.slice(0, 3)).toEqual(['tollgate.yaml:9', 'keys.yaml:1', 'openapi.yaml:14']);
 });
 
-test('ten thousand sound templates are read', { tags: 'full' }, () => {
+test('ten thousand valid templates are read', { tags: 'full' }, () => {
   const text = linesOf((i) => `  /a${i}/{b}: ${operation(`operationId: a${i}`)}`, configSizes.pathsMax);
   expect(expectNoHang(() => problemsOf(api(text)))).toEqual([]);
 });
@@ -179,7 +179,7 @@ test('a message with a very long name is shortened', () => {
   expect(first?.message).toHaveLength(configSizes.messageCharsMax + 1);
 });
 
-test('of many reasons why a value cannot be substituted only the first are reported', () => {
+test('only the first of many failed substitutions are reported', () => {
   const value = Array.from({ length: 1_000 }, (_, i) => `\${N${i}}`).join('');
   const [first] = problemsOf(main(mainDocument.replace('keys.yaml', value)));
   expect(first?.message).toContain('N0');

@@ -5,7 +5,7 @@ import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-test('a text that needs more memory than its thread may use is reported as such, and its repair takes effect at once', async () => {
+test('a text that needs more memory than its thread may use is reported, and its repair takes effect at once', async () => {
   const { file, write } = configFolder();
   const reports: string[] = [];
   const watch = watchSettings({

@@ -29,7 +29,7 @@ test('an edit whose load failed takes effect without another edit, and the failu
   await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 120_000 });
 });
 
-test('a load that keeps failing is retried less and less often', async () => {
+test('a load that keeps failing is retried with growing pauses', async () => {
   const { file, write } = configFolder();
   let tries = 0;
   const env = {

@@ -72,7 +72,7 @@ test('a small configuration gets every default', () => {
   });
 });
 
-test('the keys may be in the main file, with limits and an expiry of their own', () => {
+test('the main file may have the keys, each with its own limits and expiry', () => {
   const inline = `keys:
   - { id: big, plan: enterprise, name: Big, disabled: true, limits: { perMinute: 1, perDay: 999999999999999 },
       secrets: [{ sha256: "${'A'.repeat(64)}", expires: 2027-01-31T12:00:00+02:00 }] }`;
@@ -90,7 +90,7 @@ test('the keys may be in the main file, with limits and an expiry of their own',
 test.each([
   ['a file of its own', 'keys: sub/../keys.yaml', 'keys.yaml', [4, 2, 7]],
   ['the main file', 'keys:', 'tollgate.yaml', [9, 8, 11]],
-])('each key has the line where its entry begins, in %s', (_, setting, path, lines) => {
+])('each key has the line of its entry, in %s', (_, setting, path, lines) => {
   const entry = (id: string) => `- { id: ${id}, plan: free, secrets: [] }`;
   const list = `# The keys.\n${entry('b')}\n\n${entry('a')}\n\n# The last.\n- plan: free\n  id: c\n  secrets: []\n`;
   const inline = `${entry('b')}\n${entry('a')}\n# The last.\n${entry('c')}\napi: openapi.yaml\n`;
@@ -102,7 +102,7 @@ test.each([
   expect(settingsOf(files).keysFile).toEqual({ path, lines: Uint32Array.from(lines) });
 });
 
-test('a secret says when it was issued, where that is written', () => {
+test('a secret has its time of issue when the file has it', () => {
   const { keys } = settingsOf({
     'keys.yaml': `${keysDocument}      created: 2026-11-22T10:31:00Z\n    - sha256: ${digestOf('b')}\n`,
   });
@@ -134,7 +134,7 @@ test('an empty list of keys is valid and gets a warning', () => {
   });
 });
 
-test('the version depends on every file and every variable, not on the folder', () => {
+test('the version of the configuration depends on every file and every variable, not on the folder', () => {
   const files = { 'tollgate.yaml': mainDocument.replace('test', '$' + '{NAME}') };
   const version = settingsOf(files, { NAME: 'a' }).version;
   expect(settingsOf(files, { NAME: 'a', OTHER: 'x' }).version).toBe(version);
@@ -510,7 +510,7 @@ test.each([
   ['{"name":"x","dependencies":{}}', 'none of its fields is a setting'],
   ['PASSWORD=secret', 'this is text and no mapping'],
   ['# nothing', 'this file is empty, or has only comments'],
-])('a file that is no configuration has one problem, which says what it is: %s', (text, what) => {
+])('a file that is no configuration is reported as one problem, which names what it is: %s', (text, what) => {
   const folder = configFolder({ 'tollgate.yaml': text });
   const loaded = loadSettings({ file: folder.file, env: {} });
   const contents = '`environment`, `baseUrl`, `upstream`, `plans`, `keys` and `api`';

@@ -71,7 +71,7 @@ const mistakes: readonly (readonly [where: string, keys: string])[] = [
 
 const secrets = ['PLAINSECRET', 'tg_Ab1Cd2', 'dGhlIHNlY3JldA==', 'pa/ss,wo+1', 'k9.Zr-7_q', digestOf('b')];
 
-test.each(mistakes)('a secret written %s is not shown', (_, keys) => {
+test.each(mistakes)('a secret written %s is in no report', (_, keys) => {
   for (const secret of secrets) {
     const list = keys.replaceAll('X', secret);
     for (const files of [inKeysFile(list), inMainFile(list.replace(/^(?=.)/gm, '  '))]) {
@@ -98,7 +98,7 @@ test.each([
   ['in a redis url, with a comma', 'redis:\n  url: redis://me:a,X@redis /'],
   ['in the parameters of a redis url', 'redis: { url: "redis://redis?password=X", x: 1 }'],
   ['as a password of redis', 'redis: { url: redis://redis, password: X }'],
-])('a secret written %s of the main file is not shown', (_, lines) => {
+])('a secret written %s of the main file is in no report', (_, lines) => {
   for (const secret of secrets) {
     const written = lines.replaceAll('X', secret);
     const { text, all } = reportOn({ 'tollgate.yaml': mainDocument.replace('keys: keys.yaml', written) });
@@ -107,7 +107,7 @@ test.each([
   }
 });
 
-test('a keys file that is configured as the API document is not shown', () => {
+test('a keys file that is configured as the API document is in no report', () => {
   const { text, all } = reportOn({
     'tollgate.yaml': mainDocument.replace('openapi.yaml', 'keys.yaml'),
     'keys.yaml': '- PLAINSECRET\n',
@@ -116,7 +116,7 @@ test('a keys file that is configured as the API document is not shown', () => {
   expectNothingOf('PLAINSECRET', all);
 });
 
-test('a random secret is in no report, wherever it is written', () => {
+test('a random secret at any place is in no report', () => {
   const secret = fc.string({
     unit: fc.constantFrom(...'abcXYZ019_-+/=.~!$%^;<'),
     minLength: 8,
@@ -153,7 +153,7 @@ test.each([
   expect(shown).toHaveLength(line.length);
 });
 
-test('the caret is below the masked secret', () => {
+test('the caret of a report is below the masked secret', () => {
   expect(reportOn(inKeysFile('- PLAINSECRET\n')).text).toBe(
     'keys.yaml:1:3: `[0]` must be a key: a mapping with id, plan and secrets\n  1 | - ***********\n    |   ^',
   );

@@ -16,7 +16,7 @@ function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
     : { settings: undefined, report: formatProblems(loaded.problems).replaceAll(folder.pathOf(''), '') };
 }
 
-test('the page that the gateway serves itself is off until it has a path, which is not below the base URL', () => {
+test('each page of the gateway is off until it has a path, which is not below the base URL', () => {
   expect(load('').settings?.limitsPath).toBeUndefined();
   expect(load('limitsPath: /me/limits\n').settings?.limitsPath).toBe('/me/limits');
 });
@@ -27,7 +27,7 @@ test('the API reference comes with the API document as JSON', () => {
 });
 
 test.each(['limits', '/', '/limits/', '/a//b', '/a/../b', '/.', '/a b', '/%61', '/a?b', '/a;b', '/ä', ''])(
-  '%j is no path that a request can have in one spelling only',
+  'the path %j is refused, because requests may spell it in several ways',
   (path) => {
     const { report } = load(`limitsPath: ${JSON.stringify(path)}\n`);
     expect(report).toContain('tollgate.yaml:9:13: `limitsPath` must be a path such as /limits, ');
@@ -70,13 +70,13 @@ test.each([
     '/v1',
     '`docsPath` is also a path of the API document at `/openapi.json`; write another path',
   ],
-])('docsPath %s beside the path %s below %j', (docsPath, template, basePath, message) => {
+])('docsPath %s conflicts with the path %s below %j', (docsPath, template, basePath, message) => {
   const paths = `  ${template}: { get: { operationId: getAny } }\n`;
   expect(load(`docsPath: ${docsPath}\n`, { basePath, paths }).report).toContain(message);
 });
 
 test.each(['/docs', '/docs/limits', '/openapi.json'])(
-  'the limits cannot be at %s beside the API reference',
+  'the path %s of the limits conflicts with the API reference',
   (limitsPath) => {
     const { report } = load(`docsPath: /docs\nlimitsPath: ${limitsPath}\n`);
     expect(report).toContain('tollgate.yaml:10:13: `limitsPath` is also a path of');

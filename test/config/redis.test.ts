@@ -108,7 +108,7 @@ it.each([
   expect(report).not.toMatch(/open sesame|me:word|a:b@/);
 });
 
-it('another password, or another certificate, takes effect at the next start, and is another version', () => {
+it('another Redis password or certificate takes effect at the next start, and changes the version', () => {
   const redis = '{ url: rediss://me@r, passwordFile: password, ca: ca.pem }';
   const before = settingsOf(redis);
   for (const changed of [{ password: 'another\n' }, { 'ca.pem': createAuthority().cert }]) {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 
-test('replace-gateways.sh says so when no gateway is running', () => {
+test('replace-gateways.sh prints that no gateway is running', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-docker-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   // An empty output is what `docker compose ps --quiet gateway` prints when no gateway runs.

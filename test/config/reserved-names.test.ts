@@ -84,7 +84,7 @@ const inherited = [
   '__lookupSetter__',
 ];
 
-describe('a name that every object inherits is a name like any other', () => {
+describe('a name that every object inherits is an ordinary name', () => {
   test.each(inherited)('%s as a plan, a key and an operation', (name) => {
     const { settings, report } = load({
       ...main(`${name}: { perMinute: 7, perDay: 8 }`, 'enterprise: custom'),
@@ -120,7 +120,7 @@ describe('a name that every object inherits is a name like any other', () => {
     ]);
   });
 
-  test('__proto__ as a part of a path, which becomes no name', () => {
+  test('__proto__ as a part of a path, which is not used as a name', () => {
     const path = '/__proto__/{__proto__}';
     const { settings, report } = load({
       'openapi.yaml': `paths: { "${path}": { get: { operationId: a } } }`,

@@ -12,7 +12,7 @@ function settingsWith(lines: string) {
   return loaded.settings;
 }
 
-test('changes of listeners and store need a restart, others do not', () => {
+test('changes of listeners and store need a restart, and other changes do not', () => {
   const before = settingsWith('');
   expect(restartNeeded(before, settingsWith('bodyBytesMax: 5\ntrustedProxies: [10.0.0.1]\n'))).toEqual([]);
   const tokens = `[{ name: a, may: read, sha256: ${digestOf('a')} }]`;
@@ -28,7 +28,7 @@ test('changes of listeners and store need a restart, others do not', () => {
   expect(restartNeeded(settingsWith(shared), settingsWith(`${shared}workers: auto\n`))).toEqual(['workers']);
 });
 
-test('what needs a restart is in force as it was at the start, and everything else as it was loaded', () => {
+test('settings that need a restart keep their values from the start, and all other settings change with the load', () => {
   const starts = [
     settingsWith(''),
     settingsWith('redis: { url: redis://redis }\nworkers: 2\nusage: { keepDays: 2 }\nlisten: { port: 1 }\n'),

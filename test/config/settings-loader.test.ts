@@ -17,7 +17,7 @@ test('the thread returns the same as loadSettings, load after load', async () =>
   }
 });
 
-test('each file is reported when it was read, with the digest of the content that the result is made of', async () => {
+test('each file is reported after it was read, with the digest of the content behind the result', async () => {
   const folder = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -49,7 +49,7 @@ test('every edit is read completely, also by a new thread', async () => {
   }
 });
 
-test('when its thread has ended the loader starts another', async () => {
+test('the loader starts another thread when its thread has ended', async () => {
   const { file } = configFolder();
   const loader = createSettingsLoader(defaultBounds);
   onTestFinished(() => loader.close());
@@ -69,7 +69,7 @@ test('a load whose arguments cannot be sent to the thread throws, and the next o
   expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });
 });
 
-test('a large keys file that is broken keeps its last valid content, also after the thread has ended for want of edits', {
+test('a large broken keys file keeps its last valid content, even after an idle thread has ended', {
   tags: 'full',
 }, async () => {
   const key = (i: number) => `- { id: key${i}, plan: free, name: ${'x'.repeat(150)}, secrets: [] }\n`;

@@ -17,14 +17,14 @@ function load(file: string, before?: ValidSettings): ValidSettings {
   return loaded;
 }
 
-test('settings that are sent to another process arrive as they are', () => {
+test('settings that are sent to another process arrive unchanged', () => {
   const { settings } = load(configFolder({ 'keys.yaml': keysOf(hundred) }).file);
   const arrived = applyMessage(undefined, structuredClone(fullMessage(settings)));
   expect(view(arrived)).toEqual(view(settings));
   expect(view(applyMessage(arrived, structuredClone(fullMessage(settings))))).toEqual(view(settings));
 });
 
-test('after an edit only what is different is sent, and leads from the settings before to those after', () => {
+test('an edit sends only the differences, which change the old settings into the new settings', () => {
   const { file, write } = configFolder({ 'keys.yaml': keysOf(hundred) });
   let loaded = load(file);
   let arrived = applyMessage(undefined, structuredClone(fullMessage(loaded.settings)));
@@ -51,7 +51,7 @@ test('after an edit only what is different is sent, and leads from the settings 
   }
 });
 
-test('an edit of very many keys is handed over in full', () => {
+test('an edit of very many keys sends all settings', () => {
   const { file, write } = configFolder({ 'keys.yaml': keysOf(hundred) });
   const before = load(file);
   write('keys.yaml', keysOf(Array.from({ length: 300 }, (_, id) => 1_000 + id)));

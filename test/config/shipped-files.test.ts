@@ -91,7 +91,7 @@ test('X-Forwarded-For is ignored unless TRUSTED_PROXY is set', () => {
   expect(trustedBy({ TRUSTED_PROXY: '10.201.79.0/26' })).toEqual(['10.201.79.0/26']);
 });
 
-test('comments only have commands that an operator can run', () => {
+test('comments in config/ contain only commands that an operator can run', () => {
   const entries = readdirSync('config', { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
     // Operators run the command line as `docker compose run --rm cli …` or `npm run tollgate -- …`.

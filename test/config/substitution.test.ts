@@ -18,14 +18,14 @@ test('an unquoted scalar with a variable is a number when it looks like one', ()
   expect(load(block, { PORT: '9000' })).toMatchObject({ listen: { port: 9000 } });
 });
 
-test('the default is used for an unset and for an empty variable', () => {
+test('the default replaces an unset or empty variable', () => {
   const folder = withMain('redis:\n  url: ${REDIS_URL:-redis://fallback}');
   expect(load(folder, {})).toMatchObject({ redis: { url: 'redis://fallback' } });
   expect(load(folder, { REDIS_URL: '' })).toMatchObject({ redis: { url: 'redis://fallback' } });
   expect(load(folder, { REDIS_URL: 'redis://set' })).toMatchObject({ redis: { url: 'redis://set' } });
 });
 
-test('a variable cannot add structure, whatever its value', () => {
+test('no value of a variable can add structure', () => {
   const folder = withMain('listen:\n  host: ${HOST}');
   for (const host of ['"a', '{x:1}', '*a', '!t', '[1]', '#']) {
     expect(load(folder, { HOST: host })).toMatchObject({ listen: { host } });
@@ -49,7 +49,7 @@ test('a NAME_FILE that cannot be read is reported without its path', () => {
   );
 });
 
-test('a substituted value is never shown, whatever its problem', () => {
+test('a report never shows a substituted value', () => {
   const secret = 'hunter2';
   const everywhere = configFolder({
     'tollgate.yaml': `environment: \${S} \${S}
@@ -68,7 +68,7 @@ trustedProxies: ["\${S}"]
   expect(report).not.toContain(secret);
 });
 
-test('a password in a URL is masked in the line that is shown', () => {
+test('a report masks a password in a URL', () => {
   const report = load(withMain('redis: { url: "redis://user:hunter2@redis", x: 1 }'), {});
   expect(report).toContain('redis://************@redis');
   expect(report).not.toContain('hunter2');

@@ -39,7 +39,7 @@ test('an https upstream may have its own authorities, server name, and client ce
   for (const name of Object.keys(files)) expect(loaded.digests.has(folder.pathOf(name))).toBe(true);
 });
 
-test('each of these is optional', () => {
+test('the TLS settings of an upstream are optional', () => {
   expect(load('{ url: https://b:8443/ }').loaded).toMatchObject({
     settings: { upstreams: [{ url: 'https://b:8443' }] },
   });
@@ -48,14 +48,14 @@ test('each of these is optional', () => {
   });
 });
 
-test('a changed file gives another version of the configuration', () => {
+test('a changed certificate file of an upstream changes the version of the configuration', () => {
   const [before, after] = [load(all), load(all, { 'ca.pem': createAuthority().cert })];
   expect(before.loaded.version).not.toBe(after.loaded.version);
 });
 
 const bundle = `# The authorities of the company\n${authority.cert}\n${createAuthority().cert}`;
 
-test('several authorities may be in one file, with comments', () => {
+test('a file may have several authorities, with comments', () => {
   expect(load(all, { 'ca.pem': bundle }).report).toBe('');
 });
 
@@ -134,7 +134,7 @@ test.each<[what: string, upstream: string, overrides: Readonly<Record<string, st
 });
 
 test.each([other.key, own.key.slice(0, 150), encrypted, `${own.cert}${own.key}x`])(
-  'no report shows anything of a private key (%#)',
+  'no report shows a part of a private key (%#)',
   (key) => {
     for (const fields of ['ca: key.pem', 'cert: key.pem, key: key.pem', 'cert: cert.pem, key: key.pem']) {
       const { loaded } = load(tls(fields), { 'key.pem': key });

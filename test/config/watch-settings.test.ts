@@ -204,7 +204,7 @@ test('a deleted file is invalid until it is back', async () => {
   await reported(reports, [problem, 60]);
 });
 
-test('a file that the configuration begins to use is watched from then on', async () => {
+test('a file is watched as soon as the configuration uses it', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   folder.write('other.yaml', keysDocument);
@@ -219,7 +219,7 @@ test('a file that the configuration begins to use is watched from then on', asyn
   ]);
 });
 
-test('after stop nothing is reported', async () => {
+test('nothing is reported after stop', async () => {
   const folder = configFolder();
   const { reports, stop } = watch(folder);
   folder.write('tollgate.yaml', withLimit(61));
@@ -239,7 +239,7 @@ test('a load that takes long is abandoned for the repaired text, and never repor
   expect(reports).toEqual([61]);
 });
 
-test('a load that takes long is abandoned when the text in force returns, and the next edit takes effect', async () => {
+test('a load that takes long is abandoned when the present text returns, and the next edit takes effect', async () => {
   const folder = configFolder();
   const { reports, slow } = watch(folder, 40, 1_000);
   folder.write('tollgate.yaml', mainDocument + slowText);

@@ -16,7 +16,7 @@ it.each([
   ['workers: 1', 1],
   [`${shared}workers: 256`, 256],
   [`${shared}workers: auto`, 'auto'],
-])('%j is as many workers as it says, and one where it says nothing', (lines, workers) => {
+])('the setting %j gives its number of workers, and one worker by default', (lines, workers) => {
   expect(load(lines)).toBe(workers);
 });
 

@@ -18,22 +18,22 @@ import { type MakeStore, redisSubject } from './redis-subject.ts';
  * catch the mistake.
  */
 const all = { ...guarantees, ...sharedGuarantees };
-const burst = 'of many requests at once, from several clients, exactly the limit is admitted';
+const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
 const cost = 'a request is charged what it costs, in all windows or in none';
-const less = 'what is left is room for a request that costs less';
-const free = 'a request that costs nothing is refused by no window, and by a ban';
+const less = 'units that do not suffice for one request are room for a cheaper request';
+const free = 'a free request is refused only by a ban, and by no window';
 const strikeEach = 'a refusal is one strike, whatever the request costs';
 const month = 'a month is a month of the UTC calendar';
-const lifted = 'a ban or strikes that a process counted alone before a ban was lifted do not restore it';
-const grantsEnd = 'a grant holds until its instant, and from that millisecond on no more';
-const grantsBegin = 'a grant holds from its instant on, and not a millisecond earlier';
+const lifted = 'a lifted ban is not restored by a ban or strikes that a process counted alone before';
+const grantsEnd = 'a grant ends at its instant, to the millisecond';
+const grantsBegin = 'a grant begins at its instant, and not one millisecond earlier';
 const grantCharges =
-  'a grant is charged to the windows as before, and what was used under it stays used without it';
+  'requests under a grant are charged to the windows as before, and stay counted after the grant';
 const grantsWindows = 'a grant limits no window that the limits do not name';
 const staleCalls =
-  'a call of another generation than the key’s is stale: it decides, charges and takes over nothing';
+  'a call with another generation than the key’s is stale: it decides nothing, charges nothing and keeps no counts';
 const clock = 'all processes count in the same window, whatever their own clocks say';
 
 const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] = [
@@ -60,7 +60,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     make: withCalls((call) => ({ ...call, units: 1 })),
   },
   {
-    mistake: 'a request is charged in units that find room, and not in the rest',
+    mistake: 'a request is charged the units that find room, and not the rest',
     caughtBy: cost,
     make: withCalls((call) => ({ ...call, requests: call.requests * call.units, units: 1 })),
   },
@@ -71,7 +71,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     make: withCalls((call) => ({ ...call, units: Math.max(1, call.units) })),
   },
   {
-    mistake: 'a refusal is as many strikes as the request costs',
+    mistake: 'a refusal counts as many strikes as the request costs',
     caughtBy: strikeEach,
     make: altered(strikeByUnits),
   },
@@ -93,7 +93,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
   { mistake: 'a grant begins a millisecond early', caughtBy: grantsBegin, make: withGrants(begun(-1)) },
   { mistake: 'a grant begins a millisecond late', caughtBy: grantsBegin, make: withGrants(begun(1)) },
   { mistake: 'a grant charges nothing', caughtBy: grantCharges, make: altered(chargeNothingUnderGrants) },
-  { mistake: 'a grant is never in force', caughtBy: grantCharges, make: withGrants(() => undefined) },
+  { mistake: 'a grant has no effect', caughtBy: grantCharges, make: withGrants(() => undefined) },
   {
     mistake: 'a grant limits every window that it names',
     caughtBy: grantsWindows,

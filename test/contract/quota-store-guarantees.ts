@@ -22,7 +22,7 @@ import type { RedisSubject } from './redis-subject.ts';
  * `broken-limiters.test.ts` runs them on broken stores, which they must catch.
  */
 export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
-  async 'of many requests at once, from several clients, exactly the limit is admitted'(subject) {
+  async 'many simultaneous requests of several clients are admitted up to exactly the limit'(subject) {
     const lengths = await freshLengths(subject);
     const stores = await Promise.all([1, 2, 3].map(() => subject.open(lengths)));
     const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
@@ -59,7 +59,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([state.minuteUsed, state.dayUsed]).toEqual([2, 2]);
   },
 
-  async 'of n requests in one call as many are admitted as there is room for'(subject) {
+  async 'a call of n requests admits as many as there is room for'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
     const first = await decide(store, { ...call, requests: 3 });
@@ -107,7 +107,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'what is left is room for a request that costs less'(subject) {
+  async 'units that do not suffice for one request are room for a cheaper request'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 12, perDay: 100 })), requests: 1 };
     const costs = [5, 1, 5, 2, 5, 1];
@@ -117,7 +117,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
   },
 
-  async 'a request that costs nothing is refused by no window, and by a ban'(subject) {
+  async 'a free request is refused only by a ban, and by no window'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };
@@ -135,7 +135,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect((await decide(store, { ...call, units: 50 })).state.strikes).toBe(2);
   },
 
-  async 'used stays used when the list of windows is edited and edited back'(subject) {
+  async 'used requests stay counted when the list of windows is edited and edited back'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const before = callOf(limitsOf({ perMinute: 9, perDay: 5 }));
     await decide(store, { ...before, requests: 4 });
@@ -146,7 +146,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([after.admitted, after.state.minuteUsed, after.state.dayUsed]).toEqual([1, 7, 5]);
   },
 
-  async 'used stays used when a limit is changed in mid-window'(subject) {
+  async 'used requests stay counted when a limit changes during a window'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 5, perDay: 100 }));
     await decide(store, { ...call, requests: 5 });
@@ -191,7 +191,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(second.state.bannedUntilMs).toBe(first.state.bannedUntilMs);
   },
 
-  async 'a ban ends at the announced instant, doubles with the next, and starts again after max without one'(
+  async 'a ban ends at the announced instant, the next one is twice as long, and the ladder starts over after max without a ban'(
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
@@ -217,7 +217,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'what a process counted alone is added to the windows it was counted in, and to no others'(subject) {
+  async 'requests that a process counted alone are added to their own windows, and to no other window'(
+    subject,
+  ) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 10, perDay: 100 }));
     const { state } = await decide(store, { ...call, requests: 2 });
@@ -232,7 +234,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([5, 10, 7]);
   },
 
-  async 'a ban and strikes that are written back are merged and never lower those of the store'(subject) {
+  async 'a ban and strikes that are written back never lower the values of the store'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
@@ -247,7 +249,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([kept.banned, kept.state.bannedUntilMs, kept.state.banLevel]).toEqual([1, bannedUntilMs, 2]);
   },
 
-  async 'reported refusals that reach the threshold ban before the requests that bring them'(subject) {
+  async 'reported refusals that reach the threshold ban before the requests of the same call'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans };
@@ -285,7 +287,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(after.state.bannedUntilMs - after.nowMs).toBe(60_000);
   },
 
-  async 'a ban or strikes that a process counted alone before a ban was lifted do not restore it'(subject) {
+  async 'a lifted ban is not restored by a ban or strikes that a process counted alone before'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 10, perDay: 100 })), bans };
@@ -305,7 +307,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect((await decide(store, { ...call, requests: 1, unsent: newer })).banned).toBe(1);
   },
 
-  async 'a reset clears all counts, and those that a process counted alone before it'(subject) {
+  async 'a reset clears all counts, including those that a process counted alone before'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 3, perDay: 3 }));
     const { state } = await decide(store, { ...call, requests: 4 });
@@ -316,7 +318,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(after.state.strikes).toBe(0);
   },
 
-  async 'a grant is charged to the windows as before, and what was used under it stays used without it'(
+  async 'requests under a grant are charged to the windows as before, and stay counted after the grant'(
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
@@ -344,7 +346,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([admitted, state.minuteUsed, state.dayUsed]).toEqual([3, 5, 5]);
   },
 
-  async 'a grant holds until its instant, and from that millisecond on no more'(subject) {
+  async 'a grant ends at its instant, to the millisecond'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
     // The only request that the limit without a grant admits.
@@ -370,7 +372,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'a grant holds from its instant on, and not a millisecond earlier'(subject) {
+  async 'a grant begins at its instant, and not one millisecond earlier'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
     // The only request that the limit without a grant admits.
@@ -426,7 +428,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([banned, after.bannedUntilMs]).toEqual([2, state.bannedUntilMs]);
   },
 
-  async 'what a process counted alone under a grant is added to what was used, also beyond the limit'(
+  async 'requests that a process counted alone under a grant are added to the used requests, even above the limit'(
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
@@ -438,7 +440,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([merged.admitted, merged.state.minuteUsed, merged.state.dayUsed]).toEqual([2, 9, 9]);
   },
 
-  async 'a key of which nobody noted a change is of generation 0'(subject) {
+  async 'a key without a recorded change has generation 0'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 3 })), requests: 1, generation: 0 };
     expect((await decide(store, call)).admitted).toBe(1);
@@ -451,7 +453,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
  * changes its keys.
  */
 export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) => Promise<void>>> = {
-  async 'a call of another generation than the key’s is stale: it decides, charges and takes over nothing'(
+  async 'a call with another generation than the key’s is stale: it decides nothing, charges nothing and keeps no counts'(
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));

@@ -37,7 +37,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     it.concurrent(name, () => check(subject));
   }
 
-  it('keeps a grant in its hash, which lives a second longer, and no longer than the grant holds', async () => {
+  it('keeps a grant in the key’s hash, which expires one second after the grant at the latest', async () => {
     const store = await subject.open({ ...(await freshLengths(subject)), minute: 20, day: 20 });
     const call = callOf(limitsOf({ perMinute: 3, perDay: 10 }));
     const key = `${subject.prefix}:{${call.keyId}}`;
@@ -68,7 +68,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
   });
 
-  it('counts what one call decided of a key when it decides the key once more, however short its windows are', async () => {
+  it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {
     const store = await subject.open({ ...(await freshLengths(subject)), minute: 1 });
     for (let at = 0; at < 2_000; at += 1) {
       const call = { ...callOf(limitsOf({ perMinute: 1 })), requests: 1 };
@@ -90,7 +90,7 @@ describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
     expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
   });
 
-  it('never goes back to an earlier window when its clock goes back', async () => {
+  it('never returns to an earlier window when its clock is set back', async () => {
     const lengths = await freshLengths(subject);
     const store = await subject.open(lengths);
     const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };

@@ -63,7 +63,7 @@ describe('authentication', () => {
 });
 
 describe('operations', () => {
-  it('an animal that was added is listed and fetched as it was sent', async () => {
+  it('an added animal is listed and fetched unchanged', async () => {
     const created = (await expectGatewayResponse(await post('{"name":"Rex","categoryId":7}'), 201)) as {
       id: number;
     };
@@ -83,7 +83,7 @@ describe('operations', () => {
   });
 
   it.each(['?limit=0', '?limit=101', '?limit=abc', '?limit=5&limit=6', '?status=lost'])(
-    'GET /pets%s is a 400 that names the field',
+    'GET /pets%s gives a 400 that names the field',
     async (query) => {
       const body = (await expectGatewayResponse(await call(`/pets${query}`), 400)) as { message: string };
       expect(body.message).toMatch(/limit|status/);
@@ -99,12 +99,12 @@ describe('operations', () => {
     ['{"name":"Rex","categoryId":1,"status":"lost"}', 'status'],
     ['{"name":', 'JSON'],
     ['', 'body'],
-  ])('POST /pets with %s is a 400 that says %s', async (body, word) => {
+  ])('POST /pets with %s gives a 400 with the text %s', async (body, word) => {
     const error = (await expectGatewayResponse(await post(body), 400)) as { message: string };
     expect(error.message.toLowerCase()).toContain(word.toLowerCase());
   });
 
-  it('another content type is a 415, a body over the limit a 413', async () => {
+  it('another content type gives 415, and a body above the limit 413', async () => {
     await expectGatewayResponse(await post('name=Rex', { 'Content-Type': 'text/plain' }), 415);
     expect(await expectGatewayResponse(await post('x'.repeat(1_048_577)), 413)).toMatchObject({
       code: 'payload_too_large',
@@ -117,7 +117,7 @@ describe('operations', () => {
     expect(response.headers.get('x-ratelimit-limit')).toBeTruthy();
   });
 
-  it('an unknown path is a 404 and another method a 405: refused by the gateway itself, and charged', async () => {
+  it('the gateway itself refuses an unknown path with 404 and another method with 405, and charges both', async () => {
     const refusals = [
       { path: '/nowhere', method: 'GET', status: 404, code: 'not_found', allow: null },
       { path: '/pets', method: 'DELETE', status: 405, code: 'method_not_allowed', allow: 'GET, POST, HEAD' },
@@ -141,7 +141,7 @@ describe('operations', () => {
 });
 
 describe('deprecation', () => {
-  it('is announced in every response of GET /pets/{petId}, 401 and 404 included', async () => {
+  it('is announced in every response of GET /pets/{petId}, including 401 and 404', async () => {
     const responses = [
       await call('/pets/1'),
       await call('/pets/999999'),
@@ -164,7 +164,7 @@ describe('deprecation', () => {
 });
 
 describe('limits', () => {
-  it('a Free key gets 60 a minute, each response with its own remaining, then 429', async () => {
+  it('admit 60 requests a minute for a Free key, each with its own remaining, then give 429', async () => {
     const limited = makeKey();
     await gateway.editConfig(
       testConfig({
@@ -240,7 +240,7 @@ describe('the access line', () => {
     expect(log).not.toContain('Bearer test-');
   });
 
-  it('a fault in the body of a valid request is one line, with its key and the id of the response', async () => {
+  it('of a valid request with a faulty body is one line, with the key and the id of the response', async () => {
     const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.secret}\r\n`;
     const [response] = await exchangeRaw(gateway.port, `${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
     expect(response?.status).toBe(400);

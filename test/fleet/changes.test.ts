@@ -24,7 +24,7 @@ function changesOf(processId: string, redis?: { url: string; prefix: string }, o
 
 const reload = (before: string, after: string): Change => ({ action: 'reload', by: 'file', before, after });
 
-it('the same reload of several processes is one change that counts them; done again it is another', async () => {
+it('the same reload on several processes is one change with their number, and a repeated reload is another change', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const [first, second, third] = ['p1', 'p2', 'p3'].map((id) => changesOf(id, shared));
   if (!first || !second || !third) throw new Error('three were made');
@@ -62,7 +62,7 @@ it.each([
   ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
   ['memory', () => undefined],
 ])(
-  'no more than the bound are kept in %s, and pages show each once, the newest first',
+  '%s keeps at most the bound of changes, and pages show each change once, the newest first',
   async (_where, where) => {
     const redis = where();
     const changes = changesOf('p', redis, { ...bounds, changesMax: 25 });
@@ -80,7 +80,7 @@ it.each([
   },
 );
 
-it('what could not be written while Redis was away is written when it is back, in order, and known here meanwhile', async () => {
+it('changes during a Redis outage are listed by their process at once, and written in order afterwards', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const shared = { url: server.url, prefix: freshPrefix() };
@@ -103,7 +103,7 @@ it('what could not be written while Redis was away is written when it is back, i
   expect(await seen(reader)).toEqual([true, 'c', 'b']);
 });
 
-it('the reason of a failed reload is cut, and the default bounds keep a change for 90 days', async () => {
+it('a long reason of a failed reload is shortened, and the default bounds keep a change for 90 days', async () => {
   const changes = changesOf('p');
   changes.record({ action: 'reload_failed', by: 'file', before: 'a', error: 'x'.repeat(100_000) });
   const [change] = (await changes.read({ limit: 1 })).changes;
@@ -111,7 +111,7 @@ it('the reason of a failed reload is cut, and the default bounds keep a change f
   expect(defaultBounds.changesKeptMs).toBe(90 * 86_400_000);
 });
 
-it('what is done to keys is listed each by itself, in order, also when it is the same on several processes at once', async () => {
+it('changes of keys are listed one by one, in order, even if several processes make the same change at the same time', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const [one, other] = [changesOf('p1', shared), changesOf('p2', shared)];
   const revoke: Change = { action: 'revoke', by: 'alice', key: 'acme', after: { disabled: true } };
@@ -122,7 +122,7 @@ it('what is done to keys is listed each by itself, in order, also when it is the
   expect((await other.read({ limit: 1 })).changes[0]).toMatchObject(revoke);
 });
 
-it('members that are long are cut in the record, and 10,000 changes are kept by default', async () => {
+it('the record shortens long members, and keeps 10,000 changes by default', async () => {
   const changes = changesOf('p');
   const operations = Array.from({ length: 500 }, (_, index) => `operation${index}`);
   changes.record({

@@ -53,7 +53,7 @@ async function listed(events: ReturnType<typeof eventsOf>) {
   );
 }
 
-it('a ban that several processes see is one event, whenever they see it; another ban of the key is another', async () => {
+it('a ban is one event whenever the processes see it, and another ban of the key is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const [first, second, third] = ['p1', 'p2', 'p3'].map((id) => eventsOf(id, shared));
   if (!first || !second || !third) throw new Error('three were made');
@@ -81,7 +81,7 @@ it('a ban that several processes see is one event, whenever they see it; another
   });
 });
 
-it('what several processes see within the merging time is one event; later it is another', async () => {
+it('reports of several processes within the merging time are one event, and a later report is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const own = { ...bounds, eventsMergedWithinMs: 60_000 };
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
@@ -94,7 +94,7 @@ it('what several processes see within the merging time is one event; later it is
   await expect.poll(() => listed(first)).toEqual(['store_away  1', 'store_away  2']);
 });
 
-it('what happened while Redis was away is listed at its time, once for all processes, when Redis is back', async () => {
+it('an event during a Redis outage is listed afterwards, at its time, once for all processes', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const shared = { url: server.url, prefix: freshPrefix() };
@@ -122,7 +122,7 @@ it('what happened while Redis was away is listed at its time, once for all proce
   expect(Math.abs((times[0] ?? Number.NaN) - backMs)).toBeLessThan(30_000);
 });
 
-it('what happened when Redis had stopped replying is listed at its time, though Redis read of it when it went on', async () => {
+it('an event while Redis is frozen is listed at its time, although Redis receives it later', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const shared = { url: server.url, prefix: freshPrefix() };
@@ -144,7 +144,7 @@ it('what happened when Redis had stopped replying is listed at its time, though 
   expect(Math.abs(Date.parse(event?.at ?? '') - (awayMs - outageMs))).toBeLessThan(30_000);
 });
 
-it('of a flood of bans the first are listed, all others are counted, and what happened before is still there', async () => {
+it('a flood of bans lists the first bans, counts all others, and keeps earlier events', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const own = { ...bounds, eventsAtOnceMax: defaultBounds.eventsAtOnceMax, eventsSummaryPauseMs: 100 };
   const events = eventsOf('p1', shared, own);
@@ -162,7 +162,7 @@ it('of a flood of bans the first are listed, all others are counted, and what ha
   expect(all.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['store_away', 'recording_resumed']));
 });
 
-it('in a flood that does not end a process writes less and less often', async () => {
+it('a process in an endless flood of events writes with growing pauses', async () => {
   const own = tunedBounds({ eventsAtOnceMax: 5, eventsSummaryPauseMs: 20, eventsRefillMs: 1_000 });
   const events = eventsOf('p1', undefined, own);
   let bans = 0;
@@ -179,7 +179,7 @@ it.each([
   ['Redis', () => ({ url: redisUrl(), prefix: freshPrefix() })],
   ['memory', () => undefined],
 ])(
-  'no more than the bound are kept in %s, and pages show each once, the newest first',
+  '%s keeps at most the bound of events, and pages show each event once, the newest first',
   async (_where, where) => {
     const redis = where();
     const events = eventsOf('p', redis, { ...bounds, eventsMax: 25 });
@@ -203,7 +203,7 @@ it.each([
   },
 );
 
-it('an event that is too old goes with the next one, and both Redis keys expire', async () => {
+it('an expired event is removed with the next event, and both Redis keys expire', async () => {
   const redis = { url: redisUrl(), prefix: freshPrefix() };
   const { eventsKeptMs } = bounds;
   const events = eventsOf('p', redis);
@@ -239,7 +239,7 @@ it('an event that is too old goes with the next one, and both Redis keys expire'
   }
 });
 
-it('what somebody else writes into the stream is left out', async () => {
+it('foreign entries in the stream are not listed', async () => {
   const redis = { url: redisUrl(), prefix: freshPrefix() };
   const events = eventsOf('p', redis);
   const inspector = inspect(redis.url);
@@ -295,11 +295,11 @@ it.each<[Happening, string]>([
     { kind: 'reload_failed', before: 'aaa', after: 'bbb', error: 'keys.yaml:3:1: no such plan\n  3 | plan' },
     'Configuration bbb was not loaded, aaa stays in force: keys.yaml:3:1: no such plan',
   ],
-])('says in one sentence: %#', (happening, text) => {
+])('an event is one sentence: %#', (happening, text) => {
   expect(eventText(happening, nowMs)).toBe(text);
 });
 
-it('an outage is one event, with when it began, why, and how many processes saw it, however far apart; another is another', async () => {
+it('an outage is one event with its beginning, reason and number of processes, at any distance, and another outage is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   // The merging time is so short that the list does not merge two reports of the same event.
   const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });

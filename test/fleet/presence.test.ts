@@ -26,7 +26,7 @@ function startPresence(id: string, redis: { url: string; prefix: string }, own =
   };
 }
 
-it('every process lists all; one that vanished is gone after its expiry, one that closed at once', async () => {
+it('every process lists all processes, a killed process until its expiry and a closed one no longer', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const short = { ...bounds, presenceExpiryMs: 3_000 };
   const [a, b, c] = ['a', 'b', 'c'].map((id) => startPresence(id, shared, short));
@@ -38,7 +38,7 @@ it('every process lists all; one that vanished is gone after its expiry, one tha
   expect(await a.ids()).toEqual(['a']);
 });
 
-it('without Redis, and while it is away, a process knows itself', async () => {
+it('a process without a reachable Redis lists only itself', async () => {
   const alone = createPresence({
     records: undefined,
     processId: 'm',
@@ -63,7 +63,7 @@ it('without Redis, and while it is away, a process knows itself', async () => {
   for (const one of [a, b]) await expect.poll(one.ids).toEqual(['a', 'b']);
 });
 
-it('what another version has published does not keep a process from listing the others', async () => {
+it('a process of another version does not prevent the list of all other processes', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const [a, b] = [startPresence('a', shared), startPresence('b', shared)];
   await expect.poll(a.ids).toEqual(['a', 'b']);
@@ -86,7 +86,7 @@ it('what another version has published does not keep a process from listing the 
   expect(await b.ids()).toEqual(['a', 'b']);
 });
 
-it('no more processes are kept than the bound, and what is left in Redis expires', async () => {
+it('the list keeps at most the bound of processes, and the rest in Redis expires', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const few = { ...bounds, presenceProcessesMax: 3 };
   const all = Array.from({ length: 6 }, (_, index) => startPresence(`p${index}`, shared, few));

@@ -14,7 +14,7 @@ const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
   const place = startForm(form);
 
-  it('know each other, and of what several of them report there is one entry', async () => {
+  it('list each other, and keep one entry for reports of the same event', async () => {
     const prefix = freshPrefix();
     const processes = await Promise.all(
       ['p1', 'p2'].map(async (processId) => {

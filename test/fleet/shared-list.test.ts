@@ -78,7 +78,7 @@ for (const form of allRedisForms) {
       await expect.poll(listed).toEqual(['reload 1', 'reload 2']);
     });
 
-    it('has one entry of what twenty processes report at once, which pushes out one', async () => {
+    it('keeps one entry for twenty simultaneous reports, which replaces one old entry', async () => {
       const { listOf, fill, listed, sizes } = await startList();
       await fill();
       for (let number = 0; number < 20; number++) listOf(`p${number}`).record('reload');
@@ -87,7 +87,7 @@ for (const form of allRedisForms) {
       expect(await sizes()).toEqual([entriesMax, 2 * entriesMax]);
     });
 
-    it('reads what an earlier version wrote or is about to write, and counts further reports of it', async () => {
+    it('reads the entries of an earlier version, and counts further reports', async () => {
       const { records, listOf, listed, names } = await startList();
       const [stream, hash] = names;
       const [at, what, entry] = [String(Date.now()), '["reload"]', '{"text":"reload","process":"p1"}'];
@@ -106,7 +106,7 @@ for (const form of allRedisForms) {
       expect(await listed()).toEqual(['reload 3']);
     });
 
-    it('keeps any text as it is', async () => {
+    it('keeps any text unchanged', async () => {
       const { listOf, listed } = await startList();
       const text = 'ünï "quoted" \\ / \u2028 \u0000 😀 %d';
       listOf('p1').record(text);

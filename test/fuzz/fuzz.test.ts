@@ -22,7 +22,7 @@ describe('the fuzzer', () => {
     });
 
   // A brief run ends before the tight key is banned, so this test bans a key itself.
-  it('finds nothing wrong with what a banned key is answered', async () => {
+  it('finds nothing wrong with the responses to a banned key', async () => {
     const rig = await startRig();
     try {
       const request = `GET /v1/pets HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${secrets.tight}\r\n\r\n`;

@@ -134,7 +134,7 @@ const allPages = [
 ] as const;
 const widths = [1280, 390];
 
-it('every page shows its figures, and the browser complains of none', async () => {
+it('every page shows its figures without a complaint of the browser', async () => {
   const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
   for (const [path, parts] of allPages) {
     await open(page, shared, path, parts[0]);
@@ -144,7 +144,7 @@ it('every page shows its figures, and the browser complains of none', async () =
 });
 
 it.each(allPages)(
-  '%s is whole, wide and narrow, light and dark: nothing moves, no complaint of the browser, none of axe',
+  '%s works wide and narrow, light and dark: no layout shift, no complaint of the browser, no finding of axe',
   { tags: 'full' },
   async (path, parts, asked) => {
     const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
@@ -203,7 +203,7 @@ async function enterToken(page: Page, entered: string): Promise<void> {
 }
 
 describe('the token', () => {
-  it('is sent nowhere but in Authorization to its own origin, and is in no file of the browser', {
+  it('is sent only in Authorization to its own origin, and is in no file of the browser', {
     tags: 'full',
   }, async () => {
     const profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
@@ -256,7 +256,7 @@ describe('the token', () => {
     expect(await filesWith(token)).toEqual([]);
   });
 
-  it('is asked for on a narrow page too: how to make one is read without scrolling', {
+  it('is requested on a narrow page too, and the way to make one is visible without scrolling', {
     tags: 'full',
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
@@ -267,7 +267,7 @@ describe('the token', () => {
     expect(await page.evaluate(cut)).toEqual([]);
   });
 
-  it('is asked for without one; a wrong one is refused in the words of the API, and the right one opens the page', async () => {
+  it('is requested when it is missing; a wrong token shows the message of the API, and the right token opens the page', async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await page.goto(`${shared.origin}/keys?state=banned`);
     await page.waitForSelector('#token');
@@ -282,8 +282,8 @@ describe('the token', () => {
   });
 });
 
-describe('what the pages say', () => {
-  it('Now: who is limited or banned, with the rest of the figures', async () => {
+describe('the page', () => {
+  it('Now shows the limited and banned keys, with all other figures', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.rows li a');
     await expect
@@ -308,7 +308,7 @@ describe('what the pages say', () => {
     );
   });
 
-  it('Now: the tile with the times of requests is the last point of the chart', {
+  it('Now shows the last point of the chart in the tile with the times of requests', {
     tags: 'full',
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
@@ -322,7 +322,7 @@ describe('what the pages say', () => {
     });
   });
 
-  it('Now: what a list has no room for is counted, on a wide page and on a narrow one', {
+  it('Now counts the entries that a list has no room for, on a wide and on a narrow page', {
     tags: 'full',
   }, async () => {
     const seven = Array.from({ length: 7 }, (_, number) => makeKey({ id: `key-${number}`, plan: 'free' }));
@@ -346,7 +346,7 @@ describe('what the pages say', () => {
     expect(await shown('.rows li')).toHaveLength(4);
   });
 
-  it('Now: when something happened stands beside the first line of what it was', {
+  it('Now shows the time of an event beside the first line of its text', {
     tags: 'full',
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
@@ -363,7 +363,7 @@ describe('what the pages say', () => {
     expect(await page.evaluate(apart)).toEqual([]);
   });
 
-  it('Now and Operations: the same of a sunset, and what is served beyond it is not said to be removed', {
+  it('Now and Operations agree about a sunset, and do not call an operation that is still served removed', {
     tags: 'full',
   }, async () => {
     const dayMs = 86_400_000;
@@ -396,7 +396,9 @@ describe('what the pages say', () => {
     ]);
   });
 
-  it('Operations: a 501 of a client’s own method is counted, and not red', { tags: 'full' }, async () => {
+  it('Operations counts a 501 for a client’s own method, and does not show it in red', {
+    tags: 'full',
+  }, async () => {
     const running = await startForTest();
     const headers = { authorization: `Bearer ${calm.secret}` };
     expect((await fetch(`${running.api}/pets`, { method: 'BREW', headers })).status).toBe(501);
@@ -408,7 +410,7 @@ describe('what the pages say', () => {
     expect(shown).toEqual([['1', 'number']]);
   });
 
-  it('Key: why it gets what it gets, its windows, what it asked for', async () => {
+  it('Key explains the responses to the key, and shows its windows and requests', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys/globex', '.why p');
     expect(await firstText(page, '.why p')).toMatch(/^globex \(free\) is banned until .*refused/);
@@ -419,7 +421,7 @@ describe('what the pages say', () => {
     );
   });
 
-  it('names that look like markup are text', async () => {
+  it('shows names that look like markup as text', async () => {
     const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
     let attacks = 0;
     await page.exposeFunction('attacked', () => {
@@ -436,7 +438,7 @@ describe('what the pages say', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('a link restores the filters of the keys, and Back what was shown before', async () => {
+  it('restores the filters of the keys from a link, and the previous view with Back', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys?q=lo&state=banned&plan=free&sort=id', '.filters');
     const fields =
@@ -470,7 +472,7 @@ describe('what the pages say', () => {
       'a[aria-current=true]',
       'listPets',
     ],
-  ])('on %s a choice is in the address, which restores it', async (path, control, after, chosen, text) => {
+  ])('at %s keeps a choice in the address, which restores it', async (path, control, after, chosen, text) => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, path, control);
     await page.click(control);
@@ -481,7 +483,9 @@ describe('what the pages say', () => {
     expect(await firstText(page, chosen)).toBe(text);
   });
 
-  it('dragging over the chart of a key zooms, and the address has it', { tags: 'full' }, async () => {
+  it('zooms the chart of a key when dragged, and keeps the zoom in the address', {
+    tags: 'full',
+  }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/keys/acme?period=1h', '.chart canvas');
     const box = await (await page.waitForSelector('.u-over'))?.boundingBox();
@@ -500,7 +504,7 @@ describe('what the pages say', () => {
     expect(await textOf(page, '[role=group] [aria-pressed=true]')).toEqual([]);
   });
 
-  it('the keyboard reaches every page and every row: `/`, Esc, g and a letter, arrows, Enter', async () => {
+  it('lets the keyboard reach every page and every row: `/`, Esc, g and a letter, arrows, Enter', async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.figures');
     const focused = () => page.evaluate('document.activeElement.textContent');
@@ -544,7 +548,7 @@ describe('what the pages say', () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe('/keys/acme');
   });
 
-  it('`?` lists what each key of the keyboard does, and Esc closes the list', { tags: 'full' }, async () => {
+  it('lists the keyboard shortcuts after `?`, and closes the list after Esc', { tags: 'full' }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await open(page, shared, '/', '.figures');
     await page.keyboard.type('?');
@@ -557,7 +561,7 @@ describe('what the pages say', () => {
     await page.waitForFunction("document.querySelector('dialog') === null");
   });
 
-  it('a theme that was chosen stays', { tags: 'full' }, async () => {
+  it('keeps a chosen theme', { tags: 'full' }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
     await open(page, shared, '/keys', 'tbody tr');
@@ -569,7 +573,7 @@ describe('what the pages say', () => {
 });
 
 describe('figures that change', () => {
-  it('move the charts with the first requests, also where nothing was recorded before', {
+  it('extend the charts with the first requests, even if nothing was recorded before', {
     tags: 'full',
   }, async () => {
     const running = await startForTest();
@@ -584,7 +588,7 @@ describe('figures that change', () => {
     await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of the minute used');
   });
 
-  it('leave a list that is in use in its order, and sort it when nobody points at it', {
+  it('keep the order of a list under the pointer, and sort it when the pointer leaves', {
     tags: 'full',
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
@@ -604,7 +608,7 @@ describe('figures that change', () => {
     expect((await ids())[0]).toBe(last);
   });
 
-  it('are grey while the gateway is away, which the page says, and come back when it was restarted', {
+  it('are grey with a notice while the gateway is away, and return after its restart', {
     tags: 'full',
   }, async () => {
     const port = await freePort();
@@ -626,7 +630,7 @@ describe('figures that change', () => {
 });
 
 describe('a fleet', () => {
-  it('of which one process has another configuration: the page says which', { tags: 'full' }, async () => {
+  it('with a different configuration on one process names that process', { tags: 'full' }, async () => {
     const overrides = { redis: { url: redisUrl(), prefix: freshPrefix() } };
     const version = '4576ad000000';
     const [one] = await Promise.all([
@@ -644,7 +648,7 @@ describe('a fleet', () => {
     await expect.poll(() => firstText(page, '.facts')).toMatch(/3 processes\s*, 1 with another config/);
   });
 
-  it('whose Redis is away: the page says since when and what that means', { tags: 'full' }, async () => {
+  it('without Redis states since when, and what this means', { tags: 'full' }, async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const running = await startForTest({ redis: { url: redis.url } });
@@ -660,7 +664,7 @@ describe('a fleet', () => {
     await page.waitForSelector('.verdict .well');
   });
 
-  it('with 10,000 keys shows a page of them, and the next; with none it says how to make one', {
+  it('with 10,000 keys shows them in pages, and without keys states how to make one', {
     tags: 'full',
   }, async () => {
     const many = Array.from(

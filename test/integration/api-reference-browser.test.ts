@@ -59,7 +59,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim()));
 
 for (const width of [1280, 390])
-  it(`a page of ${width} px shows operations and plans, and tries one with a key that stays in it`, {
+  it(`the API reference at ${width} px shows operations and plans, and tries an operation with a key that stays in the page`, {
     tags: width === 390 ? ['full'] : [],
   }, async () => {
     const { origin, secret } = await start((document) =>
@@ -134,7 +134,7 @@ for (const width of [1280, 390])
     expect(complaints).toEqual([]);
   });
 
-it('what a document says is text: nothing in it runs', async () => {
+it('no text of an API document runs as code', async () => {
   const attack =
     '<img src=x onerror=attacked()><script>attacked()</script><a href="javascript:attacked()">x</a>';
   const { origin } = await start((document) =>
@@ -163,7 +163,7 @@ it('plans with long names and many windows scroll in their own frame on a narrow
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
-it('a document that cannot be read is said to be so', { tags: 'full' }, async () => {
+it('the API reference states that a document cannot be read', { tags: 'full' }, async () => {
   const { origin } = await start();
   const { page } = await watchedPage(browser, origin, 1280);
   await page.setRequestInterception(true);
@@ -178,7 +178,7 @@ it('a document that cannot be read is said to be so', { tags: 'full' }, async ()
   ]);
 });
 
-it('a page opens a WebSocket with its secret in a subprotocol, though its backend selects none', async () => {
+it('a page opens a WebSocket with its secret in a subprotocol, although the backend selects none', async () => {
   const backend = createServer((_req, res) => void res.end()).listen(0, '127.0.0.1');
   await once(backend, 'listening');
   onTestFinished(() => void backend.close());

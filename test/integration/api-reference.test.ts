@@ -50,7 +50,7 @@ async function openReader(port: number, localAddress: string): Promise<Socket> {
   return socket;
 }
 
-it('anybody reads it, in buckets of their own: neither a quota nor the requests without a key are charged', async () => {
+it('the API reference needs no key and has its own buckets: no quota and no request without a key is charged', async () => {
   const { send, lines, forwarded } = await start({ addressBucket: { perMinute: 1 } });
   for (const path of ['/docs', '/openapi.json', ...assets]) {
     const { status, headers } = await send(path);
@@ -69,7 +69,7 @@ it('anybody reads it, in buckets of their own: neither a quota nor the requests 
   expect(lines[0]).toMatchObject({ path: '/docs', status: 200, decision: 'counted', window: 'docs' });
 });
 
-it('the page runs no script and no style but its own files, and stands in no frame', async () => {
+it('the API reference runs only its own scripts and styles, and cannot be framed', async () => {
   const { send } = await start();
   const response = await send('/docs');
   const policy = response.headers.get('content-security-policy') ?? '';
@@ -88,7 +88,7 @@ it('the page runs no script and no style but its own files, and stands in no fra
   expect(page).not.toMatch(/<script>|<style|https?:|\son\w+=/);
 });
 
-it('where it is off its paths are like any other', async () => {
+it('the paths of the API reference are ordinary paths when it is off', async () => {
   const { send } = await start({ docsPath: undefined });
   for (const path of ['/docs', '/openapi.json', ...assets]) {
     expect((await send(path)).status).toBe(401);
@@ -113,14 +113,14 @@ it.each([
   ['/v1/openapi.json', 401],
   ['/docs;a', 400],
   ['/docs?url=https://evil.example/openapi.json', 200],
-])('%s is answered %i: only the very path is the page', async (path, status) => {
+])('%s gets %i, because only the exact path is the API reference', async (path, status) => {
   const { port } = await start();
   const client = await openRawClient(port);
   client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
   expect((await client.response()).status).toBe(status);
 });
 
-it('a key that is put into the query is in no line of the log and in no response', async () => {
+it('a key in the query is in no log line and in no response', async () => {
   const { send, lines } = await start();
   for (const path of ['/docs', '/openapi.json', '/docs/page.js']) {
     expect(await (await send(`${path}?key=${key.secret}`)).text()).not.toContain(key.secret);
@@ -129,7 +129,7 @@ it('a key that is put into the query is in no line of the log and in no response
   expect(JSON.stringify(lines)).not.toContain(key.secret);
 });
 
-it('HEAD has the fields of GET, a known ETag is 304, and other methods get 405', async () => {
+it('HEAD has the fields of GET, a known ETag gives 304, and other methods get 405', async () => {
   const { send } = await start();
   const get = await send('/docs/swagger-ui.js', { headers: { 'accept-encoding': 'identity' } });
   const bytes = Buffer.from(await get.arrayBuffer());
@@ -152,7 +152,7 @@ it('HEAD has the fields of GET, a known ETag is 304, and other methods get 405',
   }
 });
 
-it('an edit of a plan shows in the document, under another ETag', async () => {
+it('an edit of a plan appears in the document, with another ETag', async () => {
   const { send, reload } = await start({ plans: { free: { perMinute: 61 } } });
   const before = await send('/openapi.json');
   const text = await before.text();
@@ -165,7 +165,7 @@ it('an edit of a plan shows in the document, under another ETag', async () => {
   expect(await after.text()).toContain('| free | 62 |');
 });
 
-it('an address reads it 600 times a minute; its requests with a key go on', async () => {
+it('an address may read the API reference 600 times a minute, and its requests with a key are unaffected', async () => {
   const { send } = await start();
   const statuses = new Map<number, number>();
   for (let i = 0; i < 602; i++) {
@@ -183,7 +183,7 @@ it('an address reads it 600 times a minute; its requests with a key go on', asyn
   expect((await send('/v1/pets', { headers: bearer })).status).toBe(200);
 });
 
-it('an address that reads nothing has its share of what is unread and no more; others are served meanwhile', async () => {
+it('an address that reads nothing fills only its share of the unread responses, and other addresses are served', async () => {
   const docsUnreadBytesMax = 20_000_000;
   const { port, lines } = await start({}, { docsUnreadBytesMax, docsReadBytesPerSecond: 1_000 });
   for (let i = 0; i < 40; i++) await openReader(port, '127.0.0.2');
@@ -199,7 +199,7 @@ it('an address that reads nothing has its share of what is unread and no more; o
   expect([status, body.length > bytes]).toEqual([200, true]);
 });
 
-it('what was read is given back, so that a share is none for ever', async () => {
+it('memory for a response is free again once the response was read', async () => {
   const { send } = await start({}, { docsUnreadBytesMax: 4_000_000, docsReadBytesPerSecond: 1_000_000_000 });
   for (let visit = 0; visit < 20; visit++) {
     const response = await send('/docs/swagger-ui.js', { headers: { 'accept-encoding': 'identity' } });
@@ -217,7 +217,7 @@ it('a client that takes too long to read is disconnected', async () => {
   await closed;
 });
 
-it('pages of another origin may read the document where CORS allows them, and caches know that', async () => {
+it('pages of an origin that CORS allows may read the document, with the Vary field for caches', async () => {
   const { send } = await start({ cors: { origins: ['https://app.example.com'] } });
   const { headers } = await send('/openapi.json', { headers: { origin: 'https://app.example.com' } });
   expect(headers.get('access-control-allow-origin')).toBe('https://app.example.com');

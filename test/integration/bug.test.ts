@@ -5,7 +5,7 @@ import { makeKey } from '../support/gateway-process.ts';
 import { startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 
-it('a bug that also breaks the error response closes that connection, is logged, and affects no other', async () => {
+it('a bug that also breaks the error response closes its connection, is logged, and affects no other connection', async () => {
   const backend = await startRecordingBackend();
   const key = makeKey();
   const settings = await settingsOf({

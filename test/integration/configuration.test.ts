@@ -35,8 +35,8 @@ async function get(gateway: GatewayProcess, secret: string): Promise<Response> {
   return fetch(`${originOf(gateway)}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } });
 }
 
-describe('an edit of the configuration reaches every process', () => {
-  it('a revoked key is refused everywhere, and no other is', async () => {
+describe('an edit of the configuration', () => {
+  it('that revokes a key reaches every process, and affects no other key', async () => {
     for (const gateway of fleet.gateways) expect((await get(gateway, revoked.secret)).status).toBe(200);
     await fleet.editConfig({ keys: [kept.entry] });
     for (const gateway of fleet.gateways) {
@@ -48,7 +48,7 @@ describe('an edit of the configuration reaches every process', () => {
     }
   });
 
-  it('a broken one changes nothing, and is reported with file, line, column and a caret', async () => {
+  it('that is broken changes nothing, and is reported with file, line, column and a caret', async () => {
     const usedBefore = await used();
     const broken = stringify({
       ...parse(stringify(fleet.config)),
@@ -72,7 +72,7 @@ describe('an edit of the configuration reaches every process', () => {
     expect(await used()).toBe(usedBefore + fleet.gateways.length);
   });
 
-  it('a repaired one is in force, with unchanged counts', async () => {
+  it('that repairs the file takes effect, with unchanged counts', async () => {
     const usedBefore = await used();
     const raised = { ...kept.entry, limits: { perMinute: 1_000_000, perDay: 2_000 } };
     await fleet.editConfig({ keys: [raised] });
@@ -86,7 +86,7 @@ describe('an edit of the configuration reaches every process', () => {
     }
   });
 
-  it('also while another file is broken, which keeps its last valid content and is named', async () => {
+  it('takes effect while another file is broken, which keeps its last valid content and is named', async () => {
     const added = makeKey();
     for (const { configDir } of fleet.gateways) await writeFile(join(configDir, 'api.yaml'), 'paths: {');
     for (const [disabled, wanted] of [
@@ -122,7 +122,7 @@ describe('an edit of the configuration reaches every process', () => {
 });
 
 describe('a configuration that takes long to load', { tags: 'full' }, () => {
-  it('is in the log with its file, and does not delay a repaired one', async () => {
+  it('is logged with its file, and does not delay a repaired configuration', async () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {

@@ -75,7 +75,7 @@ it('without cors no Access-Control field is sent, and a preflight is a request w
   expect(responses[0]?.headers.get('vary')).toBe('Accept');
 });
 
-it('a preflight of an allowed origin is 204 on any path, without key or charge', async () => {
+it('a preflight from an allowed origin gets 204 on any path, without key or charge', async () => {
   const send = await start({ cors: { origins: [app] } });
   for (const path of ['/pets', '/pets/1', '/nowhere']) {
     const { status, headers, body } = await send('OPTIONS', path, ...preflight(app));
@@ -102,7 +102,7 @@ it('a preflight of an allowed origin is 204 on any path, without key or charge',
   );
 });
 
-it('pages of an allowed origin may read every response, of gateway or backend; other origins only get Vary', async () => {
+it('pages of an allowed origin may read every response of gateway and backend, and other origins get only Vary', async () => {
   const send = await start({
     cors: { origins: [app, 'http://localhost:5173'] },
     addressBucket: { perMinute: 100 },
@@ -134,7 +134,7 @@ it('pages of an allowed origin may read every response, of gateway or backend; o
   expect((await send('OPTIONS', '/pets', `Origin: ${app}`)).status).toBe(401);
 });
 
-it('preflights of one address have a limit of their own', async () => {
+it('preflights from one address have their own limit', async () => {
   const send = await start({ cors: { origins: [app] } });
   const statuses = [];
   for (let i = 0; i < 601; i++) statuses.push((await send('OPTIONS', '/pets', ...preflight(app))).status);

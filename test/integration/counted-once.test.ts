@@ -237,7 +237,7 @@ const events: Record<string, Event> = {
   'a connection without a request': { sends: '', leaves: 'when all is sent', counted: [] },
 };
 
-it.each(Object.entries(events))('%s: counted once', async (_, event) => {
+it.each(Object.entries(events))('the metrics count once: %s', async (_, event) => {
   const running = event.isToHasty ? hasty : patient;
   const before = await readFigures(running);
   await play(event, running);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';
 
-it('with one server of a Cluster dead, keys of the others are decided by Redis all the while', {
+it('while one server of a Cluster is dead, Redis still decides the keys of the other servers', {
   tags: 'full',
 }, async () => {
   // A killed server refuses connections, so the gateway detects it without a timeout.

@@ -60,7 +60,7 @@ async function statusOf(process: number, secret: string): Promise<number> {
   return response.status;
 }
 
-it('a request whose process was killed before it wrote the record makes the key when it is sent again', async () => {
+it('a request whose process was killed before the record makes the key when it is repeated', async () => {
   await killOn(0, 'early', 'test:directory:once:*');
   expect(await fleet.inspector.exists('test:{early}:key')).toBe(0);
   await until('Redis is quick again', async () => (await issue(2, 'other').key()).status < 300);
@@ -69,7 +69,7 @@ it('a request whose process was killed before it wrote the record makes the key 
   expect((await issue(2, 'early').key()).status).toBe(200);
 });
 
-it('a process that was killed as soon as the record was there leaves a key that is whole: sent again the request finds it, and another secret works', {
+it('a process that is killed right after the record leaves a whole key: the repeated request finds it, and another secret works', {
   tags: 'full',
 }, async () => {
   await killOn(1, 'late', 'test:{late}:key');

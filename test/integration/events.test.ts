@@ -91,7 +91,7 @@ it('a target that fails its health check, and is healthy again, is one event of 
   expect(healthy.text).toMatch(/is healthy again after .* s: health check answered 503\.$/);
 });
 
-it('a Redis that is almost full pauses the usage record: one event, and one when it goes on', async () => {
+it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {
   // The ballast makes a fifth of the memory more than the clients and scripts of Redis need.
   await fleet.inspector.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await fleet.inspector.info('memory'))?.[1]);
@@ -102,7 +102,7 @@ it('a Redis that is almost full pauses the usage record: one event, and one when
   await isListed('recording_resumed', 3);
 });
 
-it('a reload says what it did to the limits of plans, and a failed one why', async () => {
+it('a reload is an event with its changes to the limits of plans, and a failed reload an event with the reason', async () => {
   await fleet.editConfig({ plans: { ...plans, free: { perMinute: 61, perDay: 1_000 } } });
   const { text } = await isListed('reload', 3);
   expect(text).toMatch(/^Configuration [0-9a-f]{12} is in force: free \d+ → 61 a minute\.$/);
@@ -111,7 +111,7 @@ it('a reload says what it did to the limits of plans, and a failed one why', asy
   expect(failed.text).toMatch(/^Configuration .+ was not loaded, .+ stays in force: .+perMinute/);
 });
 
-it('an outage of Redis is one event of all processes, with when it began and ended, and how long it took', async () => {
+it('an outage of Redis is one event of all processes, with its beginning, end and duration', async () => {
   await fleet.redis.kill();
   const [first] = fleet.gateways;
   if (!first) throw new Error('three were started');

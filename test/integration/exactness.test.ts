@@ -17,7 +17,9 @@ it('three processes with clocks 90 s apart admit exactly the limits of minute an
   expect(found.windows.length).toBeGreaterThan(1);
 });
 
-it('three processes are as exact with other windows, and with three of them', { tags: 'full' }, async () => {
+it('three processes are equally exact with other windows, and with three windows', {
+  tags: 'full',
+}, async () => {
   const found = await measureExactness({
     requests: 6_000,
     clients: 24,

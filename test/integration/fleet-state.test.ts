@@ -27,7 +27,7 @@ async function pidsSeenBy(gateway: GatewayProcess) {
 }
 
 describe('two processes on one Redis', () => {
-  it('are both in the state that either gives, with what each does', async () => {
+  it('are both in the state from either process, with their activity', async () => {
     const pids = fleet.gateways.map(({ child }) => child.pid).sort();
     for (const gateway of fleet.gateways) await expect.poll(() => pidsSeenBy(gateway)).toEqual(pids);
     const [busy, idle] = fleet.gateways;
@@ -55,7 +55,7 @@ describe('two processes on one Redis', () => {
     });
   });
 
-  it('give the same upstreams, with how each of them sees the target', async () => {
+  it('give the same upstreams, with the view of each process on the target', async () => {
     for (const gateway of fleet.gateways) {
       const upstreams = async () => (await ask(gateway, '/upstreams')).body.upstreams;
       // A paused process is missing from the list for a moment.
@@ -86,7 +86,7 @@ describe('two processes on one Redis', () => {
     await expect.poll(async () => (await ask(second, '/state')).body.config.lastError).toContain('perMinute');
   });
 
-  it('know within its expiry that one of them was killed, and go on when Redis is away', async () => {
+  it('report within the expiry that one was killed, and still respond when Redis is away', async () => {
     const [survivor, killed] = fleet.gateways;
     if (!survivor || !killed) throw new Error('two were started');
     await killed.stop('SIGKILL');

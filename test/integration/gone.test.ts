@@ -8,7 +8,7 @@ import { settingsOf } from '../support/settings-of.ts';
 
 const sunsetMs = Date.UTC(2030, 11, 5);
 
-it('GET /pets/{petId} is served to the last millisecond before its sunset, and is a charged 410 from then on', async () => {
+it('GET /pets/{petId} is served to the last millisecond before its sunset, and then gets a charged 410', async () => {
   const backend = await startRecordingBackend({
     react: (_request, socket) => socket.write(okResponse('{}')),
   });

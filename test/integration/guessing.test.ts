@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-it('guesses of keys are refused beyond the bucket of the real peer address, over all processes, whatever X-Forwarded-For is', async () => {
+it('guessed keys are refused above the bucket of the true peer address, over all processes, for any X-Forwarded-For', async () => {
   const guesser = new Agent({ localAddress: '127.0.0.1' });
   const statuses: number[] = [];
   for (let guess = 0; guess < 3 * perMinute; guess += 1) {

@@ -118,7 +118,7 @@ it('any other upgrade is ignored: the request is served and charged, and no tunn
   for (const forwarded of backend.requests) expect(forwarded.head).not.toMatch(/upgrade/i);
 });
 
-it('a forged identity, address or override never reaches the backend, however it is spelled', async () => {
+it('a forged identity, address or override never reaches the backend, in any spelling', async () => {
   const forged = 'forged-by-the-client';
   const names = [
     'X-Key-Id',
@@ -155,7 +155,7 @@ it('a forged identity, address or override never reaches the backend, however it
   expect(fields.join('\n')).not.toContain(key.secret);
 });
 
-it('a no-break space, sent as the octet A0, is part of the secret and not whitespace around it', async () => {
+it('a no-break space, sent as the octet A0, is part of the secret and no surrounding whitespace', async () => {
   expectError(await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer}\xa0`), 401, 'invalid_key');
   expect((await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer} \t`)).status).toBe(200);
 });
@@ -184,7 +184,7 @@ it.each([
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
   ['an unasked 101', accepts],
 ])(
-  'an upstream that sends %s is a 502 with the Error body, and the next request is served',
+  'an upstream that sends %s causes a 502 with the Error body, and the next request is served',
   async (_what, bytes) => {
     backend.react = (_request, socket) => void socket.end(bytes);
     expectError(await ask('GET /v1/pets HTTP/1.1', 'Host: a', bearer), 502, 'upstream_failed');

@@ -129,8 +129,8 @@ async function told(page: Page, origin: string): Promise<readonly string[]> {
 }
 
 for (const width of [1280, 390])
-  describe(`at ${width} px`, { tags: width === 390 ? ['full'] : [] }, () => {
-    it('more is granted to a key, and the grant ended', async () => {
+  describe(`the page of a key at ${width} px`, { tags: width === 390 ? ['full'] : [] }, () => {
+    it('grants a higher limit, and ends the grant', async () => {
       const { page, complaints, origin } = await openKey('initech', { width });
       await press(page, 'Grant more');
       expect(await firstText(page, 'dialog p')).toContain('within a second, on 2 processes');
@@ -160,7 +160,7 @@ for (const width of [1280, 390])
       expect(complaints).toEqual([]);
     });
 
-    it('a grant begins at the instant that was chosen', async () => {
+    it('starts a grant at the chosen instant', async () => {
       const { page, complaints } = await openKey('initech', { width });
       await press(page, 'Grant more');
       await page.type('#grant-minute', '78');
@@ -179,7 +179,7 @@ for (const width of [1280, 390])
       expect(complaints).toEqual([]);
     });
 
-    it('a key is rotated: the new secret is shown once, and stored nowhere', async () => {
+    it('rotates the key: the new secret is shown once and stored nowhere', async () => {
       const { page, complaints, origin } = await openKey('hooli', { width });
       const old = secrets.get('hooli');
       expect(await call(old)).toBe(200);
@@ -212,7 +212,7 @@ for (const width of [1280, 390])
       expect(complaints).toEqual([]);
     });
 
-    it('a key is revoked by whoever types its id, and restored', async () => {
+    it('revokes the key after its id was typed, and restores it', async () => {
       const { page, complaints, origin } = await openKey('umbrella', { width });
       await press(page, 'Revoke');
       const isDisabled = () => page.$eval('dialog .main', (button) => button.matches(':disabled'));
@@ -241,7 +241,7 @@ for (const width of [1280, 390])
     });
   });
 
-it('a ban is lifted, of a key that is written in a file too: its secrets are edited there', async () => {
+it('a button lifts the ban of a key in a file, whose secrets can be edited only in the file', async () => {
   for (let request = 0; request < 20; request++) await call(written.secret);
   const { page, complaints, origin } = await openKey('globex');
   await page.waitForFunction("document.querySelector('.heading .state').textContent === 'banned'");
@@ -259,7 +259,7 @@ it('a ban is lifted, of a key that is written in a file too: its secrets are edi
   expect(complaints).toEqual([]);
 });
 
-it('a key is deleted by the keyboard alone; Esc leaves the question, and the focus goes back', async () => {
+it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the focus', async () => {
   expect(await call(secrets.get('acme'))).toBe(200);
   const { page, complaints } = await openKey('acme');
   const focused = () => page.evaluate('document.activeElement.textContent');
@@ -285,7 +285,7 @@ it('a key is deleted by the keyboard alone; Esc leaves the question, and the foc
   expect(complaints).toEqual([]);
 });
 
-it('what the API refuses is said in its words, and the question stays', { tags: 'full' }, async () => {
+it('a refused change shows the message of the API, and the dialog stays open', { tags: 'full' }, async () => {
   const { page } = await openKey('initech');
   await press(page, 'Grant more');
   await page.click('dialog .main');
@@ -297,7 +297,7 @@ it('what the API refuses is said in its words, and the question stays', { tags: 
 /** The text of the element with the focus. */
 const focusOn = (page: Page) => page.evaluate("document.activeElement.textContent.replace('✕', '')");
 
-it('Esc does not leave a rotation that is under way: its secret comes, with the focus, and no shortcut leads away from it', {
+it('Esc does not leave a rotation that is under way: its secret appears with the focus, and no shortcut leaves the page', {
   tags: 'full',
 }, async () => {
   const { page, complaints } = await openKey('wonka');
@@ -342,7 +342,7 @@ it('Esc does not leave a rotation that is under way: its secret comes, with the 
   expect(complaints).toEqual([]);
 });
 
-it('a response that is lost may have done it: the question says so and keeps the focus', {
+it('after a lost response the dialog states that the change may have been made, and keeps the focus', {
   tags: 'full',
 }, async () => {
   const { page } = await openKey('tyrell');
@@ -361,7 +361,7 @@ it('a response that is lost may have done it: the question says so and keeps the
   expect(await focusOn(page)).toBe('Rotate');
 });
 
-it('the key of a change leads to its page, also when its id begins the name of who did it', {
+it('the key of a change links to its page, even if the id is the beginning of the operator’s name', {
   tags: 'full',
 }, async () => {
   await api('POST', '/keys/al/grant', {
@@ -381,7 +381,7 @@ it('the key of a change leads to its page, also when its id begins the name of w
   expect(await page.evaluate(before)).toBe('alice granted ');
 });
 
-it.each([1280, 390])('Changes at %i px shows all of them', { tags: 'full' }, async (width) => {
+it.each([1280, 390])('Changes at %i px shows all changes', { tags: 'full' }, async (width) => {
   const { page, origin } = await openKey('al', { width });
   await page.goto(`${origin}/changes`);
   await page.waitForSelector('.changes li');
@@ -392,7 +392,7 @@ it.each([1280, 390])('Changes at %i px shows all of them', { tags: 'full' }, asy
   expect(await page.evaluate(shown)).toBe(body.changes.length);
 });
 
-it('Operations says once how long there is until one is removed', { tags: 'full' }, async () => {
+it('Operations states once how soon an operation is removed', { tags: 'full' }, async () => {
   await call(secrets.get('al'), '/pets/1');
   const { page, origin } = await openKey('al');
   await page.goto(`${origin}/operations?operation=getPet`);
@@ -413,7 +413,7 @@ async function cutOff(page: Page, part: string): Promise<void> {
   );
 }
 
-it('why figures are old covers no title of a narrow page', { tags: 'full' }, async () => {
+it('the notice about stale figures covers no title of a narrow page', { tags: 'full' }, async () => {
   const { page } = await openKey('al', { width: 390 });
   await page.waitForSelector('.chart canvas');
   await cutOff(page, '/keys/al');
@@ -427,7 +427,7 @@ it('why figures are old covers no title of a narrow page', { tags: 'full' }, asy
   expect(await page.evaluate(covered)).toEqual([]);
 });
 
-it('until when a key is banned is read on a narrow page, also when that is old', {
+it('the end of a ban is visible on a narrow page, also when the figures are stale', {
   tags: 'full',
 }, async () => {
   for (let request = 0; request < 20; request++) await call(secrets.get('oscorp'));
@@ -464,7 +464,7 @@ it('the axis of a chart of few requests has each number once', { tags: 'full' },
   expect(await numbers.jsonValue()).toEqual(['0', '1']);
 });
 
-it('neither the longest name of a plan nor a name that turns text around disturbs what is beside it', {
+it('neither the longest name of a plan nor a right-to-left name disturbs the text beside it', {
   tags: 'full',
 }, async () => {
   await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
@@ -491,7 +491,7 @@ it('neither the longest name of a plan nor a name that turns text around disturb
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
-it('a name that turns text around leaves a change with what was before what is', {
+it('a right-to-left name leaves the old value of a change before the new value', {
   tags: 'full',
 }, async () => {
   const { body } = await api('POST', '/keys', { id: 'swapped', plan: 'free', name: '\u202Eabc' });
@@ -514,7 +514,7 @@ it('a name that turns text around leaves a change with what was before what is',
   expect(await left('abc')).toBeLessThan(Number(await left('xyz')));
 });
 
-it('a token that may only read is offered nothing', async () => {
+it('a read token gets no buttons for changes', async () => {
   const { page } = await openKey('initech', { token: reader.token });
   await page.waitForSelector('.chart canvas');
   expect(await page.$$('.actions, .actions button')).toEqual([]);

@@ -61,7 +61,7 @@ describe('keys of the directory', () => {
   beforeAll(() => start(patientStore, false));
   afterAll(stop);
 
-  it('a key that one process issues is served by all of them at once, on the limits of its plan', async () => {
+  it('that one process issues are served at once by all processes, with the limits of their plan', async () => {
     await directory.issue(id, [secret]);
     for (const process of fleet.origins.keys()) {
       const { statusCode, headers } = await send(process, secret);
@@ -69,7 +69,7 @@ describe('keys of the directory', () => {
     }
   });
 
-  it('a key is refused on every process with the first request after it was revoked, also under load', async () => {
+  it('are refused on every process with the first request after a revocation, also under load', async () => {
     await directory.issue(id, [secret], { plan: 'business' });
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
     const load = startLoad({ origins: fleet.origins, secrets: [secret], clients: 12 });
@@ -95,17 +95,14 @@ describe('keys of the directory', () => {
     ],
   ];
 
-  it.each(endings)(
-    'a key that was %s gets 401 from every process with its next request',
-    async (_, change) => {
-      await directory.issue(id, [secret]);
-      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
-      await change(id);
-      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
-    },
-  );
+  it.each(endings)('that are %s get 401 from every process with the next request', async (_, change) => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    await change(id);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+  });
 
-  it('a key that was revoked does not read its limits any more, and one that moved reads the new ones', async () => {
+  it('that are revoked cannot read their limits, and keys that changed plan read the new limits', async () => {
     await directory.issue(id, [secret]);
     const limitsOf = async (process: number) => (await send(process, secret, agent, '/limits')).headers;
     expect((await limitsOf(0))['x-ratelimit-limit']).toBe('60');
@@ -115,21 +112,21 @@ describe('keys of the directory', () => {
     expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
-  it.each(endings)('a key that was %s gets 401 when it reads its limits next', async (_, change) => {
+  it.each(endings)('that are %s get 401 the next time they read their limits', async (_, change) => {
     await directory.issue(id, [secret]);
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
     await change(id);
     expect((await send(0, secret, agent, '/limits')).statusCode).toBe(401);
   });
 
-  it('a key that was revoked is served by every process within a second after it was restored', async () => {
+  it('that are restored are served by every process within a second', async () => {
     await directory.issue(id, [secret], { disabled: true });
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
     await directory.edit(id, { disabled: false });
     await expect.poll(() => statusesOf(secret)).toEqual([200, 200, 200]);
   });
 
-  it('a key that moves to another plan has its limits with the next request', async () => {
+  it('that move to another plan get its limits with the next request', async () => {
     await directory.issue(id, [secret]);
     expect(await statusesOf(secret)).toEqual([200, 200, 200]);
     await directory.edit(id, { plan: 'pro' });
@@ -138,7 +135,7 @@ describe('keys of the directory', () => {
     }
   });
 
-  it('after a rotation both secrets are the key’s, on one quota', async () => {
+  it('that are rotated have two secrets on one quota', async () => {
     await directory.issue(id, [secret]);
     const first = await send(0, secret);
     await directory.edit(id, { secrets: [secret, `${secret}-next`].map(secretOf) });
@@ -148,7 +145,7 @@ describe('keys of the directory', () => {
     expect(remaining).toEqual([59, 58, 57]);
   });
 
-  it('the configuration wins where it has the same id, and the log says so once', async () => {
+  it('lose against a key of the configuration with the same id, which is logged once', async () => {
     await directory.issue(configured.entry.id, [secret]);
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
     expect(await statusesOf(secret)).toEqual([401, 401, 401]);
@@ -160,7 +157,7 @@ describe('keys of the directory', () => {
     }
   });
 
-  it('a key on a plan that the configuration does not have gets 401, and the log says why', async () => {
+  it('on a plan that the configuration does not have get 401, and the log has the reason', async () => {
     await directory.issue(id, [secret], { plan: 'gone' });
     expect((await send(0, secret)).statusCode).toBe(401);
     await fleet.gateways[0]?.line((line) => line.keyId === id && line.level === 40);
@@ -168,7 +165,7 @@ describe('keys of the directory', () => {
     expect(entry).toMatchObject({ keyStatus: 'no_plan' });
   });
 
-  it('an unknown secret is looked up once a second at most, and charged to its address', async () => {
+  it('cost at most one look-up a second for an unknown secret, charged to its address', async () => {
     const stranger = new Agent({ localAddress: '127.0.0.2' });
     onTestFinished(() => stranger.close());
     const before = await getCalls();
@@ -187,7 +184,7 @@ describe('keys of the directory', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(addressPerMinute);
   });
 
-  it('a valid key that a process has not read is served behind the address of a flood of unknown secrets', async () => {
+  it('that are valid and not cached are served at the address of a flood of unknown secrets', async () => {
     const flood = startLoad({
       origins: fleet.origins,
       secrets: Array.from({ length: 5_000 }, (_, guess) => `guess-${guess}`),
@@ -218,12 +215,12 @@ describe.each([
   { path: '/v1/pets', forgotten: { directoryCachedKeysMax: 0 } },
   { path: '/limits', forgotten: { directoryCachedKeysMax: 0 } },
 ])(
-  'when what was read is forgotten before the request for $path is told ($forgotten)',
+  'when the cached key is dropped before the request for $path uses it ($forgotten)',
   ({ path, forgotten }) => {
     beforeAll(() => start({ ...patientStore, ...forgotten }, false));
     afterAll(stop);
 
-    it('a valid key is served; one that is disabled and a secret that nobody has get 401', async () => {
+    it('a valid key is served, and a disabled key and an unknown secret get 401', async () => {
       await directory.issue(id, [secret]);
       await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
       const statuses = [];
@@ -235,7 +232,7 @@ describe.each([
   },
 );
 
-describe('keys of the directory, when replies of Redis are lost', () => {
+describe('keys of the directory, when replies from Redis are lost', () => {
   beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, true));
   afterAll(stop);
 
@@ -246,7 +243,7 @@ describe('keys of the directory, when replies of Redis are lost', () => {
     });
   }
 
-  it('keys that were read go on, others get 503; a key that was revoked meanwhile is refused with its next shared decision', async () => {
+  it('are served from the cache, other keys get 503, and a revoked key is refused with its next shared decision', async () => {
     await directory.issue(id, [secret], { plan: 'business' });
     await directory.issue(`${id}-unread`, [`${secret}-unread`]);
     await until('all have read it', async () => (await statusesOf(secret)).every((status) => status === 200));

@@ -87,7 +87,7 @@ it('a key reads its limits and what remains of them, and is not charged for that
   expect(lines[3]).toMatchObject({ path: '/limits', status: 200, decision: 'counted', window: 'minute' });
 });
 
-it('HEAD is served with the fields of GET, other methods get 405, and similar paths do not exist', async () => {
+it('HEAD of the limits page has the fields of GET, other methods get 405, and similar paths do not exist', async () => {
   const { send } = await start({});
   const head = await send('/limits', { method: 'HEAD' });
   expect([head.status, head.text, head.headers.get('x-ratelimit-remaining')]).toEqual([200, '', '5']);
@@ -102,7 +102,7 @@ it('HEAD is served with the fields of GET, other methods get 405, and similar pa
   expect((await send('/limits?key=a')).status).toBe(200);
 });
 
-it('without a valid key it is 401 like every path, and without a configured path it does not exist', async () => {
+it('the limits page gives 401 without a valid key, as every path does, and does not exist without a configured path', async () => {
   const { send } = await start({ addressBucket: { perMinute: 3 } });
   const stranger = { key: { secret: 'guessed' } };
   const statuses = [];
@@ -115,7 +115,7 @@ it('without a valid key it is 401 like every path, and without a configured path
   expect((await off.send('/limits')).status).toBe(404);
 });
 
-it('a key may read it sixty times a minute, independently of other keys and of its quota', async () => {
+it('a key may read its limits sixty times a minute, independently of other keys and of its quota', async () => {
   const [greedy, calm] = [makeKey({ plan: 'small' }), makeKey({ plan: 'small' })];
   const { send } = await start({}, [greedy, calm]);
   for (let look = 0; look < 60; look++) expect((await send('/limits')).status).toBe(200);
@@ -145,7 +145,7 @@ it('a banned key reads the end of the ban and its reason; each response has all 
   expect(headers.get('ratelimit')).toContain('"ban";r=0;t=300');
 });
 
-it('a key with a grant reads its limits and its end, in its windows and beside them', async () => {
+it('a key with a grant reads the grant’s limits and end, in its windows and beside them', async () => {
   const operator = makeToken('write', 'alice');
   const key = makeKey({ plan: 'small' });
   const admin = { host: '127.0.0.1', port: 0, tokens: [operator.entry] };

@@ -48,7 +48,7 @@ function digestStart(secret: string): string {
 }
 
 describe('the log of a key', () => {
-  it('has the secret that each request used, so that an operator knows when a rotation is complete', async () => {
+  it('has the secret of each request, so that an operator can see when a rotation is complete', async () => {
     for (const { secret } of [before, after, before]) {
       const { status, line } = await request(secret);
       expect(status).toBe(200);
@@ -73,7 +73,7 @@ describe('the log of a key', () => {
     expect([...responses]).toEqual([expect.stringMatching(/^401 .*"invalid_key"/)]);
   });
 
-  it('has no more of a digest than its first eight digits', () => {
+  it('has only the first eight digits of a digest', () => {
     for (const { secret } of [before, after, ended, disabled]) {
       const digest = createHash('sha256').update(secret).digest('hex');
       expect(gateway.output()).toContain(digest.slice(0, 8));

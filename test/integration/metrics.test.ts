@@ -115,7 +115,7 @@ it('every request is counted once, by operation, status and decision, and promto
   expect(complaintsAbout(text)).toBe('');
 });
 
-it('one text is made for all who ask within a second, at once or one after the other', async () => {
+it('all scrapes within a second get one text, at the same time or one after the other', async () => {
   const { send, read, roomy } = await start({}, undefined, 60_000);
   const atOnce = await Promise.all(Array.from({ length: 50 }, read));
   expect(await send(roomy.secret)).toBe(200);
@@ -140,7 +140,7 @@ it('the alert rules are valid, and fire when they should', () => {
   expect(ran.map(({ status, stdout, stderr }) => (status === 0 ? 0 : stdout + stderr))).toEqual([0, 0, 0]);
 });
 
-it('the README names every metric with its labels, and promtool has no complaints about any', async () => {
+it('the README names every metric with its labels, and promtool has no complaints', async () => {
   const tls = makeCertificate();
   const [plain, overTls] = [
     await start(),
@@ -175,7 +175,7 @@ it('every alert has a test', () => {
   expect(alerts.filter((alert) => !tested.has(alert))).toEqual([]);
 });
 
-it('every metric that the rules read is one of the gateway’s', async () => {
+it('the rules read only metrics that the gateway has', async () => {
   const { read } = await start();
   const rules = readFileSync(new URL('../../config/observe/alerts.yml', import.meta.url), 'utf8');
   const { text } = await read();
@@ -197,7 +197,7 @@ it('the state of configuration, store and targets is exported', async () => {
   expect(healthy).toEqual([[expect.stringMatching(/upstream="default",target="127\.0\.0\.1:\d+"/), 1]]);
 });
 
-it('an upstream has healthy targets, or none when its host name was never found', async () => {
+it('an upstream has its number of healthy targets, and 0 when its host name was never resolved', async () => {
   const name = 'tollgate_upstream_healthy_targets{upstream="default"}';
   const [found, lost] = [
     await start(),
@@ -242,7 +242,7 @@ it('keys are counted by plan and state', async () => {
   expect(Object.keys(await counted())).not.toContain('tollgate_keys{state="ok",plan="enterprise"}');
 });
 
-it('the end of each listener’s certificate is exported, after a reload that of the new one', async () => {
+it('the end of each listener’s certificate is exported, and follows a reload', async () => {
   const [first, second] = [makeCertificate(), makeCertificate({ notAfterMs: Date.UTC(2040, 0, 1) })];
   const { read, gateway, settings } = await start({}, (settings) => ({
     ...settings,
@@ -257,7 +257,7 @@ it('the end of each listener’s certificate is exported, after a reload that of
 });
 
 for (const keysCount of [400, 10_000])
-  it(`with ${keysCount} keys and 50 operations it is smaller than 200 kB, and no label names a key, a client’s address or a path`, {
+  it(`/metrics with ${keysCount} keys and 50 operations is smaller than 200 kB, and no label has a key, a client’s address or a path`, {
     tags: keysCount === 400 ? [] : ['full'],
   }, async () => {
     const operations = Array.from({ length: 50 }, (_, index) => `operation${index}`);

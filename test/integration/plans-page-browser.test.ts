@@ -75,7 +75,7 @@ async function open(path: string, width = 1280) {
   return watched;
 }
 
-it('the line of a limit is dragged: figures, table and address follow, and the address brings it back', async () => {
+it('dragging the line of a limit changes figures, table and address, and the address restores the limit', async () => {
   const { page, complaints } = await open('/plans?plan=free');
   expect(await verdictOf(page)).toBe(
     '10 requests of 127 (7.9 %) were refused. Drag a limit, or write another one.',
@@ -115,7 +115,9 @@ it('the line of a limit is dragged: figures, table and address follow, and the a
   expect(complaints).toEqual([]);
 });
 
-it('a limit is written or moved by keys too; a higher one frees keys', { tags: 'full' }, async () => {
+it('a limit can be typed or moved with the keyboard, and a higher limit frees keys', {
+  tags: 'full',
+}, async () => {
   const { page } = await open('/plans?plan=free&minute=80');
   await expect
     .poll(() => verdictOf(page))
@@ -133,7 +135,7 @@ it('a limit is written or moved by keys too; a higher one frees keys', { tags: '
   await expect.poll(() => verdictOf(page)).toMatch(/^With 5 a minute, 3 keys/);
 });
 
-it('a limit that is deleted to write another one stays deleted meanwhile', { tags: 'full' }, async () => {
+it('a limit that is deleted to type another stays empty until then', { tags: 'full' }, async () => {
   const { page } = await open('/plans?plan=free');
   const field = 'input[name="minute"]';
   const limitIn = () => page.$eval(field, (input) => (input as HTMLInputElement).value);
@@ -161,7 +163,7 @@ async function stateShown(page: Page): Promise<void> {
   }
 }
 
-it('the simulator is asked again when the gateway did not answer', { tags: 'full' }, async () => {
+it('the page requests the simulation again after a missing response', { tags: 'full' }, async () => {
   const { page } = await watchedPage(browser, origin, 1280);
   await page.setRequestInterception(true);
   let isAway = true;
@@ -190,7 +192,7 @@ it('"Copy as YAML" gives the edit of the plan, with all of its limits', async ()
 });
 
 for (const width of [1280, 390])
-  it(`shows one of the keys under both limits, whole at ${width} px in both themes`, {
+  it(`the page shows a key under both limits, whole at ${width} px in both themes`, {
     tags: width === 390 ? ['full'] : [],
   }, async () => {
     const { page, complaints } = await open('/plans?plan=free&minute=30&key=busy', width);

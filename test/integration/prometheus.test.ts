@@ -50,7 +50,7 @@ it('Prometheus scrapes two processes on one Redis, and its sums are what was sen
     .toEqual({ '': secrets.length });
 });
 
-it('every process is up, and every alert is evaluated and quiet', async () => {
+it('Prometheus sees every process, evaluates every alert, and fires none', async () => {
   await until('both are up', async () => (await values('sum(up{job="tollgate"})'))[''] === 2);
   const alerts = readFileSync(new URL('../../config/observe/alerts.yml', import.meta.url), 'utf8');
   const names = alerts.match(/(?<=- alert: )\w+/g) ?? [];
@@ -63,7 +63,7 @@ it('every process is up, and every alert is evaluated and quiet', async () => {
   await until('no alert is raised', async () => (await prometheus.query('ALERTS')).length === 0);
 });
 
-it('a process that is gone, and Redis that is away from the other, raise their alerts', async () => {
+it('a missing process and an unreachable Redis fire their alerts', async () => {
   await fleet.gateways[1]?.stop('SIGKILL');
   await fleet.redis.kill();
   const raised = { TollgateDown: 1, TollgateStoreAway: 1 };

@@ -139,7 +139,7 @@ for (const form of forms) {
       return values.find((value) => value !== null && value !== 0);
     };
 
-    it('over TLS, with a client certificate and an ACL user that may do what the page says, everything is counted and kept', async () => {
+    it('TLS, a client certificate and the ACL of the page suffice to count and keep everything', async () => {
       const token = makeToken('write');
       const gateway = await startWith(
         { ...configOf(started.place), username: 'gateway', ...tls.files },
@@ -206,7 +206,7 @@ for (const form of forms) {
       ],
       ['a wrong password', /WRONGPASS/, (place) => ({ ...place, ...secured, password: 'wrong' })],
     ])(
-      'with %s Redis is away, the reason is told, and requests are served',
+      '%s makes Redis unreachable, with the reason, and requests are served',
       async ([_what, reason, access], { expect, onTestFinished }) => {
         const reasons: unknown[] = [];
         const limiter = createLimiter({
@@ -228,7 +228,7 @@ for (const form of forms) {
   });
 }
 
-it('servers of a Cluster that name each other by host name are reached by it, and verified for it', async () => {
+it('servers of a Cluster that announce host names are reached and verified by them', async () => {
   const byName = makeRedisTls(['localhost']);
   onTestFinished(byName.remove);
   const cluster = await startCluster({ hasReplicas: false, hostname: 'localhost', tls: byName });
@@ -240,7 +240,7 @@ it('servers of a Cluster that name each other by host name are reached by it, an
   expect(redis.nodes().map(({ name }) => name?.split(':')[0])).toEqual(Array(3).fill('localhost'));
 });
 
-it('a command that the ACL refuses is named at the start, and gone from /readyz once it is allowed', async () => {
+it('the start names a command that the ACL refuses, and /readyz drops it once it is allowed', async () => {
   const server = await startRedis(users);
   const inspector = inspect(server.url);
   onTestFinished(async () => {

@@ -39,7 +39,7 @@ it('keys.md has a row for every key', () => {
   expect(described).toEqual(stated);
 });
 
-it('every key in Redis is in the table, with that type, an expiry where it should have one, and at most that size', async () => {
+it('every key in Redis is in the table of keys.md, with its type, its expiry, and at most its size', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const redis = inspect(server.url);

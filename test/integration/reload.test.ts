@@ -9,7 +9,7 @@ it('a limit edited under load is exact on three processes: used requests stay co
   expect(found.statuses.toSorted()).toEqual([200, 429]);
 });
 
-it('a grant under load is exact on three processes: it begins and ends with what was used, and ends by itself', {
+it('a grant under load is exact on three processes: used requests stay counted at its beginning and end, and it ends by itself', {
   tags: 'full',
 }, async () => {
   const found = await measureGrant({ plan: 200, granted: 500, again: 700 });

@@ -45,7 +45,7 @@ async function start(entry: Partial<KeyEntry>) {
   };
 }
 
-it('a key may call the operations of its plan; others are 403 and charged', async () => {
+it('a key may call the operations of its plan, and other operations give a charged 403', async () => {
   const send = await start({ plan: 'narrow' });
   expect(await send('GET', '/pets')).toMatchObject({ said: [200, undefined], remaining: 59, forwarded: 1 });
   expect(await send('GET', '/store/orders')).toEqual({

@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => fleet.stop());
 
 describe('no part of a secret leaves the gateway', () => {
-  it('when clients put secrets where they do not belong', async () => {
+  it('when clients put secrets in wrong places', async () => {
     for (const secret of [valid.secret, tight.secret, disabled.secret, unknown]) {
       for (const { port } of fleet.gateways) {
         for (const bytes of oddRequests(secret)) responses.push(await responsesTo(port, bytes));
@@ -50,7 +50,7 @@ describe('no part of a secret leaves the gateway', () => {
     expect(responses.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
   });
 
-  it('in /metrics, and no digest or key id either', async () => {
+  it('in /metrics, which has no digest or key id either', async () => {
     for (const { adminUrl } of fleet.gateways) {
       const { text, sum } = await readMetrics(adminUrl);
       expect(sum('tollgate_requests_total')).toBeGreaterThan(50);
@@ -60,7 +60,7 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 
-  it('but in the response that issues it, and none that somebody sends to the wrong place of a change', async () => {
+  it('except in the response that issues it, and none returns from a wrong place of a change', async () => {
     const [port = 0] = fleet.gateways.map(({ adminUrl }) => Number(new URL(adminUrl).port));
     const ask = (method: string, path: string, options: object) =>
       askAdmin(port, `/api/v1${path}`, { token: writer.token, method, ...options });
@@ -99,7 +99,7 @@ describe('no part of a secret leaves the gateway', () => {
     expectNoSecretIn('a response', texts.join('\n'));
   });
 
-  it('through the admin API, whoever asks it for whatever; of a digest it shows eight digits', async () => {
+  it('through the admin API, which shows only eight digits of a digest', async () => {
     for (const { adminUrl } of fleet.gateways) {
       const texts = await askEverything(Number(new URL(adminUrl).port));
       expect(texts).toContain('"digestStart"');
@@ -135,7 +135,7 @@ describe('no part of a secret leaves the gateway', () => {
     }
   });
 
-  it('in all that was logged until the end', async () => {
+  it('in any log line', async () => {
     for (const gateway of fleet.gateways) {
       await gateway.stop('SIGTERM');
       expect(gateway.output()).toContain('"status":401');

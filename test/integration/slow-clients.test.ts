@@ -6,7 +6,7 @@ import { measureSoak } from '../faults/soak.ts';
 import { measureStrayOctets } from '../faults/stray-octets.ts';
 
 for (const idle of [400, 4_000])
-  it(`beside ${idle} idle sockets and slow clients all good requests are answered, and the sockets are freed`, {
+  it(`good requests beside ${idle} idle sockets and slow clients all get responses, and the sockets are freed`, {
     tags: idle === 400 ? [] : ['full'],
   }, async () => {
     const found = await measureSlowClients({
@@ -28,7 +28,7 @@ for (const idle of [400, 4_000])
 
 describe.each(greeds)('beside keys whose client %s', (greed) => {
   for (const keys of [1, 8])
-    it(`${keys} of them, every other key is served and the backend has free connections`, {
+    it(`of ${keys} keys, every other key is served and the backend has free connections`, {
       tags: keys === 1 ? [] : ['full'],
     }, async () => {
       const found = await measureGreedyKeys({
@@ -53,7 +53,7 @@ describe.each(greeds)('beside keys whose client %s', (greed) => {
 });
 
 for (const requests of [1_000, 4_000])
-  it(`stray octets of a backend behind the response to one key never reach another, in ${requests} requests`, {
+  it(`stray octets of a backend after the response to one key never reach another key, in ${requests} requests`, {
     tags: requests === 1_000 ? [] : ['full'],
   }, async () => {
     const found = await measureStrayOctets({ requests });
@@ -62,7 +62,7 @@ for (const requests of [1_000, 4_000])
     expect(found.shared).toBeGreaterThan(0);
   });
 
-it('clients that connect and leave do not leave a descriptor open', { tags: 'full' }, async () => {
+it('clients that connect and leave keep no descriptor open', { tags: 'full' }, async () => {
   const found = await measureSoak({ seconds: 3 });
   expect(found.failures).toEqual([]);
   expect(found.descriptors.after).toBeLessThanOrEqual(found.descriptors.before + 10);

@@ -10,7 +10,7 @@ const faults: readonly [TargetFault, readonly string[]][] = [
 ];
 
 for (const [fault, statuses] of faults)
-  it(`of three targets under load of POSTs ${fault}: no POST arrives twice, every request gets a response, and afterwards all succeed`, {
+  it(`when, of three targets under a load of POSTs, ${fault}, no POST arrives twice, every request gets a response, and later requests succeed`, {
     tags: fault === 'one dies' ? [] : ['full'],
   }, async () => {
     // A hanging target holds its requests for this long. No other target takes as long, even on the slowest machine.

@@ -136,7 +136,7 @@ describe('a certificate that is replaced on disk', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('by a broken pair changes nothing; log and /readyz say so until it is repaired', {
+  it('with a broken pair changes nothing, and log and /readyz report it until the repair', {
     tags: 'full',
   }, async () => {
     const good = makeCertificate();
@@ -152,7 +152,7 @@ describe('a certificate that is replaced on disk', () => {
     expect(await presented(gateway.port)).not.toBe(good.cert);
   });
 
-  it('appears with its key in no log and no response of the admin listener', async () => {
+  it('never appears, nor does its key, in a log or a response of the admin listener', async () => {
     const good = makeCertificate();
     const gateway = await start(listenWith(await write('secret', good)));
     const other = makeCertificate();
@@ -168,7 +168,7 @@ describe('a certificate that is replaced on disk', () => {
 });
 
 describe('the end of a certificate', () => {
-  it('is announced 14 days ahead, in /readyz and in the log, and when it has come', {
+  it('is announced 14 days before, in /readyz and in the log, and when it has passed', {
     tags: 'full',
   }, async () => {
     const brief = makeCertificate({ notBeforeMs: Date.now() - dayMs, notAfterMs: Date.now() + 13 * dayMs });
@@ -204,7 +204,7 @@ describe('the end of a certificate', () => {
   });
 });
 
-describe('what is said over TLS', () => {
+describe('over TLS', () => {
   const certificate = makeCertificate();
   let tls: Pair;
   beforeAll(async () => {
@@ -253,7 +253,7 @@ describe('what is said over TLS', () => {
     client.destroy();
   });
 
-  it('a client without TLS reads 400 with the headers of every error, is charged, and nothing is forwarded', async () => {
+  it('a client without TLS gets 400 with the headers of every error, is charged, and nothing is forwarded', async () => {
     const gateway = await start({ ...listenWith(tls), addressBucket: { perMinute: 30 } });
     const responses = [await exchangeRaw(gateway.port, get), await exchangeRaw(gateway.port, get)].flat();
     expect(responses.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')])).toEqual([
@@ -275,7 +275,7 @@ describe('what is said over TLS', () => {
     expect(gateway.output()).not.toContain(key.secret);
   });
 
-  it('failed handshakes are logged together, and none is lost', { tags: 'full' }, async () => {
+  it('failed handshakes are logged together, with their number', { tags: 'full' }, async () => {
     const gateway = await start(listenWith(tls), { bounds: { tlsFailuresIntervalMs: 3_000 } });
     const garbage = Buffer.from([0x16, 0xff, 0xff, 0x00, 0x01, 0x01]);
     await Promise.all(
@@ -304,7 +304,7 @@ describe('what is said over TLS', () => {
 });
 
 describe('the admin listener over TLS', () => {
-  it('answers over TLS alone, follows its certificate, and says how long both are valid', async () => {
+  it('responds only over TLS, follows its certificate file, and reports the end of both certificates', async () => {
     const own = makeCertificate();
     const admin = { host: '127.0.0.1', port: 0, tls: await write('admin', own) };
     const gateway = await start({ admin });
@@ -342,7 +342,7 @@ describe('the admin listener over TLS', () => {
 });
 
 describe('WebSockets over TLS', () => {
-  it('carry messages both ways, and end gently when the gateway drains', async () => {
+  it('carry messages in both directions, and end gently when the gateway drains', async () => {
     const certificate = makeCertificate();
     const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -84,7 +84,7 @@ function expectNoPrivateKey(text: string): void {
   expect(text).not.toContain('PRIVATE KEY-----\\n');
 }
 
-it('a certificate that is replaced on disk is used for new connections, and no request fails meanwhile', async () => {
+it('a client certificate that is replaced on disk is used for new connections, and no request fails during the change', async () => {
   const statuses = new Set<number>();
   await writePair(renewed);
   await until('the new one is shown', async () => {
@@ -95,7 +95,7 @@ it('a certificate that is replaced on disk is used for new connections, and no r
   expectNoPrivateKey(gateway.output());
 });
 
-it('a broken certificate and key change nothing, and are reported in the log and /readyz without the key', {
+it('a broken client certificate and key change nothing, and are reported in the log and /readyz without the key', {
   tags: 'full',
 }, async () => {
   await write('key.pem', renewed.key);

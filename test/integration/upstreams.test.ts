@@ -99,7 +99,7 @@ const hostOf = (backend: RecordingBackend) =>
     fieldLines(request).filter((line) => /^(x-forwarded-)?host:/i.test(line)),
   );
 
-it('an operation goes to its x-upstream, one without to the first', async () => {
+it('an operation goes to its x-upstream, or to the first upstream without one', async () => {
   expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'orders' });
   expect(await expectGatewayResponse(await ask('/pets'), 200)).toEqual({ of: 'store' });
   expect(orders.requests.map(({ target }) => target)).toEqual(['/v1/orders']);
@@ -121,7 +121,7 @@ it('a WebSocket goes to the x-upstream of its operation', async () => {
   expect(store.requests).toEqual([]);
 });
 
-it('a target receives the client’s Host, or the host of its upstream where that is set', async () => {
+it('a target receives the client’s Host, or the host that its upstream sets', async () => {
   const named = `127.0.0.1:${gateway.port}`;
   await ask('/orders');
   expect(hostOf(orders)).toEqual([`host: ${named}`, `X-Forwarded-Host: ${named}`]);
@@ -148,7 +148,7 @@ it('a timeout below a second applies only to its upstream', async () => {
   await expectGatewayResponse(await ofStore, 200);
 });
 
-it('an upstream that is down affects no other, and /readyz says which it is', async () => {
+it('an upstream that is down affects no other upstream, and /readyz names it', async () => {
   expect(await readyz()).toMatchObject({
     httpStatus: 200,
     status: 'ok',
@@ -173,7 +173,7 @@ it('an upstream that is down affects no other, and /readyz says which it is', as
   await until('it is healthy again', async () => (await ask('/orders')).status === 200);
 });
 
-it('when a reload changes one upstream its requests in flight finish, and the others keep their connections', async () => {
+it('a reload that changes one upstream lets its requests in flight finish, and other upstreams keep their connections', async () => {
   await ask('/pets');
   let finish = () => {};
   orders.react = (_request, socket) => {
@@ -196,7 +196,7 @@ it('when a reload changes one upstream its requests in flight finish, and the ot
   await other.close();
 });
 
-it('when a reload replaces an upstream its requests in flight finish, and no others end', async () => {
+it('a reload that replaces an upstream lets its requests in flight finish, and ends no other request', async () => {
   let finish = () => {};
   orders.react = (_request, socket) => {
     finish = () => socket.write(okResponse('{"of":"the removed"}'));
@@ -214,7 +214,7 @@ it('when a reload replaces an upstream its requests in flight finish, and no oth
   await until('its connections are closed', () => orders.openConnections() === 0);
 });
 
-it('an edit whose host name cannot be looked up keeps the earlier targets, and /readyz and the log say so', async () => {
+it('an edit with a host name that cannot be resolved keeps the old targets, and /readyz and the log report it', async () => {
   await gateway.stop('SIGKILL');
   const hostsFile = join(folder, 'hosts');
   await writeFile(hostsFile, '127.0.0.1 store.test\n');

@@ -35,7 +35,7 @@ async function offered(gateway: GatewayProcess, keyId: string): Promise<number> 
   return rows.reduce((sum, row) => sum + row.offered, 0);
 }
 
-it('a process that is killed takes at most what it counted since its last flush', {
+it('a killed process loses at most its counts since the last flush', {
   tags: 'full',
 }, async () => {
   const key = makeKey({ plan: 'business' });
@@ -62,7 +62,7 @@ it('a process that is killed takes at most what it counted since its last flush'
   expect(await offered(heir, key.entry.id)).toBeGreaterThanOrEqual(34);
 });
 
-it('a flush is one call a key, however many requests it had, and a key without requests costs none', async () => {
+it('a flush makes one call for each key with requests, and none for other keys', async () => {
   const [busy, idle] = [makeKey({ plan: 'business' }), makeKey({ plan: 'business' })];
   const fleet = await start([busy, idle], 1);
   const [gateway] = fleet.gateways;

@@ -5,7 +5,7 @@ import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** Row 32 of the list of faults. */
-it('while Redis is almost full nothing is recorded, that is said, and every quota is counted', async () => {
+it('while Redis is almost full the usage record pauses, which is reported, and every quota is counted', async () => {
   const key = makeKey({ plan: 'enterprise', limits: { perMinute: 1_000_000 } });
   const bounds = {
     ...patientStore,

@@ -97,7 +97,7 @@ describe('a WebSocket of a key in YAML', () => {
     ['is removed', undefined, 'unknown'],
     ['has another secret in its place', { ...key.entry, ...secretsOf('another') }, 'unknown'],
     ['may call other operations only', { ...key.entry, operations: ['news'] }, 'operation_not_allowed'],
-  ])('is closed when the key %s, and no other is', async (_, entry, reason) => {
+  ])('is closed when the key %s, and no other WebSocket is', async (_, entry, reason) => {
     const fleet = await start(1, [key.entry, other.entry], bounds);
     const client = await open(fleet, key.secret);
     const neighbour = await open(fleet, other.secret);
@@ -108,7 +108,7 @@ describe('a WebSocket of a key in YAML', () => {
     await expectOpen(neighbour);
   });
 
-  it('stays open when something else of the key is edited', async () => {
+  it('stays open after another edit of the key', async () => {
     const fleet = await start(1, [key.entry], bounds);
     const client = await open(fleet, key.secret);
     const before = fleet.gateways[0]?.lines.length ?? 0;
@@ -153,7 +153,7 @@ describe('a WebSocket of a key of the directory', () => {
       'unknown',
       (directory) => directory.edit('issued', { secrets: [secretOf('another')] }),
     ],
-  ])('is closed on every process when the key %s, and no other is', async (_, reason, change) => {
+  ])('is closed on every process when the key %s, and no other WebSocket is', async (_, reason, change) => {
     const fleet = await start(2, [], bounds);
     const directory = await directoryFor(fleet);
     await directory.issue('issued', ['secret']);
@@ -180,7 +180,7 @@ describe('a WebSocket of a key of the directory', () => {
     await client.closed;
   });
 
-  it('is closed soon although Redis is far away and there are many of other keys', async () => {
+  it('is closed soon although Redis is slow and other keys have many WebSockets', async () => {
     const ids = Array.from({ length: 64 }, (_, i) => `issued-${i}`);
     const fleet = await start(1, [], { ...bounds, tunnelsReadAtOnce: ids.length });
     const directory = await directoryFor(fleet);
@@ -192,7 +192,7 @@ describe('a WebSocket of a key of the directory', () => {
     for (const client of opened) await client.closed;
   });
 
-  it('stays open while Redis is away, and is closed when it is back where the key was revoked', async () => {
+  it('stays open while Redis is away, and is closed afterwards if the key was revoked', async () => {
     const away = { ...steadyStore, directoryCachedMs: 300, tunnelReadIntervalMs: 300 };
     const fleet = await start(1, [], away);
     const directory = await directoryFor(fleet);

@@ -111,7 +111,7 @@ async function statusOfHandshake({ port }: RunningGateway, path: string, secret:
   return response?.status;
 }
 
-it('what a handshake took is told while the WebSocket is open', async () => {
+it('the access line of a handshake is written while the WebSocket is open', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);
   const gateway = await start();
   const client = await askForWebSocket(gateway.port, key.secret);
@@ -132,7 +132,9 @@ it('a long response instead of 101 reaches a client that reads completely', asyn
   expect(response.body).toHaveLength(body.length);
 });
 
-it('a client that reads nothing of that response is disconnected', { tags: 'full' }, async () => {
+it('a client that reads nothing of a long response instead of 101 is disconnected', {
+  tags: 'full',
+}, async () => {
   backend.react = (_request, socket) => void socket.write(okResponse('a'.repeat(64 << 20), 403));
   const client = await askForWebSocket((await start({ writeTimeoutMs: 300 })).port, key.secret);
   client.socket.pause();

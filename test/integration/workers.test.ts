@@ -123,7 +123,7 @@ describe('a gateway with two workers', () => {
   });
   afterAll(() => gateway.stop('SIGKILL'));
 
-  it('a limit is exact over workers, and each of them serves', async () => {
+  it('keeps a limit exactly over its workers, and each of them serves', async () => {
     const load = startLoad({
       origins: [`http://127.0.0.1:${gateway.port}`],
       secrets: [limited.secret],
@@ -138,7 +138,7 @@ describe('a gateway with two workers', () => {
     expect(countStatuses(responses)).toEqual({ 200: 300, 429: responses.length - 300 });
   });
 
-  it('no line of the log is torn, also when its reader is slow', async () => {
+  it('tears no log line, also when the reader of the log is slow', async () => {
     const path = `/v1/pets/${'a/'.repeat(900)}`;
     const log = gateway.child.stdout;
     log?.pause();
@@ -156,7 +156,7 @@ describe('a gateway with two workers', () => {
     await until('all are logged', () => logged().length === 600);
   });
 
-  it('a port that is taken ends the start, and leaves no worker', { tags: 'full' }, async () => {
+  it('fails to start on a port in use, and leaves no worker', { tags: 'full' }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, 'gateway.yaml');
@@ -172,7 +172,7 @@ describe('a gateway with two workers', () => {
     expect({ code, output }).toEqual({ code: 1, output: `${port}: ${advice}\n` });
   });
 
-  it('a ban is one event and one in the metrics, however many workers saw it, and is lifted on all of them', async () => {
+  it('counts a ban once in events and metrics, whichever workers see it, and lifts it on all of them', async () => {
     const port = Number(new URL(gateway.adminUrl).port);
     const ask = (path: string, method = 'GET', json?: unknown) =>
       askAdmin(port, `/api/v1${path}`, { token: token.token, method, json });
@@ -198,7 +198,7 @@ describe('a gateway with two workers', () => {
     });
   });
 
-  it('a reload reaches every worker and also those that are started later; one that is not valid reaches none', async () => {
+  it('applies a reload to every present and later worker, and an invalid reload to none', async () => {
     const added = makeKey({ plan: 'pro' });
     expect(await statusesOf(gateway, 10, added.secret)).toEqual([401]);
     await gateway.editConfig({ ...config, keys: [key.entry, added.entry] });
@@ -223,7 +223,7 @@ describe('a gateway with two workers', () => {
   });
 });
 
-it('an edit that waits for a restart is in force nowhere: a replaced worker counts with the others, and the admin API says so', {
+it('an edit that needs a restart has no effect on a replaced worker either, and the admin API reports it', {
   tags: 'full',
 }, async () => {
   const limited = makeCustomKey(1_000_000, 30);
@@ -251,7 +251,7 @@ it('an edit that waits for a restart is in force nowhere: a replaced worker coun
   expect(await statusesOf(gateway, 10, limited.secret)).toEqual([429]);
 });
 
-it('a worker whose event loop hangs is killed; the pause before it is replaced grows while its successors die young', {
+it('a worker whose event loop hangs is killed, and the pause before its replacement grows while successors die young', {
   tags: 'full',
 }, async () => {
   const gateway = await start(configOf(), {
@@ -290,14 +290,14 @@ it('a worker whose event loop hangs is killed; the pause before it is replaced g
   expect(pauses).toEqual([20, 40, 50]);
 });
 
-it('killed workers take their own connections with them and nothing else, and no count goes back', async () => {
+it('killed workers lose only their own connections, and no count decreases', async () => {
   const found = await measureWorkerKills({ workers: 3, kills: 3 });
   expect(Object.keys(found.statuses)).toEqual(['200']);
   expect(found.failures.length).toBeLessThanOrEqual(found.connectionsKilled);
   expect(found.wentBack).toBe(0);
 });
 
-it('while a worker is missing new connections are served by another one, and /readyz says how many there are', {
+it('while a worker is missing another worker serves new connections, and /readyz gives the number of workers', {
   tags: 'full',
 }, async () => {
   const gateway = await start(configOf(), { workerPauseMs: 10_000 });
@@ -349,7 +349,7 @@ async function startLeavingLoad({ port }: { readonly port: number }) {
   return load;
 }
 
-it('when the supervisor is killed its workers finish their requests, and end', { tags: 'full' }, async () => {
+it('the workers of a killed supervisor finish their requests and end', { tags: 'full' }, async () => {
   const gateway = await start(configOf(), clientsMayPause);
   const pids = (await workersOf(gateway, token.token)).map(({ pid }) => pid);
   const load = await startLeavingLoad(gateway);
@@ -382,7 +382,7 @@ it('a second SIGINT ends supervisor and workers at once', { tags: 'full' }, asyn
   await until('the workers are gone', () => !pids.some(isThere));
 });
 
-it('a TLS session is resumed by whichever worker gets the connection', { tags: 'full' }, async () => {
+it('any worker resumes a TLS session', { tags: 'full' }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-workers-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const pair = makeCertificate();

@@ -27,7 +27,7 @@ const ofNewKey = without(members, 'disabled');
 const shown = without(members, 'limits', 'disabled');
 const removable = Object.keys(schemas).filter((name) => name !== 'disabled');
 
-it('every member of a key comes whole through YAML, settings, issue, change, export, import and the record of changes', async () => {
+it('every member of a key survives YAML, settings, issue, change, export, import and the record of changes', async () => {
   const keysFile = [{ id: 'in-yaml', ...members, secrets: [{ sha256: digestOf('a') }] }];
   const { gateways } = await startGateways(1, { keys: keysFile });
   const { gateways: others } = await startGateways(1);
@@ -70,7 +70,7 @@ it('every member of a key comes whole through YAML, settings, issue, change, exp
   expect(await lastChange(gateway)).toMatchObject({ action: 'delete', before: ofNewKey });
 });
 
-it('every member of a key comes whole out of an export into a keys file, and makes it another key', async () => {
+it('every member of a key survives an export into a keys file, and distinguishes two keys', async () => {
   const { file } = configFolder({ 'tollgate.yaml': mainDocument, 'keys.yaml': '[]\n' });
   const configuration = { file, env: {} };
   const noGateway = () => {

@@ -98,7 +98,7 @@ function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void 
 }
 
 describe('a table of keys', () => {
-  it('says of its keys what is written, also after changes, and after it was copied', async () => {
+  it('returns the definitions of its keys, also after changes and after a copy', async () => {
     await fc.assert(
       fc.property(someKeys, fc.array(edit, { maxLength: 3 }), (first, edits) => {
         const model = new Map(first.map((key) => [key.id, key]));
@@ -119,7 +119,7 @@ describe('a table of keys', () => {
     );
   });
 
-  it('is compared with another, packed with it or anew: what was added, removed, disabled, enabled, or else changed', async () => {
+  it('compares itself with another table, packed together or apart: added, removed, disabled, enabled and changed keys', async () => {
     await fc.assert(
       fc.property(someKeys, edit, edit, fc.boolean(), (first, earlier, later, isPackedAnew) => {
         const before = tableOf(first, plans).keys.with(new Map(earlier), plans);
@@ -141,14 +141,14 @@ describe('a table of keys', () => {
     );
   });
 
-  it('is not changed by the tables that are made of it', () => {
+  it('does not change when further tables are made from it', () => {
     const key: RawKey = { id: 'a', plan: 'free', operations: ['getPet'], disabled: false, secrets: [] };
     const { keys } = tableOf([key], plans);
     keys.with(new Map([['a', undefined]]), plans).with(new Map([['b', { ...key, id: 'b' }]]), plans);
     expectTable(keys, new Map([['a', key]]));
   });
 
-  it('gives keys what their plan gives now', () => {
+  it('gives keys the present members of their plan', () => {
     const { keys } = tableOf([{ id: 'a', plan: 'free', disabled: false, secrets: [] }], plans);
     const raised = keys.with(new Map(), compilePlans({ free: { custom: false, perDay: 7 } }));
     expect(raised.get('a')?.limits).toEqual(toLimits({ perDay: 7 }));

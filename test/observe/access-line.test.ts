@@ -22,7 +22,7 @@ function exchange(
 }
 
 describe('the access line', () => {
-  it('is one line of JSON without the fields that are not known', () => {
+  it('is one line of JSON without unknown fields', () => {
     const line = accessLine(exchange({ status: 499, fault: 'client' }));
     expect(line.indexOf('\n')).toBe(line.length - 1);
     expect(JSON.parse(line)).toEqual({
@@ -38,7 +38,7 @@ describe('the access line', () => {
     });
   });
 
-  it('has texts of clients and configuration exactly, whatever characters they contain', () => {
+  it('has the texts of clients and configuration exactly, with any characters', () => {
     const hostile = 'a"b\\c\nd\u2028é\u0000';
     const line = accessLine(
       exchange({
@@ -78,7 +78,7 @@ describe('the access line', () => {
     [{ status: 'unknown', digestStart: '01234567' }, undefined],
     [{ status: 'expired', digestStart: '01234567', keyId: 'ac"me' }, 'ac"me'],
     [{ status: 'disabled', digestStart: '01234567', keyId: 'acme' }, 'acme'],
-  ] as const)('says why a secret was not valid, and whose it is: %j', (invalidSecret, keyId) => {
+  ] as const)('states why a secret was not valid, and its owner: %j', (invalidSecret, keyId) => {
     const line = JSON.parse(accessLine(exchange({ status: 401, errorCode: 'invalid_key', invalidSecret })));
     expect([line.keyStatus, line.keyId, line.secret, line.plan]).toEqual([
       invalidSecret.status,
@@ -88,7 +88,7 @@ describe('the access line', () => {
     ]);
   });
 
-  it('has the client’s trace id, so that it can be found from the trace', () => {
+  it('has the client’s trace id, so that the trace leads to it', () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     expect(JSON.parse(accessLine(exchange({}, 'request', { traceparent })))).toMatchObject({
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 
-it('has every line in it when the process ends, though its reader is slow and there is more than a pipe takes', async () => {
+it('the log has every line when the process ends, even with a slow reader and more text than a pipe holds', async () => {
   const script = `
     const { createLog } = await import(${JSON.stringify(resolve('gateway/observe/create-log.ts'))});
     const { defaultBounds } = await import(${JSON.stringify(resolve('gateway/shared/timeouts-and-sizes.ts'))});

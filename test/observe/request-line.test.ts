@@ -27,7 +27,7 @@ function shown(entry: Record<string, unknown>, options: Partial<typeof plain> = 
 }
 
 describe('a request at a terminal', () => {
-  it('is one line of at most 100 columns, or the width of the terminal, whatever it shows', () => {
+  it('is one line of at most 100 columns, or the width of the terminal, for any content', () => {
     const text = fc.string({ unit: fc.constantFrom('a', '/', '-', 'é'), maxLength: 300 });
     const entry = fc.record(
       {
@@ -52,13 +52,13 @@ describe('a request at a terminal', () => {
     );
   });
 
-  it('shows everything where there is room, and the whole request id last', () => {
+  it('shows everything if there is room, with the whole request id last', () => {
     expect(shown({}, { columns: 200 })).toBe(
       '200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms (1.9 at 127.0.0.1:3000)  6f1f2f3a-0000-4000-8000-000000000001',
     );
   });
 
-  it('leaves out first what matters least: the end of the id, the target, the plan, the id, the duration, a word', () => {
+  it('omits the least important parts first: the end of the id, the target, the plan, the id, the duration, a word', () => {
     expect(shown({}, { columns: 110 })).toBe(
       '200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms (1.9 at 127.0.0.1:3000)  6f1f2f3a',
     );
@@ -76,12 +76,12 @@ describe('a request at a terminal', () => {
     expect(line).toMatch(/^200 GET \/v1\/orders\S+…\S+end-of-it {2}acme {2}minute 59\/60$/);
   });
 
-  it('has the number of requests that it represents instead of the id, also when narrow', () => {
+  it('has the number of its requests instead of the id, also when narrow', () => {
     expect(shown({}, { times: 60 })).toMatch(/ {2}×60$/);
     expect(shown({ path: `/v1/${'orders/'.repeat(30)}` }, { times: 60 })).toMatch(/ {2}×60$/);
   });
 
-  it('says why a request was refused', () => {
+  it('shows why a request was refused', () => {
     expect(shown({ status: 429, error: 'rate_limited', remaining: 0 })).toMatch(
       /^429 GET \/v1\/pets rate_limited {2}acme \(free\) {2}minute 0\/60 left/,
     );

@@ -54,7 +54,7 @@ describe('the log at a terminal', () => {
     expect(rows()).toHaveLength(2);
   });
 
-  it('shows on lines of their own requests that a person sends one after the other, failures, and other log lines', () => {
+  it('shows requests at a person’s pace, failures, and other log lines on their own lines', () => {
     const { log, request, rows } = openTerminal();
     request(0);
     request(defaultBounds.sameRequestMs);
@@ -75,7 +75,7 @@ describe('the log at a terminal', () => {
     ]);
   });
 
-  it('overwrites nothing where the terminal cannot', () => {
+  it('overwrites nothing on a terminal that cannot', () => {
     const { request, written } = openTerminal(false);
     request(0);
     request(10);
@@ -83,7 +83,7 @@ describe('the log at a terminal', () => {
     expect(written().split('\n')).toHaveLength(3);
   });
 
-  it('shows control characters of somebody else as text: none reaches the terminal', () => {
+  it('shows foreign control characters as text, and none reaches the terminal', () => {
     const { log, request, written } = openTerminal(false);
     request(0, { path: '/v1/\u009b2J', keyId: 'a\u001b]0;title\u0007' });
     log.stream.write(

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createCork } from '../../gateway/redis/cork.ts';
 
-it('what is written in one turn, also by what follows from a promise, is one write; the next turn has its own', async () => {
+it('all commands of one turn, also those after a promise, are one write, and the next turn has its own write', async () => {
   const writes: number[] = [];
   const stream = new Writable({
     writev(chunks, done) {

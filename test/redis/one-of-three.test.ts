@@ -48,7 +48,7 @@ function openStores() {
   };
 }
 
-it('only the usage of its keys is not recorded while a server is almost full', async () => {
+it('while one server of three is almost full, only the usage of its keys is not recorded', async () => {
   const { usage } = openStores();
   const used = Number(/used_memory:(\d+)/.exec(await faulty.inspector.info('memory'))?.[1]);
   await faulty.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));
@@ -62,7 +62,7 @@ it('only the usage of its keys is not recorded while a server is almost full', a
 });
 
 it.each(['frozen', 'killed'] as const)(
-  'of many keys those are known whose server is there, while another one is %s',
+  'while one server of three is %s, the keys of the other servers are read',
   async (loss) => {
     const { quota, directory, usage } = openStores();
     if (loss === 'frozen') for (const id of ids) await directory.create(keyWith(id, [id]));

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 /** The pauses between attempts are very short, so the client asks a Sentinel almost all the time. */
 const bounds = tunedBounds({ ...patientStore, storeReconnectMaxMs: 10 });
 
-it('a connection to which another master is announced while it asks a Sentinel for the master is tried again', async () => {
+it('a connection attempt starts over when another master is announced during its question to a Sentinel', async () => {
   const { name, hosts, servers, failOver, stop } = await startSentinel();
   onTestFinished(stop);
   const relays = await Promise.all(hosts.map((host) => startTcpRelay(Number(host.split(':')[1]))));

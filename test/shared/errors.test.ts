@@ -9,7 +9,7 @@ test('an Error body has the code, its public message and the status of the respo
   });
 });
 
-test('each code and message has its own body, whichever was requested before', () => {
+test('each code and message has its own body, in any order', () => {
   const asked = [
     ['rate_limited', 'Retry in 7 s.', 429],
     ['rate_limited', 'Retry in 8 s.', 429],
@@ -21,7 +21,7 @@ test('each code and message has its own body, whichever was requested before', (
   expect(bodies).toEqual(asked.map(([code, message, status]) => ({ code, message, status })));
 });
 
-test('a body is ASCII, whatever its message', () => {
+test('an Error body is ASCII for any message', () => {
   const message = 'caf\u00e9 \u2028 \u{1f43e} "quoted" \n';
   const body = errorBody('invalid_request', message);
   expect(Buffer.byteLength(body)).toBe(body.length);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createEventLoopBatch } from '../../gateway/shared/event-loop-batch.ts';
 
 describe('the end of a turn', () => {
-  it('calls the functions of a turn once, in order, and before any promise that they resolve', async () => {
+  it('calls the functions of a turn once, in order, and before the promises that they resolve', async () => {
     const atTurnEnd = createEventLoopBatch();
     const finished: string[] = [];
     const resolving = (name: string) => () => void Promise.resolve().then(() => finished.push(name));
@@ -17,7 +17,7 @@ describe('the end of a turn', () => {
     expect(finished).toEqual(['first', 'third', 'the promise of the second']);
   });
 
-  it('leaves functions that are added meanwhile to the next turn', async () => {
+  it('calls functions that are added during a call in the next turn', async () => {
     const atTurnEnd = createEventLoopBatch();
     const finished: string[] = [];
     atTurnEnd(() => atTurnEnd(() => finished.push('late')));

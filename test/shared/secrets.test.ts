@@ -15,7 +15,7 @@ test.each([
   expect(decoded).toBe(crc32(random));
 });
 
-test('bytes that would make some characters more likely are rejected and drawn again', () => {
+test('bytes that would make some characters of a secret more likely are drawn again', () => {
   const draws = [new Uint8Array(40).fill(255), new Uint8Array(40).fill(248), new Uint8Array(40).fill(61)];
   const secret = issueSecret(() => draws.shift() ?? new Uint8Array(0));
   expect(secret.slice(3, 43)).toBe('z'.repeat(40));

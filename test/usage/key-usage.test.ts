@@ -37,7 +37,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
   expect((after - between) / keys).toBeLessThan((between - before) / keys + 1_000);
 });
 
-it('an address that found no room is counted when there is room again', () => {
+it('an address without room is counted as soon as there is room', () => {
   const room = new UnsentRoom(0);
   const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8 });
   key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
@@ -47,7 +47,7 @@ it('an address that found no room is counted when there is room again', () => {
   expect(key.unsent.of(0)?.get('addresses')?.size).toBe(1);
 });
 
-it('of a key with hundreds of secrets it records when the first few of a day were used, and of the others none', () => {
+it('a key with hundreds of secrets records only when the first few secrets of a day were used', () => {
   const room = new UnsentRoom(1_000);
   const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8 });
   for (const atMs of [1_000, 2_000]) {

@@ -36,14 +36,14 @@ async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
   return { recorder, subject };
 }
 
-it('keys beyond the bound are forgotten as soon as all of them is sent, and nothing of them is lost', async () => {
+it('keys above the bound are dropped as soon as all their counts are sent, and no count is lost', async () => {
   const { recorder, subject } = await countFifty({ usageKeysMax: 10 });
   await until('no more keys are remembered than may be', () => recorder.lastSeen().size <= 10);
   expect(recorder.lost()).toBe(0);
   expect((await subject.keys()).filter((name) => name.includes('{key-'))).toHaveLength(50);
 });
 
-it('within the bound keys are remembered while they pause', async () => {
+it('keys within the bound are kept while they have no requests', async () => {
   const { recorder, subject } = await countFifty({ usageKeysMax: 50 });
   await until(
     'all is sent',

@@ -209,7 +209,7 @@ describe.each([
   { name: 'in memory', open: openInMemory },
   { name: 'in Redis', open: (bounds?: Partial<Bounds>) => openOnRedis({ bounds: bounds ?? {} }) },
 ])('the record of one process $name', ({ open }) => {
-  it('says at once what became of every request, whether it has been sent to the store or not', async () => {
+  it('shows the outcome of every request at once, sent to the store or not', async () => {
     await fc.assert(
       fc.asyncProperty(events, fc.nat({ max: 60 }), async (all, sentAfter) => {
         // The recorder sends in every turn of the event loop, so some batches are under way during the reading.
@@ -226,7 +226,7 @@ describe.each([
     );
   });
 
-  it('has the last 24 hours, the running minute included, and not a minute more', async () => {
+  it('has exactly the last 24 hours, including the present minute', async () => {
     const usage = await open();
     onTestFinished(() => usage.close());
     const nowMs = today + 10 * hourMs + 30 * minuteMs + 30_000;
@@ -249,7 +249,7 @@ describe.each([
     expect([...(recent ?? [])]).toEqual([['acme', { offered: 6, admitted: 2, units: 6, lastSeenMs: nowMs }]]);
   });
 
-  it('estimates how many addresses a key used, one address by its network included', async () => {
+  it('estimates how many addresses a key used, with one address of a network', async () => {
     const usage = await open();
     onTestFinished(() => usage.close());
     const event = { keyId: 'acme', outcome: 'admitted', operationId: '', status: 200 } as const;
@@ -262,7 +262,7 @@ describe.each([
     expect(about).toBeLessThan(301 * 1.1);
   });
 
-  it('says who called an operation, how often and when last', async () => {
+  it('shows who called an operation, how often and when last', async () => {
     const usage = await open();
     onTestFinished(() => usage.close());
     const event = { outcome: 'admitted', address: 'a', status: 200 } as const;
@@ -308,7 +308,7 @@ describe.each([
     expect(operation?.upstream).toMatchObject({ p50Ms: 3.75, p99Ms: 4.975, meanMs: 4 });
   });
 
-  it('adds up times of less than a millisecond, however often somebody reads or sends meanwhile', async () => {
+  it('adds up times below a millisecond, with any number of readings and flushes between them', async () => {
     const usage = await open();
     onTestFinished(() => usage.close());
     const operationOf = async () => (await usage.reader.operations(period))?.[0];
@@ -331,7 +331,7 @@ describe.each([
     });
   });
 
-  it('records so many operations of a key by name, and the others together', async () => {
+  it('records a limited number of operations of a key by name, and the others together', async () => {
     const usage = await open({ usageOperationsPerKeyMax: 3 });
     onTestFinished(() => usage.close());
     const event = { keyId: 'acme', outcome: 'admitted', address: 'a', status: 200, atMs: today } as const;
@@ -344,7 +344,7 @@ describe.each([
     });
   });
 
-  it('loses nothing silently when there is no room: it says how many requests', async () => {
+  it('counts the requests for which it has no room', async () => {
     const usage = await open({ usageUnsentCountsMax: 20, usageFlushIntervalMs: 600_000 });
     onTestFinished(() => usage.close());
     const event = { keyId: 'acme', outcome: 'admitted', address: 'a', operationId: '', status: 200 } as const;
@@ -371,7 +371,7 @@ it('rows of hours and days are the sums of their minutes', () => {
 });
 
 describe('the record of several processes', () => {
-  it('is the same for each, and for one that starts after all others have ended', async () => {
+  it('is the same for each process, and for a process that starts after all others have ended', async () => {
     await fc.assert(
       fc.asyncProperty(events, async (all) => {
         const prefix = freshPrefix();
@@ -387,7 +387,7 @@ describe('the record of several processes', () => {
     );
   });
 
-  it('takes at most 16 KiB of Redis for a key that sends in every minute of a day, refusals among them', async () => {
+  it('takes at most 16 KiB of Redis for a key with requests and refusals in every minute of a day', async () => {
     const prefix = freshPrefix();
     const usage = await openOnRedis({ prefix, bounds: { usageFlushIntervalMs: 600_000 } });
     for (let minute = 0; minute < 1_440; minute++) {
@@ -413,7 +413,7 @@ describe('the record of several processes', () => {
     expect(bytes).toBeLessThan(16_384);
   });
 
-  it('counts no batch twice when its reply is lost, and loses none', async () => {
+  it('counts each batch once when its reply is lost', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const relay = await startTcpRelay(server.port);
@@ -451,7 +451,7 @@ describe('the record of several processes', () => {
     expect(await found(reader, 'acme')).toMatchObject({ minutes: expected(all, 'acme').minutes });
   });
 
-  it('has what was counted before and while the store was away as soon as it is back, and not a round later', async () => {
+  it('has the counts from before and during an outage of the store as soon as the store is back', async () => {
     const nowMs = () => today + dayMs;
     const inMemory = createMemoryUsageStore({ nowMs, keysMax: 10 });
     let isAway = true;
@@ -487,7 +487,7 @@ describe('the record of several processes', () => {
     });
   });
 
-  it('has what was counted while Redis was frozen, once it is back', async () => {
+  it('has the counts from a freeze of Redis once it thaws', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const prefix = freshPrefix();
@@ -567,7 +567,7 @@ describe('the totals of past days', () => {
     };
   }
 
-  it('have each day that is over for a day, once, however many processes add it', async () => {
+  it('have each day once it ended a day ago, and once for any number of processes', async () => {
     const clock = { nowMs: Date.now() };
     const { read } = await totalled([0, 1, 2, 3, 7], clock);
     const day = Math.floor(clock.nowMs / dayMs);
@@ -581,7 +581,7 @@ describe('the totals of past days', () => {
     expect((await read())?.size).toBe(4);
   });
 
-  it('and the days of which minutes are kept are what a bill of a month has, over two processes', async () => {
+  it('and the days with kept minutes add up to the month, over two processes', async () => {
     const prefix = freshPrefix();
     const clock = { nowMs: Date.now() };
     const bounds = tunedBounds({
@@ -649,7 +649,7 @@ describe('the totals of past days', () => {
     await until('all is on record', allOnRecord);
   });
 
-  it('lose the months that are over for 400 days', async () => {
+  it('lose a month 400 days after its end', async () => {
     const clock = { nowMs: Date.now() };
     const { read, client, prefix } = await totalled([3], clock);
     await until('it is there', async () => (await read())?.size === 1);
@@ -661,7 +661,7 @@ describe('the totals of past days', () => {
   });
 });
 
-it('what was asked of a thousand operations is sent with one flush, in calls that Redis is done with soon', async () => {
+it('the requests of a thousand operations are sent in one flush, in calls that Redis handles quickly', async () => {
   const operations = 1_000;
   // This test needs its own server, because a monitor receives the commands of every client.
   const server = await startRedis();

@@ -55,7 +55,7 @@ describe.each(subjects)('the usage record $name', ({ start }) => {
     return [subject.open(), subject.open()] as const;
   }
 
-  it('adds up what several processes send; under 0 the latest holds', async () => {
+  it('adds up the fields of several processes, and keeps the latest instant in field 0', async () => {
     const [one, other] = await open();
     await one.add(batch(1, { hours: { 0: 500, 1: 2, 7: 300 } }));
     await other.add(batch(1, { hours: { 0: 400, 3: 1, 7: 1 }, 'minutes:07': { 9: 1 } }, 'other'));
@@ -63,7 +63,7 @@ describe.each(subjects)('the usage record $name', ({ start }) => {
     expect(await contentOf(other)).toEqual(await contentOf(one));
   });
 
-  it('adds a batch once, however often it arrives, and says which one it has', async () => {
+  it('adds a batch once, however often it arrives, and returns its last batch', async () => {
     const [store] = await open();
     for (const number of [1, 1, 2, 1, 2]) await store.add(batch(number, { hours: { 1: number } }));
     expect(await contentOf(store)).toEqual({ hours: { 1: 3 } });
@@ -71,7 +71,7 @@ describe.each(subjects)('the usage record $name', ({ start }) => {
     expect([...(stored?.batches ?? [])]).toEqual([['one', 2]]);
   });
 
-  it('holds the sum of any batches of any processes, each sent once or more', async () => {
+  it('has the sum of random batches of several processes, each sent once or more', async () => {
     const sent = fc.record({
       sender: fc.constantFrom('a', 'b', 'c'),
       times: fc.integer({ min: 1, max: 3 }),
@@ -106,7 +106,7 @@ describe.each(subjects)('the usage record $name', ({ start }) => {
     );
   });
 
-  it('reads many records at once, each in its place, and only the fields that were asked for', async () => {
+  it('reads many records in one call, in their order, and only the requested fields', async () => {
     const [store] = await open();
     await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
     const records = await store.read([
@@ -124,7 +124,7 @@ describe.each(subjects)('the usage record $name', ({ start }) => {
     expect(await contentOf(store)).toEqual({ hours: { 1: 1 } });
   });
 
-  it('remembers the keys that were active last, and no more than there is room for', async () => {
+  it('keeps the keys that were active last, up to a limit', async () => {
     const [store] = await open();
     for (let key = 1; key <= 8; key++)
       await store.noteActive([{ keyId: `key-${key}`, lastSeenMs: key * 1_000 }]);
@@ -152,7 +152,7 @@ describe('the usage record in Redis', () => {
     expect(await keysWithoutExpiry(subject.client, await subject.keys())).toEqual([]);
   });
 
-  it('remembers only so many processes that have added to a record', async () => {
+  it('keeps a limited number of the processes that have added to a record', async () => {
     const subject = await redisStoreSubject();
     onTestFinished(() => subject.close());
     const store = subject.open();
@@ -164,7 +164,7 @@ describe('the usage record in Redis', () => {
     expect(stored?.batches.size).toBe(128);
   });
 
-  it('adds once what each of a hundred processes sends twice', async () => {
+  it('adds once the batches that each of a hundred processes sends twice', async () => {
     const subject = await redisStoreSubject();
     onTestFinished(() => subject.close());
     const store = subject.open();
@@ -176,7 +176,7 @@ describe('the usage record in Redis', () => {
     expect(await contentOf(store)).toEqual({ hours: { 1: 100 } });
   });
 
-  it('takes a batch of ten thousand fields: a day of all operations after a long outage', async () => {
+  it('accepts a batch of ten thousand fields: a day of all operations after a long outage', async () => {
     const subject = await redisStoreSubject();
     onTestFinished(() => subject.close());
     const store = subject.open();
@@ -214,7 +214,7 @@ describe('the usage record in Redis', () => {
     expect(await keysWithoutExpiry(subject.client, await subject.keys())).toEqual([]);
   });
 
-  it('says why it pauses while Redis is almost full, and goes on once there is room', async () => {
+  it('reports why it pauses while Redis is almost full, and resumes once there is room', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const inspector = inspect(server.url);

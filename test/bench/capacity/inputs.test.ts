@@ -6,7 +6,7 @@ import { type BenchmarkPart, type Measured, unitCostsOf, whyUnusable } from './u
 const needed = ['--requests', '1e6', '--keys', '1e6'];
 
 describe('the command line', () => {
-  it('takes numbers as 1e6, and what is not given has a default or follows from the others', () => {
+  it('accepts numbers such as 1e6, and a missing option has a default or follows from the others', () => {
     expect(readCommand([...needed, '--replicas', '2'])).toMatchObject({
       kind: 'print',
       inputs: {
@@ -69,7 +69,7 @@ describe('unit costs', () => {
     fleet: [],
   } as unknown as Measured;
 
-  it('of two runs are stated at the speed of one: what a machine of half the speed took is halved', () => {
+  it('of two runs are stated at the speed of one run, so the costs of a machine of half the speed are halved', () => {
     const { values, sources } = unitCostsOf(report, measured);
     expect(values).toMatchObject({
       callCpu: 0.00002,
@@ -97,13 +97,13 @@ describe('unit costs', () => {
       { ...report, scenarios: report.scenarios.slice(0, 1) },
       /no sample of tollgate in .* flood/,
     ],
-  ])('a report %s cannot be used, and it is said why', (_, other, why) => {
+  ])('are not taken from a report %s, and the reason is given', (_, other, why) => {
     expect(whyUnusable(other as BenchmarkPart)).toMatch(why);
     expect(whyUnusable(report)).toBeUndefined();
   });
 });
 
-test('of what Redis counts, calls of scripts are told apart by the commands that only one of them uses', () => {
+test('the counts of Redis distinguish scripts by the commands that only one script uses', () => {
   const info = [
     'used_cpu_sys:1.500000',
     'used_cpu_user:2.250000',

@@ -4,18 +4,18 @@ import { keyGroups, sumOver } from './key-groups.ts';
 import { callsOf, type Fleet, loadOf, readShareOf, type Traffic } from './load.ts';
 import { costsOfCalls } from './measure-gateway.ts';
 
-describe('how requests are divided among keys', () => {
-  it('all alike: each has the same share', () => {
+describe('the division of requests among keys', () => {
+  it('gives equal keys the same share', () => {
     expect(keyGroups(4, 0)).toEqual([{ keys: 4, share: 0.25 }]);
   });
 
-  it('three keys under Zipf 1 send as 1 : 1/2 : 1/3', () => {
+  it('gives three keys under Zipf 1 shares of 1 : 1/2 : 1/3', () => {
     const shares = keyGroups(3, 1).map(({ share }) => (11 * share).toFixed(9));
     expect(shares).toEqual(['6.000000000', '3.000000000', '2.000000000']);
   });
 
   it.each([0.5, 1, 1.3, 2])(
-    'a million keys in groups are within 0.1 %% of each on its own, exponent %f',
+    'in groups of a million keys is within 0.1 %% of single keys, exponent %f',
     (skew) => {
       const groups = keyGroups(1_000_000, skew);
       let [weights, smallRates] = [0, 0];
@@ -34,13 +34,13 @@ describe('how requests are divided among keys', () => {
 describe('calls of one process for one key', () => {
   const costs = { turnSeconds: 0.001 };
 
-  it('are its requests where those are rare, and at most one a turn where they are many', () => {
+  it('are one per request when requests are rare, and at most one per turn when they are frequent', () => {
     expect(callsOf(0.01, 0, costs)).toBeCloseTo(0.01, 6);
     expect(callsOf(1_000, 0, costs)).toBeCloseTo(1_000 * (1 - Math.exp(-1)), 6);
     expect(callsOf(1e6, 0, costs)).toBeCloseTo(1_000, 6);
   });
 
-  it('refusals: one call a second, and one for fifty that are reported; never more than there are', () => {
+  it('are one a second for refusals, and one for fifty reported refusals, and never more than the refusals', () => {
     expect(callsOf(1_000, 1, costs)).toBeCloseTo(1_000 / 1_001 + 20, 6);
     expect(callsOf(0.01, 1, costs)).toBeCloseTo(0.01, 6);
   });
@@ -55,13 +55,13 @@ describe('calls of one process for one key', () => {
   });
 });
 
-test('calls alone have a read each; of sixteen together it is a sixteenth', () => {
+test('a single call has its own read, and sixteen calls together share one', () => {
   expect(readShareOf(0)).toBe(1);
   expect(readShareOf(1e-6)).toBeCloseTo(1, 5);
   expect(readShareOf(16)).toBeCloseTo(1 / 16, 6);
 });
 
-test('the two costs of a call are found again in what three kinds of requests took', () => {
+test('the two costs of a call follow from the costs of three kinds of requests', () => {
   const cpuOf = (calls: number, readShare: number) => 70 + calls * (11 + readShare * 23);
   const kind = (perRequest: number, readShare: number) => ({
     ...{ perRequest, readShare },
@@ -81,7 +81,7 @@ describe('the load of a fleet', () => {
   };
   const fleet: Fleet = { processes: 10, perKey: 10, shards: 5, replicas: 2, targets: 3 };
 
-  it('by hand: 100 keys with one request a second at each of ten processes', () => {
+  it('agrees with a computation by hand: 100 keys with one request a second at each of ten processes', () => {
     const load = loadOf(
       traffic,
       fleet,
@@ -110,7 +110,7 @@ describe('the load of a fleet', () => {
     expect(load.held.recorded).toBeCloseTo(100, 6);
   });
 
-  it('fewer processes for a key are fewer calls, batches and look-ups, and fewer keys in each process', () => {
+  it('has fewer calls, batches and look-ups, and fewer keys in each process, with fewer processes per key', () => {
     const costs = costsOfTest({});
     const [all, few] = [10, 2].map((perKey) =>
       loadOf({ ...traffic, requestsPerSecond: 1e6 }, { ...fleet, perKey }, costs),
@@ -121,7 +121,7 @@ describe('the load of a fleet', () => {
     expect(few?.held.recorded).toBeCloseTo(20, 6);
   });
 
-  it('more keys than a process remembers are read again sooner', () => {
+  it('has more reads when there are more keys than a process can cache', () => {
     const many: Traffic = { ...traffic, requestsPerSecond: 1e6, groups: keyGroups(1_000_000, 0) };
     const one = { ...fleet, processes: 1, perKey: 1 };
     const { lookUps, held } = loadOf(many, one, costsOfTest({}));
@@ -130,7 +130,7 @@ describe('the load of a fleet', () => {
     expect(held.directory).toBe(100_000);
   });
 
-  it('without directory and record nothing is read or recorded', () => {
+  it('has no look-ups and batches without directory and record', () => {
     const load = loadOf({ ...traffic, directory: false, recorded: false }, fleet, costsOfTest({}));
     expect(load).toMatchObject({ lookUps: 0, batches: 0, activeEntries: 0 });
     expect(load.held).toMatchObject({ directory: 0, recorded: 0 });

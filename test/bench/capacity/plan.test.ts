@@ -16,7 +16,7 @@ const plain = {
 };
 const inputsOf = (more: Readonly<Record<string, string>>) => readInputs({ ...plain, ...more });
 
-describe('a fleet, by hand', () => {
+describe('a fleet, as computed by hand,', () => {
   const costs = costsOfTest({
     requestCpu: 0.0001,
     decisionCpu: 0.00002,
@@ -24,7 +24,7 @@ describe('a fleet, by hand', () => {
     processBytes: 100,
   });
 
-  it('a million requests of 100 µs are 100 cores, 200 with half of each free, and half as many again for a zone', () => {
+  it('has 100 cores for a million requests of 100 µs, 200 with half of each free, and half as many again for a zone', () => {
     const plan = planFleet(inputsOf({}), costs);
     expect(plan).toMatchObject({ processes: 300, processesLeft: 200 });
     expect(plan.coreUse).toBeCloseTo(1 / 3, 6);
@@ -34,17 +34,17 @@ describe('a fleet, by hand', () => {
     expect(plan.redisBytes).toEqual({ counts: 250e6, directory: 0, record: 0, totals: 0 });
   });
 
-  it('one zone: what is needed, and nothing more', () => {
+  it('with one zone has no reserve', () => {
     expect(planFleet(inputsOf({ zones: '1' }), costs)).toMatchObject({ processes: 200, processesLeft: 200 });
   });
 
-  it('memory decides on the masters where it is the larger part: at 70 % of a server the record pauses', () => {
+  it('has as many masters as memory needs when memory needs more than CPU, because the record pauses at 70 % of a server', () => {
     const big = costsOfTest({ requestCpu: 0.0001, countsBytes: 2 ** 20 });
     const plan = planFleet(inputsOf({ keys: String(70 * 1_024), 'shard-memory': '1' }), big);
     expect(plan).toMatchObject({ shards: 100, shardsForMemory: 100 });
   });
 
-  it('one hot key reaches what its master can decide, and what its processes can serve where they ask less often than that', () => {
+  it('gives a hot key the rate of its master, or the rate of its processes if that is lower', () => {
     const hot = costsOfTest({ requestCpu: 0.0001, hotDecisionCpu: 0.00001 });
     const wide = planFleet(inputsOf({}), hot);
     expect(wide.hotKeyCallsMax).toBeCloseTo(50_000, 6);
@@ -53,7 +53,7 @@ describe('a fleet, by hand', () => {
   });
 });
 
-describe('whatever is asked for', () => {
+describe('a fleet for random inputs', () => {
   const costs = costsOfTest({
     ...{
       requestCpu: 7e-5,
@@ -89,7 +89,7 @@ describe('whatever is asked for', () => {
       costs,
     );
 
-  it('every core keeps its headroom, also without a zone, and every server of Redis its memory', () => {
+  it('keeps the headroom of every core, also with one zone down, and the memory of every server of Redis', () => {
     fc.assert(
       fc.property(asked, (options) => {
         const plan = planOf(options);
@@ -104,7 +104,7 @@ describe('whatever is asked for', () => {
     );
   });
 
-  it('more requests never need less', () => {
+  it('never shrinks with more requests', () => {
     fc.assert(
       fc.property(asked, (options) => {
         const [one, more] = [planOf(options), planOf({ ...options, requests: options.requests * 1.5 })];
@@ -116,7 +116,7 @@ describe('whatever is asked for', () => {
     );
   });
 
-  it('the walls: the first one first, each at the load where all of it is used', () => {
+  it('lists the walls in order, each at the load that uses it fully', () => {
     const inputs = readInputs({ requests: '1e5', keys: '1e6' });
     const walls = wallsOf(inputs, costs);
     const at = walls.map(({ comesAt }) => comesAt);

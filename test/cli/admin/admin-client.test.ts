@@ -20,7 +20,7 @@ function clientOf(url: string, own: Partial<typeof bounds> = {}) {
 }
 
 describe('the client of the admin API', () => {
-  it('gives up a gateway that never answers, and says how long it waited', async () => {
+  it('gives up on a gateway that never responds, and states how long it waited', async () => {
     const { url } = await startStubAdmin(() => undefined);
     const hasty = clientOf(url, { adminCallTimeoutMs: 300 });
     await expect(hasty.get('/changes', {}, changesPage)).rejects.toMatchObject({
@@ -31,7 +31,7 @@ describe('the client of the admin API', () => {
     });
   });
 
-  it('reads no response that is longer than its bound', async () => {
+  it('stops reading a response that is longer than its bound', async () => {
     const body = (octets: number) => JSON.stringify({ isComplete: true, changes: [] }).padEnd(octets);
     const short = await startStubAdmin(() => ({ body: body(10_000) }));
     expect((await clientOf(short.url).get('/changes', {}, changesPage)).body.changes).toEqual([]);
@@ -41,7 +41,7 @@ describe('the client of the admin API', () => {
     );
   });
 
-  it('follows pages, empty ones too, until it has what was asked for, and no further', async () => {
+  it('follows pages, also empty pages, until it has all requested entries', async () => {
     const pages: Record<string, object> = {
       '/changes?limit=3': {
         changes: [
@@ -66,13 +66,13 @@ describe('the client of the admin API', () => {
     expect(stub.asked).toHaveLength(3);
   });
 
-  it('does not ask for ever where a page is its own next one', async () => {
+  it('ends when a page is its own next page', async () => {
     const stub = await startStubAdmin(() => ({ body: { isComplete: true, changes: [], next: '1-1' } }));
     expect((await readList(clientOf(stub.url), lists.changes, {}, 50)).body.changes).toEqual([]);
     expect(stub.asked).toHaveLength(2);
   });
 
-  it('takes members that it does not know, of a later version', async () => {
+  it('ignores unknown members of a later version', async () => {
     const stub = await startStubAdmin(() => ({
       body: { isComplete: true, changes: [{ ...change, id: '1-1', reason: { why: 'new' } }], isNew: true },
     }));

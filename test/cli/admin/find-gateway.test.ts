@@ -37,8 +37,8 @@ async function failsWith(sentence: RegExp, args: readonly string[], env: Record<
 
 const tokenEnv = { TOLLGATE_ADMIN_TOKEN: token };
 
-describe('the gateway that a command asks', () => {
-  it('is that of --admin, then that of TOLLGATE_ADMIN, then the one in the configuration', async () => {
+describe('the gateway of a command', () => {
+  it('comes from --admin, then from TOLLGATE_ADMIN, then from the configuration', async () => {
     const nobody = 'http://127.0.0.1:1';
     const { adminUrl } = gateway;
     const port = new URL(adminUrl).port;
@@ -49,7 +49,7 @@ describe('the gateway that a command asks', () => {
     await succeeds([], { ...tokenEnv, TOLLGATE_CONFIG: file, TOLLGATE_ADMIN: '' });
   });
 
-  it('is found in a configuration with mistakes elsewhere, with variables that are not set here, and on every interface', async () => {
+  it('is found in a configuration with other mistakes, with unset variables, and on every interface', async () => {
     const port = new URL(gateway.adminUrl).port;
     const { file } = configFolder({
       'tollgate.yaml': `environment: 3\nbaseUrl: \${NOT_SET}\nkeys: \${NEITHER}\nadmin:\n  host: \${HOST:-0.0.0.0}\n  port: \${ADMIN_PORT:-${port}}\n  tokens: [{ name: a, may: read, sha256: "\${DIGEST}" }]\n`,
@@ -70,12 +70,12 @@ describe('the gateway that a command asks', () => {
     ['admin: { tls: { cert: none.pem, key: k } }', /:9:\d+: this file does not exist.*\nSo this file/s],
     ['admin: { port: 0 }', /`admin.port` is 0, any port that is free: say with --admin URL which one/],
     ['admin: {', /this is not valid YAML.*\nSo this file/s],
-  ])('is not found in a configuration with %j, which is said', async (line, sentence) => {
+  ])('is not found in a configuration with %j, and a sentence explains it', async (line, sentence) => {
     const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}${line}\n` });
     await failsWith(sentence, ['--config', file], tokenEnv);
   });
 
-  it('is not looked for at the usual address where the file is no configuration', async () => {
+  it('is not sought at the default address when the file is no configuration', async () => {
     const { pathOf } = configFolder();
     await failsWith(
       /:1:1: this is a keys file\..*\nSo this file/s,
@@ -104,13 +104,13 @@ describe('the gateway that a command asks', () => {
       ['--admin', 'http://nowhere.invalid:9090'],
       /^Nobody answers at http:\/\/nowhere\.invalid:9090 \(/,
     ],
-  ])('is not found by %s, which is said', async (_, args, sentence) => {
+  ])('is not found by %s, and a sentence explains it', async (_, args, sentence) => {
     await failsWith(sentence, args, tokenEnv);
   });
 });
 
 describe('the token', () => {
-  it('is read from a file too, with the line break behind it', async () => {
+  it('is read from a file too, without the line break at its end', async () => {
     const { pathOf } = configFolder();
     writeFileSync(pathOf('token'), `${token}\n`);
     const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: '' };
@@ -142,11 +142,11 @@ describe('the token', () => {
       'hiddén hidden',
       /^The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character/,
     ],
-  ])('is %s: the sentence says what to do, and not what it is', async (_, given, sentence) => {
+  ])('is %s: the sentence states what to do, and does not show the token', async (_, given, sentence) => {
     await failsWith(sentence, ['--admin', gateway.adminUrl], { TOLLGATE_ADMIN_TOKEN: given });
   });
 
-  it('has no use where none is configured, and the sentence says how to make one', async () => {
+  it('is useless when none is configured, and the sentence states how to make one', async () => {
     const open = await startGatewayHere(testConfig({ upstream }));
     onTestFinished(async () => void (await open.stop('SIGKILL')));
     await failsWith(
@@ -157,7 +157,7 @@ describe('the token', () => {
   });
 });
 
-describe('what answers instead', () => {
+describe('another server at the address', () => {
   it.each([
     [
       'the listener for clients',
@@ -186,17 +186,17 @@ describe('what answers instead', () => {
       /sent a response in which `verdict` is not as expected/,
     ],
     ['an error without a reason', { status: 500, body: {} }, /sent status 500 and no reason/],
-  ])('%s is named', async (_, response, sentence) => {
+  ])('is named: %s', async (_, response, sentence) => {
     const { url } = await startStubAdmin(() => response);
     await failsWith(sentence, ['--admin', url], tokenEnv);
   });
 
-  it('the real listener for clients is named', async () => {
+  it('is named when it is the listener for clients', async () => {
     const url = `http://127.0.0.1:${gateway.port}`;
     await failsWith(/is where clients call: ask the admin listener/, ['--admin', url], tokenEnv);
   });
 
-  it('a server that closes the connection is nobody', async () => {
+  it('counts as no server when it closes the connection', async () => {
     const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once('listening', resolve));
@@ -207,7 +207,7 @@ describe('what answers instead', () => {
 });
 
 describe('an admin listener over TLS', () => {
-  it('is trusted by its own certificate in the configuration, whatever its names, and by --ca with its name', async () => {
+  it('is trusted for its own certificate in the configuration, with any names, and for --ca with its name', async () => {
     const authority = createAuthority();
     const { cert, key } = authority.issue({ names: ['admin.example.com'] });
     const port = await freePort();
@@ -249,7 +249,7 @@ describe('an admin listener over TLS', () => {
     await expect.poll(asked).toBe(0);
   });
 
-  it('is not trusted for a certificate of the same authority that is not the one in the configuration', async () => {
+  it('is not trusted for another certificate of the same authority', async () => {
     const authority = createAuthority();
     const [own, other] = [authority.issue({ names: ['127.0.0.1'] }), makeCertificate()];
     const port = await freePort();

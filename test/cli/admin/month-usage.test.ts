@@ -26,7 +26,7 @@ const names = [
 ] as const;
 
 for (const keys of [60, 300])
-  it(`usage --all --month --csv is what was sent, of ${keys} keys over two gateways`, {
+  it(`usage --all --month --csv has exactly the requests of ${keys} keys over two gateways`, {
     tags: keys === 60 ? [] : ['full'],
   }, async () => {
     const customers = Array.from({ length: keys }, (_, index) => {
@@ -108,12 +108,12 @@ it.each([
   [['--all'], /say --month 2026-11/],
   [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
   [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
-])('usage %j is answered with a sentence', async (args, expected) => {
+])('usage %j prints a sentence', async (args, expected) => {
   const { exitCode, stderr } = await runTollgate(['usage', ...args], {});
   expect([exitCode, stderr]).toEqual([1, expect.stringMatching(expected)]);
 });
 
-it('a month that is over and whole has no notice; one that is not on record from its beginning has', () => {
+it('a complete past month has no notice, and a month with a gap at its beginning has one', () => {
   const keys = [
     { id: 'a', offered: 2, admitted: 1 },
     { id: 'b', name: 'B', plan: 'free', offered: 9, admitted: 9 },

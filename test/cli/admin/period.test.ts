@@ -25,7 +25,7 @@ describe('--from and --to', () => {
     },
   );
 
-  it('are left to the admin API where they are absent', () => {
+  it('are left to the admin API when they are absent', () => {
     expect(periodQuery({}, nowMs)).toEqual({ from: undefined, to: undefined });
   });
 });
@@ -41,7 +41,7 @@ describe('the step of usage', () => {
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
     [{ to: '2026-10-31' }, 'day'],
-  ])('of %j is a %s', (options, step) => {
+  ])('for %j is a %s', (options, step) => {
     expect(stepFor(periodQuery(options, nowMs), nowMs)).toBe(step);
   });
 });
@@ -59,7 +59,7 @@ describe('the period of a grant', () => {
     ['+2d', '2026-11-24T10:31:07.250Z', '2026-11-24T10:31:07.250Z'],
     ['2026-12-01T00:00Z', '2026-12-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'],
     ['2026-11-22T12:00:00+01:00', '2026-11-22T11:00:00.000Z', '2026-11-22T11:00:00.000Z'],
-  ])('from %s is from %s, until it is until %s', (text, fromAt, untilAt) => {
+  ])('from %s begins at %s, and until it ends at %s', (text, fromAt, untilAt) => {
     expect(grantPeriod({ from: text, until: '2026-12-31' }, nowMs)).toMatchObject({ fromAt });
     expect(grantPeriod({ until: text }, nowMs)).toEqual({ untilAt });
   });

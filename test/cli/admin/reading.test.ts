@@ -99,7 +99,7 @@ describe('--json', () => {
     ['usage acme --step day', '/keys/acme/usage?step=day', undefined],
     ['changes', '/changes', undefined],
     ['events --kind change,ban --limit 3', '/events?kind=change%2Cban&limit=3', undefined],
-  ])('%s gives what the API says at %s', async (command, path, member) => {
+  ])('of %s gives the response of the API at %s', async (command, path, member) => {
     const saidNow = async () => {
       const said = await ask(path);
       return lasting(member === undefined ? said : said[member]);
@@ -111,13 +111,13 @@ describe('--json', () => {
     expect([before, await saidNow()]).toContain(lasting(given));
   });
 
-  it('processes gives the processes of the state', async () => {
+  it('of processes gives the processes of the state', async () => {
     const given = JSON.parse(await run('processes', '--json'));
     const { isComplete, answeredBy, processes } = await ask('/state');
     expect(lasting(given)).toBe(lasting({ isComplete, answeredBy, processes }));
   });
 
-  it('top --once gives the state and the keys of its two lists', async () => {
+  it('of top --once gives the state and the keys of its two lists', async () => {
     const given = JSON.parse(await run('top', '--once', '--json'));
     const [state, busiest, mostRefused] = await Promise.all([
       ask('/state'),
@@ -130,7 +130,7 @@ describe('--json', () => {
   });
 });
 
-describe('what people read', () => {
+describe('the text output', () => {
   const commands = [
     'top --once',
     'top',
@@ -145,13 +145,16 @@ describe('what people read', () => {
     'usage nothing --help',
   ];
 
-  it.each(commands)('%s: in a pipe nothing is cut, and nothing steers a terminal', async (command) => {
-    const stdout = await run(...command.split(' '));
-    expect(stdout).not.toMatch(/[^\P{C}\n]|\S…\S/u);
-    expect(stdout.length).toBeGreaterThan(0);
-  });
+  it.each(commands)(
+    'of %s in a pipe is not cut, and has no control sequence of a terminal',
+    async (command) => {
+      const stdout = await run(...command.split(' '));
+      expect(stdout).not.toMatch(/[^\P{C}\n]|\S…\S/u);
+      expect(stdout.length).toBeGreaterThan(0);
+    },
+  );
 
-  it('a table is as wide as the terminal, or as COLUMNS says', async () => {
+  it('is as wide as the terminal, or as COLUMNS', async () => {
     const widthAt = async (more: Record<string, string>, columns: number) => {
       const terminal = await runInTerminal(['keys', 'list'], { ...env, ...more }, { columns, rows: 40 });
       await terminal.ended();
@@ -162,7 +165,7 @@ describe('what people read', () => {
     expect(await Promise.all([widthAt({}, 100), widthAt({ COLUMNS: '95' }, 200)])).toEqual([100, 95]);
   });
 
-  it('keys list has a line a key, the most refused first, figures at the right', async () => {
+  it('of keys list has one line for a key, the most refused key first, with figures at the right', async () => {
     const [titles = '', first = '', second = ''] = (await run('keys', 'list')).split('\n');
     expect(titles).toMatch(/^KEY +PLAN +STATE +FULLEST WINDOW +OFFERED 24 H +REFUSED 24 H +LAST SEEN +NAME$/);
     expect(first).toMatch(/^acme +enterprise +limited +day 5\/5 +9 +4 +\d+ \w+ ago +The/);
@@ -171,7 +174,7 @@ describe('what people read', () => {
     expect(end(first, '  4')).toBe(end(titles, 'REFUSED 24 H'));
   });
 
-  it('keys list follows pages until there are as many as were asked for, and says that there are more', async () => {
+  it('of keys list follows pages up to the requested number, and states that there are more keys', async () => {
     expect((await run('keys', 'list', '--limit', '3')).split('\n')).toEqual([
       expect.stringMatching(/^KEY/),
       expect.stringMatching(/^acme/),
@@ -188,7 +191,7 @@ describe('what people read', () => {
     expect(await run('keys', 'list', '--state', 'banned')).toBe('No key matches.\n');
   });
 
-  it('why prints the sentence of the API, on one line', async () => {
+  it('of why is the sentence of the API, on one line', async () => {
     const before = (await ask('/keys/acme')).why.sentence;
     const printed = await run('why', 'acme');
     const { why } = await ask('/keys/acme');
@@ -198,7 +201,7 @@ describe('what people read', () => {
     );
   });
 
-  it('keys show has windows, secrets by digest, operations and refusals', async () => {
+  it('of keys show has windows, secrets by digest, operations and refusals', async () => {
     const stdout = await run('keys', 'show', 'acme');
     expect(stdout).toMatch(/^this day +5 of 5 used, starts over at /m);
     expect(stdout).toMatch(
@@ -212,7 +215,7 @@ describe('what people read', () => {
     expect(stdout).toMatch(/^strikes +4 refusals that count towards the next ban$/m);
   });
 
-  it('keys show counts one refusal as one', async () => {
+  it('of keys show counts one refusal as one', async () => {
     await send(once.secret, 2, '/nowhere');
     // The gateway reports a refusal a little after its response.
     await expect
@@ -220,12 +223,12 @@ describe('what people read', () => {
       .toMatch(/^strikes +1 refusal that counts towards the next ban$/m);
   });
 
-  it('usage adds up what was offered, admitted and refused', async () => {
+  it('of usage adds up offered, admitted and refused requests', async () => {
     expect((await run('usage', 'acme')).trimEnd().split('\n').at(-1)).toMatch(/^total +9 +5 +4 +0 +day 4$/);
     expect(await run('usage', 'customer-0')).toBe('Nothing is recorded of customer-0 in this period.\n');
   });
 
-  it('usage --csv has the same columns for every key, and adds up', async () => {
+  it('of usage --csv has the same columns for every key, and adds up', async () => {
     const titles =
       'at,offered,admitted,refused_second,refused_minute,refused_hour,refused_day,refused_month,banned,undecided,unauthorized';
     const [first, ...rows] = (await run('usage', 'acme', '--csv', '--from', '-2h')).trimEnd().split('\n');
@@ -237,7 +240,7 @@ describe('what people read', () => {
     expect(await run('usage', 'customer-0', '--csv')).toBe(`${titles}\n`);
   });
 
-  it('callers --csv is a mailing list: every caller, with name, plan and last call, and no formula', async () => {
+  it('of callers --csv is a mailing list: every caller, with name, plan and last call, and no formula', async () => {
     const [titles, ...rows] = (await run('callers', 'listPets', '--csv')).trimEnd().split('\n');
     expect(titles).toBe('id,name,plan,requests,last_call');
     expect(rows).toHaveLength(1);
@@ -247,7 +250,7 @@ describe('what people read', () => {
     );
   });
 
-  it('callers says who called an operation, and in which period', async () => {
+  it('of callers shows who called an operation, and in which period', async () => {
     const stdout = await run('callers', 'getPet', '--from', 'today');
     const today = new Date().toISOString().slice(0, 10);
     expect(stdout).toMatch(
@@ -274,7 +277,7 @@ describe('what people read', () => {
     [['usage', 'acme', '--from', '2026-02-30'], /^--from must be a date such as 2026-11-22/],
     [['usage', 'acme', '--from', 'now', '--to', '-2h'], /`from` must not be later than `to`/],
     [['keys', 'list', '--limit', 'x'], /It must be a whole number/],
-  ])('%j fails with a sentence', async (args, sentence) => {
+  ])('is a sentence when %j fails', async (args, sentence) => {
     const { exitCode, stdout, stderr } = await runTollgate(args, env);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(sentence);
@@ -284,7 +287,7 @@ describe('what people read', () => {
 });
 
 describe('two processes on one Redis', () => {
-  it('processes lists both from either, and marks the one with another configuration; changes shows what failed', async () => {
+  it('are both listed by processes, which marks the different configuration, and changes shows the failed load', async () => {
     const prefix = freshPrefix();
     const start = (perMinute: number) =>
       startGateway(
@@ -321,7 +324,7 @@ describe('two processes on one Redis', () => {
   });
 });
 
-it('changes says of an empty list no more than is known: while Redis is away, that other processes are not shown', async () => {
+it('changes states for an empty list that other processes are not shown while Redis is away', async () => {
   const sentences = async (url: string, bounds = {}) => {
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
     const upstream = { url: backend.url };

@@ -48,7 +48,7 @@ async function call(secret: string) {
   return response;
 }
 
-test('unban lets a banned key in on another process, and says what limits it still', async () => {
+test('unban admits a banned key on another process, and shows the limits that remain', async () => {
   for (let request = 0; request < 5; request++) await call(banned.secret);
   expect((await call(banned.secret)).headers.get('ratelimit')).toContain('"ban"');
   const { id } = banned.entry;
@@ -61,7 +61,7 @@ test('unban lets a banned key in on another process, and says what limits it sti
   expect((await run(`unban ${id}`)).stdout).toMatch(new RegExp(`^${id} was not banned\\.\n`));
 });
 
-test('grant gives a key more for a while on every process, ungrant ends it; --json is what holds', async () => {
+test('grant raises a key’s limits for a while on every process, ungrant ends it, and --json shows the result', async () => {
   const { id } = spent.entry;
   for (let request = 0; request < 3; request++) await call(spent.secret);
   const granted = await run(`grant ${id} --per-day 5000 --until +6h`);
@@ -122,13 +122,13 @@ test.each([
   ['grant customer-7 --per-hour 5 --until +1h', 'it has perMinute, perDay.'],
   ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],
   ['grant customer-7 --per-day 5', "required option '--until <when>' not specified"],
-])('%s says what is wrong', async (command, message) => {
+])('%s prints the problem', async (command, message) => {
   const { exitCode, stdout, stderr } = await run(command);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain(message);
 });
 
-test('a token that may only read changes nothing, and hears which one may', async () => {
+test('a read token changes nothing, and the message names the necessary token', async () => {
   const { exitCode, stderr } = await run(`unban ${customer.entry.id}`, reader.token);
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(

@@ -59,7 +59,7 @@ async function statusOf(secret: string): Promise<number> {
   return response.status;
 }
 
-test('a key of the directory is issued, rotated, revoked and restored, in force on another process', async () => {
+test('a key of the directory is issued, rotated, revoked and restored, with effect on another process', async () => {
   const created = await run('create acme --plan free --directory --name Acme');
   expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
   expect(created.stderr).toMatch(/^Added acme to the directory\. .*:\n$/);
@@ -97,7 +97,7 @@ test('a key of the directory is issued, rotated, revoked and restored, in force 
   );
 });
 
-test('keys with limits and an end of their own; unban and grant are for keys of the directory too', async () => {
+test('a key of the directory may have its own limits and end, and unban and grant work for it', async () => {
   const { stdout } = await run(
     'create big --plan enterprise --per-day 3 --expires 2100-01-01 --directory --json',
   );
@@ -110,7 +110,7 @@ test('keys with limits and an end of their own; unban and grant are for keys of 
   expect((await run('unban big')).stdout).toMatch(/^big was not banned\.\n/);
 });
 
-test('without --directory a key is looked for in the keys file and then in the directory, and no other key is suggested', async () => {
+test('a key is sought in the keys file and then in the directory without --directory, and no other key is suggested', async () => {
   await run('create acme2 --plan free --directory');
   const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
   const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
@@ -137,7 +137,7 @@ test('without --directory a key is looked for in the keys file and then in the d
   ]);
 });
 
-test('create and import add no key to the file whose id a key of the directory has, and warn where no gateway can be asked', async () => {
+test('create and import add no key to the file if the directory has its id, and warn without a reachable gateway', async () => {
   await run('create both --plan free --directory');
   const main = mainDocument.replace('keys: keys.yaml', 'keys: { file: keys.yaml, directory: true }');
   const { file, pathOf } = configFolder({ 'tollgate.yaml': main });
@@ -177,13 +177,13 @@ test.each([
   ['rotate takn --directory', 'There is no key takn: "keys list --q TEXT" finds keys'],
   ['revoke \u001b[2J --directory', 'There is no key \\u{1b}[2J'],
   ['rotate taken --overlap soon --directory', 'It must be a duration such as 24h'],
-])('%s says what is wrong', async (command, message) => {
+])('%s prints the problem', async (command, message) => {
   const { exitCode, stdout, stderr } = await run(command);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toContain(message);
 });
 
-test('whoami finds the owner of a secret in the directory; it calls one unknown that a gateway does not know', async () => {
+test('whoami finds the owner of a secret in the directory, and calls a secret unknown if the gateway does', async () => {
   const { stdout: secret } = await run('create whose --plan free --directory --expires 2100-01-01');
   const { exitCode, stdout, stderr } = await run('whoami', secret);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -202,7 +202,7 @@ test('whoami finds the owner of a secret in the directory; it calls one unknown 
   });
 });
 
-test('all of the directory moves to another one and into a file, over several pages, and the secrets work there', async () => {
+test('a whole directory moves to another one and into a file, over several pages, and the secrets work there', async () => {
   const { stdout: secret } = await run('create mover --plan enterprise --per-day 5 --name Mover --directory');
   const many = Array.from({ length: 600 }, (_, index) => ({
     ...{ id: `many-${index}`, plan: 'free', disabled: index % 2 === 0 },
@@ -251,7 +251,7 @@ test('all of the directory moves to another one and into a file, over several pa
   }
 });
 
-test('an import that cannot go on says how far it came', async () => {
+test('an import that cannot continue states how far it came', async () => {
   const keys = (index: number) => [{ id: `part-${index}`, plan: 'free', secrets: [] }];
   let parts = 0;
   const client: Parameters<typeof importToDirectory>[0] = {
@@ -276,7 +276,7 @@ test('an import that cannot go on says how far it came', async () => {
   expect(parts).toBe(5);
 });
 
-test('without a directory, and for a key that is written in a file, the command says so', async () => {
+test('a command for the directory reports a missing directory, and a key that is in a file', async () => {
   const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url },
@@ -300,7 +300,7 @@ test('without a directory, and for a key that is written in a file, the command 
   }
 });
 
-test('where the request arrived and no response comes, the command says that it may be done, and how to look', async () => {
+test('a command without a response states that the change may have been made, and how to check', async () => {
   const mute = createServer((socket) => socket.once('data', () => socket.destroy()).on('error', () => {}));
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
   try {

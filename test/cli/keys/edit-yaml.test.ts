@@ -63,22 +63,19 @@ const styles: [style: string, before: string, after: string][] = [
 ];
 
 describe('editYaml', () => {
-  it.each(styles)('changes what it is asked to and nothing else in %s', (_, before, after) => {
+  it.each(styles)('makes only the requested change in %s', (_, before, after) => {
     expect(edited(before, disable, end, append)).toBe(after);
   });
 
-  it.each(styles.slice(0, 5))(
-    'what was added and is removed again leaves the text as it was: %s',
-    (_, before) => {
-      const kept = before.endsWith('\n') ? before : `${before}\n`;
-      expect(edited(edited(before, disable), enable)).toBe(kept);
-    },
-  );
+  it.each(styles.slice(0, 5))('restores the text when it removes what it added: %s', (_, before) => {
+    const kept = before.endsWith('\n') ? before : `${before}\n`;
+    expect(edited(edited(before, disable), enable)).toBe(kept);
+  });
 
   it.each([
     ['a comment behind it', '  disabled: true # did not pay\n', '  disabled: false # did not pay\n'],
     ['the mark of the entry before it', '- disabled: true\n  id: b\n', '- disabled: false\n  id: b\n'],
-  ])('a field that cannot go without other text is set to false: %s', (_, written, after) => {
+  ])('sets a field to false that it cannot remove alone: %s', (_, written, after) => {
     const head = written.startsWith('-') ? '- id: a\n' : '- id: a\n- id: b\n';
     expect(edited(head + written, enable)).toBe(head + after);
   });
@@ -97,13 +94,13 @@ describe('editYaml', () => {
     ],
     ['no list', 'id: a\n', append],
     ['a field that is not there', '- id: a\n- id: b\n', enable],
-  ])('refuses %s, or edits it rightly', (_, text, edit) => {
+  ])('refuses %s, or edits it correctly', (_, text, edit) => {
     const result = editYaml(text, [edit]);
     if (result.kind === 'refused') expect(result.reason).toMatch(/^\S/);
     else expect(parse(result.text)[1]).toEqual({ ...parse(text)[1], disabled: true });
   });
 
-  it('the data is that of the text with the edits, in whatever style a list is written', () => {
+  it('gives the data of the text with the edits, for any style of a list', () => {
     const word = fc.stringMatching(/^[a-z#: "'-]{1,12}$/);
     const secret = fc.record({ sha256: word, created: word, expires: word }, { requiredKeys: ['sha256'] });
     const key = fc.record(

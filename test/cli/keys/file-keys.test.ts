@@ -99,7 +99,7 @@ test('keys create adds to a list in the main file', async () => {
   expect(withoutTimes(readFileSync(file, 'utf8'))).toBe(inline.replace('# first\n', `# first\n${added}`));
 });
 
-test('a file that is reached by a link is locked under its own name, so that nobody who knows it by that edits it meanwhile', async () => {
+test('a file behind a link is locked under its own name, so that no command edits it under that name meanwhile', async () => {
   const { file, pathOf } = configFolder();
   mkdirSync(pathOf('data'));
   renameSync(pathOf('keys.yaml'), pathOf('data/k.yaml'));
@@ -114,7 +114,7 @@ test('a file that is reached by a link is locked under its own name, so that nob
   expect(readFileSync(pathOf('data/k.yaml'), 'utf8')).toContain('disabled: true');
 });
 
-test('a link to a keys file that is missing stays one: the first key makes the file', async () => {
+test('a link to a missing keys file stays a link, and the first key creates the file', async () => {
   const { file, pathOf } = configFolder();
   mkdirSync(pathOf('data'));
   renameSync(pathOf('keys.yaml'), pathOf('elsewhere.yaml'));
@@ -213,7 +213,7 @@ test('keys create does not change a configuration that is already invalid', asyn
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(broken);
 });
 
-test('keys rotate issues a secret, and the older ones end a day later unless they end before', async () => {
+test('keys rotate issues a secret, and older secrets end a day later or sooner', async () => {
   const ends = '      expires: 2020-01-01 # long ago\n';
   const { file, pathOf } = configFolder({
     'keys.yaml': `${keysDocument}${ends}    - { sha256: ${'b'.repeat(64)} } # laptop\n`,
@@ -251,7 +251,7 @@ test('keys rotate --overlap 0s ends the older secrets at once; --json is the key
   expect(loaded.kind === 'valid' && loaded.settings.keys.find(digestSecret(secret))?.key.id).toBe('acme');
 });
 
-test('keys revoke and keys restore leave the file as it was, and say so when there was nothing to do', async () => {
+test('keys revoke and keys restore together leave the file unchanged, and report when there is nothing to do', async () => {
   const { file, pathOf } = configFolder({ 'keys.yaml': commentedKeys });
   const run = (command: string) => tollgate(['keys', command, 'acme', '--config', file]);
   const revoked = await run('revoke');
@@ -272,7 +272,7 @@ test('keys revoke and keys restore leave the file as it was, and say so when the
   });
 });
 
-test('a broken API document or certificate does not hold back keys revoke and keys rotate; keys create needs the operations', async () => {
+test('a broken API document or certificate does not block keys revoke and keys rotate, and keys create needs the operations', async () => {
   const tls = 'listen: { tls: { cert: tls.pem, key: missing.key } }';
   const { file, pathOf } = configFolder({
     'tollgate.yaml': `${mainDocument}${tls}\n`,
@@ -288,7 +288,7 @@ test('a broken API document or certificate does not hold back keys revoke and ke
   );
 });
 
-test('of edits of all kinds that processes make at once none is lost', async () => {
+test('no edit of several simultaneous processes is lost, for all kinds of edits', async () => {
   const ids = ['a', 'b', 'c', 'd'];
   const entry = (id: string) =>
     `- { id: ${id}, plan: free, secrets: [{ sha256: ${id.repeat(64)} }] } # of ${id}\n`;
@@ -324,7 +324,7 @@ test.each([
   ['rotate acme --overlap soon', /It must be a duration such as 24h, 30m, 7d or 0s\.\n/],
   ['rotate acme --expires 2020-01-01', '--expires is in the past: the secret would never be valid.'],
   ['revoke \u001b[2Jacme', 'There is no key \\u{1b}[2Jacme in '],
-])('keys %s says what is wrong, and writes nothing', async (command, message) => {
+])('keys %s prints the problem, and writes nothing', async (command, message) => {
   const { file, pathOf } = configFolder();
   const { exitCode, stdout, stderr } = await tollgate(['keys', ...command.split(' ')], {
     TOLLGATE_CONFIG: file,
@@ -334,7 +334,7 @@ test.each([
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
 });
 
-test('a key whose text is shared with others is left as it is, with a sentence that says why', async () => {
+test('a key that shares text with other keys stays unchanged, with a sentence that explains it', async () => {
   const shared = `- id: acme\n  plan: free\n  disabled: &off false\n  secrets: []\n- { id: b, plan: free, disabled: *off, secrets: [] }\n`;
   const { file, pathOf } = configFolder({ 'keys.yaml': shared });
   const { exitCode, stderr } = await tollgate(['keys', 'revoke', 'acme', '--config', file]);
@@ -345,7 +345,7 @@ test('a key whose text is shared with others is left as it is, with a sentence t
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(shared);
 });
 
-test('a running gateway follows: revoked, restored, rotated, issued', async () => {
+test('a running gateway follows commands that revoke, restore, rotate and issue', async () => {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
   // The test repeats a request until each change is effective, so the plan needs high limits.
   const acme = makeKey({ id: 'acme', plan: 'business' });

@@ -38,7 +38,7 @@ async function toldChanges() {
   return changes.filter(({ action }) => !/reload/.test(action)).toReversed();
 }
 
-test('what commands change in the file is in the record of changes, with the name of the token and no secret', async () => {
+test('changes of commands in the file are in the record of changes, with the name of the token and no secret', async () => {
   const secrets: string[] = [];
   for (const command of [
     'keys create new --plan free --name New',
@@ -81,7 +81,7 @@ test('what commands change in the file is in the record of changes, with the nam
   for (const secret of secrets.slice(0, 3)) expect(JSON.stringify(told)).not.toContain(secret);
 });
 
-test('a change that no gateway can be told of is made, and the command says that it is not in the record', async () => {
+test('a change without a reachable gateway is made, and the command states that it is not in the record', async () => {
   const before = await toldChanges();
   const outcomes = [
     await run('keys revoke acme', reader.token),

@@ -27,7 +27,7 @@ async function exported(file: string): Promise<string> {
   return stdout;
 }
 
-test('what was exported and is imported into an empty file is the same, to the member', async () => {
+test('an export that is imported into an empty file is the same, member by member', async () => {
   const from = configFolder({ ...main, 'keys.yaml': keys });
   const moved = await exported(from.file);
   expect(JSON.parse(moved).keys[0]).toEqual({
@@ -54,7 +54,7 @@ test('what was exported and is imported into an empty file is the same, to the m
   expect(readFileSync(to.pathOf('keys.yaml'), 'utf8')).toMatch(/^# none\n- id: acme\n/);
 });
 
-test('import leaves what is there alone, and says of each key that it refuses why', async () => {
+test('import leaves existing keys unchanged, and gives the reason for each key that it refuses', async () => {
   const { file, pathOf, write } = configFolder({ ...main, 'keys.yaml': keys });
   const { keys: all } = JSON.parse(await exported(file));
   const [acme, big] = all;
@@ -108,7 +108,7 @@ test('a key that the file defines in two ways is not imported, and both lines ar
   });
 });
 
-test('an operation that a key has twice is written once, and such an import can be repeated', async () => {
+test('an operation that a key lists twice is written once, and this import can be repeated', async () => {
   const { file, pathOf } = configFolder({ ...main, 'keys.yaml': keys });
   const operations = ['getPet', 'listPets', 'getPet'];
   const moved = JSON.stringify({ keys: [{ id: 'scoped', plan: 'free', operations, secrets: [] }] });
@@ -126,7 +126,7 @@ test.each([
   ['other JSON', '{"keys":{}}', 'has no keys as "keys export" writes them: `keys` must be a list of keys.'],
   ['a wrong id', '{"keys":[{"id":"a b","plan":"free","secrets":[]}]}', '`keys[0].id` must be 1 to 100 of'],
   ['a terminal escape', '{"keys":[],"\\u001b[2J":1}', 'this field is unknown'],
-])('import of %s says what is wrong, and writes nothing', async (_, text, message) => {
+])('import of %s prints the problem, and writes nothing', async (_, text, message) => {
   const { file, pathOf, write } = configFolder({ ...main, 'keys.yaml': keys });
   write('moved.json', text);
   const { exitCode, stdout, stderr } = await run(file, `import ${pathOf('moved.json')}`);
@@ -136,7 +136,7 @@ test.each([
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keys);
 });
 
-test('a name that a configuration would fill in from the environment is not written into one', async () => {
+test('a name that looks like a variable of the environment is not written into a configuration', async () => {
   const { file, pathOf } = configFolder({ ...main, 'keys.yaml': keys });
   const name = 'Acme ${TOLLGATE_CONFIG}';
   const moved = [

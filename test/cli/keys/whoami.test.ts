@@ -27,16 +27,19 @@ test.each([
   ['valid', '', '', /^state +valid: "keys rotate acme --overlap 0s" ends it$/m],
   ['revoked', '  disabled: true\n', '', /^state +revoked: /m],
   ['expired', '', '      expires: 2020-01-31\n', /^state +expired: /m],
-])('whoami says whose a secret is, file and line, and that it is %s', async (_, more, ofSecret, state) => {
-  // An editor and `echo` leave this line break.
-  const { exitCode, stdout, stderr } = await whoami(entries(more, ofSecret), `${secret}\r\n`);
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/^KEY +acme\n/);
-  expect(stdout).toMatch(/^written in +keys\.yaml:4$/m);
-  expect(stdout).toMatch(state);
-  expect(stdout).not.toContain(secret);
-  expect(stdout).not.toContain(digestSecret(secret));
-});
+])(
+  'whoami prints the owner of a secret, file and line, and that the secret is %s',
+  async (_, more, ofSecret, state) => {
+    // An editor and `echo` leave this line break.
+    const { exitCode, stdout, stderr } = await whoami(entries(more, ofSecret), `${secret}\r\n`);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^KEY +acme\n/);
+    expect(stdout).toMatch(/^written in +keys\.yaml:4$/m);
+    expect(stdout).toMatch(state);
+    expect(stdout).not.toContain(secret);
+    expect(stdout).not.toContain(digestSecret(secret));
+  },
+);
 
 test('whoami --json has the members of the admin API', async () => {
   const { stdout } = await whoami(entries('', '      expires: 2027-01-31\n'), secret, '--json');
@@ -50,7 +53,7 @@ test.each([
   ['of nobody', issueSecret(), /^No key has this secret\.\n$/],
   ['cut off', secret.slice(0, -1), /It is incomplete or was changed/],
   ['that is a token', issueAdminToken(), /token of the admin API/],
-])('whoami of a secret %s says so and exits 2', async (_, input, sentence) => {
+])('whoami of a secret %s reports it and exits with 2', async (_, input, sentence) => {
   const { exitCode, stdout, stderr } = await whoami(entries(), input);
   expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: '' });
   expect(stdout).toMatch(sentence);
@@ -61,13 +64,13 @@ test.each([
   ['nothing', ''],
   ['two lines', `${secret}\n${secret}\n`],
   ['a file that is no secret', 'x'.repeat(100_000)],
-])('whoami of %s says how a secret is given, and exits 1', async (_, input) => {
+])('whoami of %s prints how to pass a secret, and exits with 1', async (_, input) => {
   const { exitCode, stdout, stderr } = await whoami(entries(), input);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(/^Which secret\? It is read from standard input/);
 });
 
-test('a secret that is given to whoami as an argument is not repeated, and how to give it is said', async () => {
+test('whoami does not repeat a secret from its arguments, and prints how to pass it', async () => {
   const { exitCode, stdout, stderr } = await whoami(entries(), '', secret);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(
@@ -76,12 +79,12 @@ test('a secret that is given to whoami as an argument is not repeated, and how t
   expect(stderr).not.toContain(secret);
 });
 
-test('whoami without a configuration and a gateway says what to name', async () => {
+test('whoami without a configuration and a gateway prints which options it needs', async () => {
   const { exitCode, stderr } = await runTollgate(['keys', 'whoami'], { TOLLGATE_ADMIN_TOKEN: 'x' }, secret);
   expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^Which gateway\? /) });
 });
 
-test('where there is a directory, whoami does not call a secret unknown that no gateway was asked about', async () => {
+test('whoami does not call a secret unknown without a gateway, if there may be a directory', async () => {
   const { file, write } = configFolder({ 'keys.yaml': entries() });
   write(
     'tollgate.yaml',
@@ -101,7 +104,7 @@ test.each([
   ['no_plan', 'the configuration has no limits for it on its plan'],
   ['of a later version', 'of a later version'],
 ])(
-  'whoami calls a secret that a gateway refuses for %s refused, and not valid',
+  'whoami calls a secret refused, and not valid, if the gateway refuses it for %s',
   async (refusedFor, reason) => {
     const owner = { known: true, id: 'acme', plan: 'pro', source: 'directory' };
     const { url } = await startStubAdmin(() => ({
@@ -114,7 +117,7 @@ test.each([
   },
 );
 
-test('at a terminal the secret is asked for, and nothing of it is shown; Ctrl-C and Ctrl-D end the question', async () => {
+test('whoami at a terminal asks for the secret and does not show it, and Ctrl-C and Ctrl-D end the question', async () => {
   const { file } = configFolder({ 'keys.yaml': entries() });
   const ask = async (typed: string) => {
     const terminal = await runInTerminal(['keys', 'whoami', '--config', file], {}, { columns: 80, rows: 24 });

@@ -30,7 +30,7 @@ function fileIn(owner?: string) {
 
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
-test('many processes that find the lock of a dead one edit one at a time', async () => {
+test('many processes that find the lock of a dead process edit one at a time', async () => {
   const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
   // Each process reads the number, waits, and writes it back. Two edits at the same time would lose one of them.
   const script = `
@@ -69,7 +69,7 @@ test.each([
 
 const hasty = { editLockWaitMs: 200, editLockQueueMs: 60_000, editLockPollMs: 20 };
 
-test('an edit gives up where one other process keeps the lock, and leaves nothing', async () => {
+test('an edit gives up when another process keeps the lock, and leaves no file', async () => {
   const { file, left } = fileIn('1@elsewhere');
   await expect(withLock(file, () => 'edited', hasty)).rejects.toThrow('another process is editing the keys');
   expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
@@ -92,13 +92,13 @@ function othersInTurn(file: string, others: number): () => number {
   return () => owner;
 }
 
-test('an edit waits for others that have the lock one after the other', async () => {
+test('an edit waits for other processes that have the lock one after the other', async () => {
   const { file } = fileIn('0@elsewhere');
   const had = othersInTurn(file, 40);
   expect(await withLock(file, had, hasty)).toBe(40);
 });
 
-test('an edit gives up where others have had the lock one after the other for too long', async () => {
+test('an edit gives up when other processes have had the lock one after the other for too long', async () => {
   const { file } = fileIn('0@elsewhere');
   const had = othersInTurn(file, 10_000);
   const edit = withLock(file, () => 'edited', { ...hasty, editLockQueueMs: 1_000 });
@@ -106,7 +106,7 @@ test('an edit gives up where others have had the lock one after the other for to
   expect(had()).toBeGreaterThan(hasty.editLockWaitMs / hasty.editLockPollMs);
 });
 
-test('the lock of a process that died while it took a lock over is free', async () => {
+test('the lock of a process that died during a takeover is free', async () => {
   const { file } = fileIn();
   mkdirSync(`${file}.lock`);
   expect(await withLock(file, () => 'edited')).toBe('edited');
@@ -121,6 +121,6 @@ test('an edit that throws leaves no lock', async () => {
   expect(left()).toEqual(['keys.yaml']);
 });
 
-test('where nothing can be created beside the file, the edit runs without a lock', async () => {
+test('an edit in a folder without write permission runs without a lock', async () => {
   expect(await withLock('/proc/keys.yaml', () => 'edited')).toBe('edited');
 });

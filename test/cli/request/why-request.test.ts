@@ -52,7 +52,7 @@ async function why(id: string, files: Record<string, string | Uint8Array>, stdin
 }
 
 describe('why of a request', () => {
-  it('says what became of it, from the log of a gateway: who, what, which status, which limit, whose fault', async () => {
+  it('explains it from the log of a gateway: key, request, status, limit and cause', async () => {
     const ok = await send(key.secret, '/pets');
     const missing = await send(key.secret, '/pets/404');
     const notFound = await send(key.secret, '/nowhere');
@@ -97,7 +97,7 @@ describe('why of a request', () => {
     expect(JSON.parse(json.stdout)).toEqual(gateway.lines.find(({ requestId }) => requestId === refused));
   });
 
-  it('finds it in a compressed file, whatever its name, in several members, behind names of containers, and in standard input', async () => {
+  it('finds it in a compressed file of any name, in several members, after names of containers, and in standard input', async () => {
     const id = await send(key.secret, '/pets');
     const text = logText();
     const half = text.indexOf('\n', text.length / 2) + 1;
@@ -121,7 +121,7 @@ describe('why of a request', () => {
     expect(await runTollgate(['why', '--log', pathOf('a.log'), id])).toEqual(found);
   });
 
-  it('that is not in the log says how many lines were read, and from when to when', async () => {
+  it('that is not in the log prints how many lines were read, and their period', async () => {
     const line = (at: string) =>
       `${JSON.stringify({ level: 30, time: at, requestId: randomUUID(), status: 200 })}\n`;
     const id = randomUUID();
@@ -140,7 +140,7 @@ describe('why of a request', () => {
     );
   });
 
-  it('fails with a sentence where a file is missing, is cut off, or the id is none', async () => {
+  it('fails with a sentence when a file is missing or cut off, or the id is invalid', async () => {
     const id = randomUUID();
     const text = gzipSync(Array.from({ length: 1_000 }, () => randomUUID()).join('\n'));
     const cases: [Awaited<ReturnType<typeof why>>, RegExp][] = [
@@ -160,7 +160,7 @@ describe('why of a request', () => {
     }
   });
 
-  it('needs --log, which is said whether or not a gateway could be asked for a key of that name', async () => {
+  it('needs --log, and says so with and without a reachable gateway', async () => {
     const id = randomUUID();
     const { exitCode, stderr } = await runTollgate(['why', id]);
     expect(exitCode).toBe(1);
@@ -181,13 +181,13 @@ describe('the search', () => {
   const id = randomUUID();
   const access = JSON.stringify({ time: '2026-11-22T10:00:00.000Z', requestId: id, status: 200 });
 
-  it('keeps no line that is longer than the bound, and reads on behind it', async () => {
+  it('skips a line that is longer than the bound, and continues after it', async () => {
     const endless = `{"time":"2026-11-22T09:00:00.000Z","x":"${'y'.repeat(3_000_000)}"}\n`;
     const found = await search(`${endless}${endless}${access}`, id);
     expect(found).toMatchObject({ entry: { requestId: id } });
   });
 
-  it('takes no line for the request that only mentions its id, and adds what else the log says of it', async () => {
+  it('ignores a line that only mentions the id, and adds other log lines about the request', async () => {
     const mention = JSON.stringify({
       time: '2026-11-22T09:00:00.000Z',
       requestId: 'x',
@@ -320,11 +320,11 @@ describe('the story of a request', () => {
       { status: 204, decision: 'counted', window: 'preflight', keyId: undefined, plan: undefined },
       'was answered 204 by the gateway itself after 12.3 ms.',
     ],
-  ])('that is %s says so', (_, members, text) => {
+  ])('that is %s states this', (_, members, text) => {
     expect(requestStory({ ...common, ...members }, [])).toContain(text);
   });
 
-  it('with control characters in it steers no terminal', async () => {
+  it('with control characters sends none to the terminal', async () => {
     const id = randomUUID();
     const line = { ...common, requestId: id, status: 200, path: '/\u001b[2J\u009b', cause: '\u202e\u0007' };
     const { pathOf } = configFolder({ 'a.log': `${JSON.stringify(line)}\n` });

@@ -54,7 +54,7 @@ function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData 
 }
 
 describe('the picture of top', () => {
-  it('of a fleet adds rates up, and shows of percentiles the least and the largest', () => {
+  it('of a fleet adds up rates, and shows the smallest and the largest percentile', () => {
     const processes = [
       processState(0),
       processState(1, { p50Ms: 0.4, p99Ms: 3 }),
@@ -70,7 +70,7 @@ describe('the picture of top', () => {
     );
   });
 
-  it('of a gateway with workers names the worker of each process; without workers there is no such column', () => {
+  it('of a gateway with workers names the worker of each process, and has no such column without workers', () => {
     const pictureOf = (members: readonly object[], screen = plain) => {
       const processes = members.map((each, index) => processState(index, each));
       return topPicture(dataOf({ processes }), { nowMs }, screen).join('\n');
@@ -82,7 +82,7 @@ describe('the picture of top', () => {
     expect(pictureOf([{}])).toMatch(/^PROCESS +PHASE.* IN FLIGHT/m);
   });
 
-  it('says first what the gateway judges: the gravest fault, and all others with since when', () => {
+  it('shows first the gravest fault, and then all other faults with their beginning', () => {
     const faults = [
       { severity: 'bad', code: 'redis_away', text: 'Redis is away.', sinceAt: '2026-11-22T10:29:00Z' },
       {
@@ -159,7 +159,7 @@ describe('the picture of top', () => {
     },
   );
 
-  it('has each figure whole in 40 columns, and in colour', () => {
+  it('shows each figure whole in 40 columns, also in colour', () => {
     const processes = [
       processState(0, { outcomes: { '2xx': 1_100.4, '3xx': 0, '4xx': 3.25, '429': 100, '5xx': 2 } }),
     ];
@@ -180,7 +180,7 @@ describe('the picture of top', () => {
     expect(lines.join('\n')).toContain('\u001b[33m429 100');
   });
 
-  it('5xx that are the fault of clients are no fault, and not red', () => {
+  it('does not show 5xx that clients caused as a fault or in red', () => {
     const colours = screenOf({ isTTY: true, columns: 100 }, { TERM: 'xterm' });
     const pictureOf = (members: object) =>
       topPicture(
@@ -192,7 +192,7 @@ describe('the picture of top', () => {
     expect(pictureOf({ failuresPerSecond: 1 })).toContain('\u001b[31m5xx 2.0');
   });
 
-  it('in 80 columns and 24 rows has some of every list, the worst first', () => {
+  it('in 80 columns and 24 rows has a part of every list, the worst entries first', () => {
     const text = topPicture(crowd, { nowMs }, { ...plain, columns: 80, rows: 24 }).join('\n');
     expect(text).toMatch(/^PROCESS .*\n.* other$/m);
     expect(text).toMatch(/^and 49\d more$/m);
@@ -305,19 +305,16 @@ describe('a gateway with hostile names', () => {
     'processes',
     'changes',
     'events',
-  ])(
-    '%s shows them as text: nothing of them reaches the terminal as it is, in words or as JSON',
-    async (command) => {
-      const { url } = await startStubAdmin((path) => ({
-        body: bodies[path.replace('/api/v1', '').replace(/\?.*/, '')],
-      }));
-      const env = { TOLLGATE_ADMIN: url, TOLLGATE_ADMIN_TOKEN: 'x' };
-      for (const more of [[], ['--json']]) {
-        const { exitCode, stdout, stderr } = await runTollgate([...command.split(' '), ...more], env);
-        expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-        expect(stdout).not.toMatch(/[^\P{C}\n]/u);
-        expect(stdout).toMatch(more.length > 0 ? /\\u001b\[2J/ : /\\u\{1b\}/);
-      }
-    },
-  );
+  ])('%s shows their control characters as text, in words and as JSON', async (command) => {
+    const { url } = await startStubAdmin((path) => ({
+      body: bodies[path.replace('/api/v1', '').replace(/\?.*/, '')],
+    }));
+    const env = { TOLLGATE_ADMIN: url, TOLLGATE_ADMIN_TOKEN: 'x' };
+    for (const more of [[], ['--json']]) {
+      const { exitCode, stdout, stderr } = await runTollgate([...command.split(' '), ...more], env);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      expect(stdout).not.toMatch(/[^\P{C}\n]/u);
+      expect(stdout).toMatch(more.length > 0 ? /\\u001b\[2J/ : /\\u\{1b\}/);
+    }
+  });
 });

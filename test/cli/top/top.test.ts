@@ -93,7 +93,7 @@ describe('tollgate top at a terminal', () => {
   it.each([
     ['q', 'q'],
     ['Ctrl-C', '\u0003'],
-  ])('draws anew every second, within the screen, and %s leaves the terminal as it was', async (_, keys) => {
+  ])('redraws every second within the screen, and restores the terminal after %s', async (_, keys) => {
     const { gateway, env } = shared;
     const terminal = await runInTerminal(['top'], env, size);
     await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
@@ -109,7 +109,7 @@ describe('tollgate top at a terminal', () => {
   });
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    it(`${signal} leaves the terminal as it was`, {
+    it(`restores the terminal after ${signal}`, {
       tags: signal === 'SIGTERM' ? [] : ['full'],
     }, async () => {
       const { env } = shared;
@@ -120,7 +120,7 @@ describe('tollgate top at a terminal', () => {
       expect(terminal.output().endsWith(leave)).toBe(true);
     });
 
-  it('says when the gateway does not answer any more, and goes on when it is back', {
+  it('shows that the gateway does not respond any more, and continues when it is back', {
     tags: 'full',
   }, async () => {
     const port = await freePort();
@@ -138,7 +138,7 @@ describe('tollgate top at a terminal', () => {
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
   });
 
-  it('shows how the gateway is while Redis is away, and in place of the keys why they are not known', {
+  it('shows the state of the gateway while Redis is away, and a reason in place of the keys', {
     tags: 'full',
   }, async () => {
     const redis = await startRedis();
@@ -166,7 +166,7 @@ describe('tollgate top at a terminal', () => {
     });
   });
 
-  it('says when the gateway is silent, and ends without waiting for it', { tags: 'full' }, async () => {
+  it('shows that the gateway is silent, and ends without waiting for it', { tags: 'full' }, async () => {
     const { env } = shared;
     let isSilent = false;
     const stub = await startStubAdmin((path) => (isSilent ? undefined : { body: said[path] }));
@@ -190,7 +190,7 @@ describe('tollgate top at a terminal', () => {
     expect(await Promise.race([terminal.ended(), waited])).toEqual({ exitCode: 0, isRestored: true });
   });
 
-  it('ends with a sentence when its token is taken back, below what was on the screen before', {
+  it('ends with a sentence below its last picture when its token is removed', {
     tags: 'full',
   }, async () => {
     const { gateway, env } = await start();
@@ -219,7 +219,7 @@ describe('tollgate top at a terminal', () => {
     expect(terminal.output().includes('\u001b[')).toBe(hasColours);
   });
 
-  it('that cannot rewrite a line shows one picture', async () => {
+  it('prints one picture if the terminal cannot rewrite a line', async () => {
     const { env } = shared;
     const terminal = await runInTerminal(['top'], { ...env, TERM: 'dumb' }, size);
     expect((await terminal.ended()).exitCode).toBe(0);

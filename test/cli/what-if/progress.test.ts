@@ -10,7 +10,7 @@ function stream(isTTY: boolean) {
   return { written, output: { isTTY, columns: 100, write } as unknown as NodeJS.WriteStream };
 }
 
-it('a bar is shown on a terminal once it takes longer than a second, and removed at the end', async () => {
+it('a progress bar appears on a terminal after one second, and is removed at the end', async () => {
   const clock = stopClock();
   const { written, output } = stream(true);
   const progress = createProgress(output, { TERM: 'xterm' });
@@ -24,7 +24,7 @@ it('a bar is shown on a terminal once it takes longer than a second, and removed
   expect(written.at(-1)).toBe('\r\u001b[K');
 });
 
-it('nothing is written where nobody would see it replaced', async () => {
+it('no progress bar is written to a stream that cannot replace it', async () => {
   const [pipe, dumb] = [stream(false), stream(true)];
   const all = [createProgress(pipe.output, {}), createProgress(dumb.output, { TERM: 'dumb' })];
   await sleep(1_050);

@@ -60,7 +60,7 @@ async function draft(changed: Record<string, unknown>): Promise<string> {
 
 const run = (...args: string[]) => runTollgate(args, env);
 
-it('simulate proves itself, and lists whom a limit would have hit', async () => {
+it('simulate proves itself, and lists the keys that a limit would have refused', async () => {
   const { exitCode, stdout } = await run('simulate', '--plan', 'free', '--per-day', '10');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('reproduced 20 of 20 refusals.');
@@ -85,7 +85,7 @@ it('simulate proves itself, and lists whom a limit would have hit', async () => 
   });
 });
 
-it('simulate and diff say so where bans leave open whether more or less is refused', () => {
+it('simulate and diff state when bans leave open whether more or fewer requests are refused', () => {
   const line = { id: 'spam', plan: 'free', offered: 100, refusedNow: 80, censoredMinutes: 1 };
   const open = { ...line, refusedThen: 60, refusedThenMin: 30, refusedThenMax: 90 };
   const totals = {
@@ -106,7 +106,7 @@ it('simulate and diff say so where bans leave open whether more or less is refus
   );
 });
 
-it('simulate takes a limit away with none', async () => {
+it('simulate removes a limit with the word none', async () => {
   const { exitCode, stdout, stderr } = await run(
     ...['simulate', '--plan', 'free', '--per-day', 'none', '--per-minute', '1000', '--json'],
   );
@@ -120,7 +120,7 @@ it('simulate takes a limit away with none', async () => {
   expect([key.exitCode, key.stderr]).toEqual([1, 'There is no key acm; did you mean `acme`?\n']);
 });
 
-it('simulate --config tries the limits of an edited file, and says so where there are none', async () => {
+it('simulate --config tries the limits of an edited file, and reports when the file changes none', async () => {
   const file = await draft({ plans: { free: { perDay: 50 }, spare: { perMinute: 5 }, custom: 'custom' } });
   const { stdout } = await run('simulate', '--config', file, '--json');
   expect(JSON.parse(stdout).totals).toMatchObject({ keys: 2, refusedNow: 20, refusedThen: 10 });
@@ -133,7 +133,7 @@ it('simulate --config tries the limits of an edited file, and says so where ther
   expect([both.exitCode, both.stderr]).toEqual([1, expect.stringContaining('not both')]);
 });
 
-it('diff says what an edit adds, removes and changes, what needs a restart, and whom each limit would have hit', async () => {
+it('diff lists what an edit adds, removes and changes, what needs a restart, and which keys each limit would have refused', async () => {
   const fresh = makeKey({ id: 'fresh', plan: 'free' });
   const file = await draft({
     plans: { free: { perDay: 10, perHour: 20 }, custom: 'custom', gold: { perDay: 7 } },
@@ -182,7 +182,7 @@ it('diff says what an edit adds, removes and changes, what needs a restart, and 
   });
 });
 
-it('diff of what is in force exits with 0, of two files needs no gateway, and of a broken file tells its problems', async () => {
+it('diff of the present configuration exits with 0, diff of two files needs no gateway, and diff of a broken file prints its problems', async () => {
   const same = await run('diff', await draft({}));
   expect([same.exitCode, same.stdout]).toEqual([0, expect.stringContaining('is what the gateway at')]);
   const file = await draft({ environment: 'other' });

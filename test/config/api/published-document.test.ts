@@ -12,7 +12,7 @@ function published(options: { main?: string; api?: string } = {}) {
   return JSON.parse(loaded.settings.docs?.document ?? '');
 }
 
-test('its server is the base URL, whatever servers the file names', () => {
+test('the published document has the base URL as its server, whatever servers the file names', () => {
   const api = 'servers: [{ url: http://elsewhere }]\npaths: { /pets: { get: { operationId: listPets } } }\n';
   expect(published({ api }).servers).toEqual([{ url: 'https://api.example.com/v1' }]);
   expect(published({ main: mainDocument.replace('/v1', '/v1/') }).servers).toEqual([
@@ -20,7 +20,7 @@ test('its server is the base URL, whatever servers the file names', () => {
   ]);
 });
 
-test('its description ends with what each plan allows in the windows that any of them limits', () => {
+test('the description of the published document ends with the limits of each plan', () => {
   const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
   const api = 'info: { description: A store. }\npaths: { /pets: { get: { operationId: listPets } } }\n';
   expect(published({ main, api }).info.description).toBe(`A store.
@@ -36,7 +36,7 @@ test('its description ends with what each plan allows in the windows that any of
 \`GET https://api.example.com/me\` tells a key where it stands, and is not charged.`);
 });
 
-test('extensions are kept, the names of upstreams are not, and nothing of a key is in it', () => {
+test('the published document keeps extensions, and has no names of upstreams and no part of a key', () => {
   const api = `x-own: 1
 paths:
   /pets:
@@ -57,7 +57,7 @@ paths:
   expect(JSON.stringify(document)).not.toContain(digest);
 });
 
-test('a document that its aliases blow up is refused with its place, not written out', () => {
+test('a document that aliases make too large is refused with its place', () => {
   const long = 'x'.repeat(100_000);
   const aliases = Array.from({ length: 400 }, () => '*long').join(', ');
   const { file, pathOf } = configFolder({

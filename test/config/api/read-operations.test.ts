@@ -9,7 +9,7 @@ function read(text: string) {
   return readOperations(parsed.source, { upstreamNames: ['store', 'orders'] });
 }
 
-test('paths and methods become operations, those with fewer parameters first', () => {
+test('paths and methods become operations, the ones with fewer parameters first', () => {
   const { operations, problems } = read(`paths:
   /a/{x}/{y}: { get: { operationId: two, x-upstream: orders } }
   /a/{x}/b: { get: { operationId: one, x-upgrade: websocket }, delete: { operationId: remove, x-stability: beta } }

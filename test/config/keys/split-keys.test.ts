@@ -192,7 +192,7 @@ function outcome(loaded: Loaded, keysFile: string): object {
   };
 }
 
-test('a keys file that is read entry by entry, and after edits only where it changed, is the same as one parsed as a whole', async () => {
+test('reading a keys file entry by entry, and after edits only the changed entries, gives the same as parsing the whole file', async () => {
   const { file, pathOf, write } = folder();
   const env = { NAME: 'Acme' };
   let [valid, split] = [0, 0];
@@ -220,7 +220,7 @@ test('a keys file that is read entry by entry, and after edits only where it cha
   expect(split).toBeGreaterThan(20);
 });
 
-test('an entry that is read without the YAML library is what the library makes of it', async () => {
+test('an entry that is read without the YAML library has the same value as with it', async () => {
   let read = 0;
   await fc.assert(
     fc.property(fc.oneof(soundEntry, oddEntry, document), (text) => {
@@ -247,7 +247,7 @@ test.each([
     { list: [{ a: 1, b: '2026-01-01T00:00:00Z' }, 'c'] },
   ],
   ['- inner:\n    a: x:y\r\n    b: 12ab\n', { inner: { a: 'x:y', b: '12ab' } }],
-])('usual entries need no library: %j', (text, value) => {
+])('an ordinary entry needs no library: %j', (text, value) => {
   expect(readPlainEntry(text)).toEqual({ value });
 });
 
@@ -256,7 +256,7 @@ test.each([`name: "${variable}"`, `name: x${variable}`, `secrets: [{ sha256: '${
   (field) => expect(readPlainEntry(`- id: acme\n  ${field}\n`)).toBeUndefined(),
 );
 
-test('a key whose id came from a variable is gone when its entry is, whatever the variable says by then', () => {
+test('a key whose id came from a variable is removed with its entry, whatever the variable has by then', () => {
   const { file, write } = folder();
   const entry = (id: string, sha256 = digestOf('a')) =>
     `- { id: ${id}, plan: free, secrets: [{ sha256: ${sha256} }] }\n`;

@@ -114,7 +114,7 @@ test.each([
     'tls.pem because of tls.key:1:1',
   ],
   ['a key of another certificate', { 'tls.key': renewed.key }, 'tls.key because of tls.key:1:1'],
-])('a key is disabled while something else is broken: %s', (_, broken, kept) => {
+])('a key can be disabled while another part is broken: %s', (_, broken, kept) => {
   const { edit } = startIn();
   expect(edit({ ...broken, 'keys.yaml': disabled })).toEqual({
     ...asBefore,
@@ -145,7 +145,7 @@ test('a broken keys file keeps its last valid content as a whole, and every othe
   expect(edit({ 'keys.yaml': disabled })).toEqual({ ...loaded, enabled: ['globex'] });
 });
 
-test('a keys file that needs the plan of a broken main file adds nothing, and revokes', () => {
+test('a keys file that needs a plan of a broken main file can revoke keys, and add none', () => {
   const { edit } = startIn();
   const gold = '- { id: new, plan: gold, secrets: [] }\n';
   const brokenMain = main.replace('plans:\n', 'plans:\n  gold: { perMinute: 1 }\n  bad: 7\n');
@@ -167,7 +167,7 @@ test('a keys file that needs the plan of a broken main file adds nothing, and re
   expect(repaired).toEqual({ ...asBefore, enabled: ['acme', 'globex', 'new'] });
 });
 
-test('a main file that needs an operation of a broken API document revokes tokens, and keys that stand in it', () => {
+test('a main file that needs an operation of a broken API document can revoke its tokens and keys', () => {
   const inline = main.replace('keys: keys.yaml', `keys:\n${keys.replaceAll('- {', '  - {')}`.trimEnd());
   const { edit } = startIn({ 'tollgate.yaml': inline });
   const wantsMore = inline
@@ -205,7 +205,7 @@ test.each([
     },
     'openapi.yaml',
   ],
-])('a file that the others do not fit any more keeps its last valid content: %s', (_, edits, kept) => {
+])('a file that no longer fits the others keeps its last valid content: %s', (_, edits, kept) => {
   const scoped = `${keys}- { id: scoped, plan: free, operations: [createPet], secrets: [] }\n`;
   const { edit } = startIn({ 'keys.yaml': scoped });
   expect(
@@ -237,7 +237,7 @@ test('a load reads each file once, so an edit during the load is left to the nex
   });
 });
 
-test('without content in force a broken file is an error', () => {
+test('a broken file without valid content before is an error', () => {
   const { file } = configFolder({ 'openapi.yaml': '{' });
   expect(loadKeepingValid({ file, env: {} }, undefined)).toMatchObject({ kind: 'invalid' });
 });

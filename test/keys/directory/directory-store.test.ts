@@ -29,7 +29,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     return [subject.open(), subject.open()] as const;
   }
 
-  it('a key that one process created is found by every one of its secrets on another', async () => {
+  it('finds a key that another process created by each of its secrets', async () => {
     const [one, other] = await open();
     const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: { perDay: 5 } });
     expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
@@ -41,7 +41,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     });
   });
 
-  it('an id is given once, and what it was given to stays', async () => {
+  it('gives an id once, and keeps its key', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['a']));
     expect(await other.create(keyWith('acme', ['b'], { plan: 'pro' }))).toEqual({ kind: 'taken' });
@@ -49,7 +49,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
   });
 
-  it('a change that was meant for a key is not made to another one that has its id and its revision by now', async () => {
+  it('does not apply a change to a later key with the same id and revision', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['leaked']));
     expect(await other.remove('acme', version(1))).toEqual({ kind: 'removed' });
@@ -61,7 +61,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(one, 'leaked', 'b', 'c')).toEqual(['absent', 'acme', 'absent']);
   });
 
-  it('of two changes of the same revision one is made, the other hears that the key has changed', async () => {
+  it('makes one of two changes of a revision, and reports a conflict for the other', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['a']));
     const replies = await Promise.all([
@@ -76,7 +76,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await one.replace(keyWith('acme', ['a']), version(2))).toEqual({ kind: 'absent' });
   });
 
-  it('a secret that was taken from a key finds nothing, and may be given to another key', async () => {
+  it('finds nothing for a secret that was removed from a key, and may give it to another key', async () => {
     const [one, other] = await open();
     await one.create(keyWith('acme', ['a', 'b']));
     expect(await one.replace(keyWith('acme', ['b', 'c']), version(1))).toMatchObject({
@@ -88,7 +88,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
   });
 
-  it('a key that is created once is not created again after it was removed; another one with its id is', async () => {
+  it('does not repeat the creation of a removed key, and creates another key with its id', async () => {
     const [one, other] = await open();
     const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];
     expect(await one.create(key, 'once')).toMatchObject({ kind: 'written' });
@@ -102,7 +102,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
   });
 
-  it('a page goes on behind the id it is asked for, also when that is gone, and begins where ids have the prefix', async () => {
+  it('continues a page after an id, even a removed one, and begins at ids with the prefix', async () => {
     const [store] = await open();
     const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];
     for (const id of ids) await store.create(keyWith(id, []));
@@ -125,7 +125,7 @@ describe.each(subjects)('the directory $name', ({ start }) => {
     expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
   });
 
-  it('a value is kept under a name once, until its time is over', async () => {
+  it('keeps a value under a name once, until it expires', async () => {
     const [one, other] = await open();
     expect(await one.remember('name', 'first', 60_000)).toEqual({ kind: 'stored' });
     expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
@@ -153,7 +153,7 @@ describe.each(redisSubjects)('the directory $name', ({ start }) => {
     }
   }
 
-  it('a key that one process removes while another creates it is whole or gone, whichever of them waits at which step', async () => {
+  it('leaves a key whole or removed when one process removes it and another creates it, at any step', async () => {
     for (let step = 0; step < scriptsMax; step++) {
       for (const waiting of ['create', 'remove'] as const) {
         const { open, openWatched, close } = await start();
@@ -172,7 +172,7 @@ describe.each(redisSubjects)('the directory $name', ({ start }) => {
     }
   });
 
-  it('a process that dies at any step of a change leaves no record that the list and the index do not have', async () => {
+  it('leaves no record outside list and index when a process dies at any step of a change', async () => {
     for (let step = 0; step < scriptsMax; step++) {
       for (const dying of ['create', 'remove'] as const) {
         const { open, openWatched, close } = await start();
@@ -223,7 +223,7 @@ describe('the directory', () => {
     return step.verb === 'create' ? store.create(key) : store.replace(key, version(step.revision));
   }
 
-  it('behaves in Redis as in memory, whatever is changed in which order', async () => {
+  it('behaves in Redis as in memory, for any changes in any order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const memory = memorySubject().open();
@@ -258,7 +258,7 @@ describe('the directory in Redis', () => {
     return { ...subject, store: subject.open() };
   }
 
-  it('each change gives another generation, which stays for longer than a record is used', async () => {
+  it('gives each change another generation, which lasts longer than a record is cached', async () => {
     const { store, client, prefix } = await open({ directoryCachedMs: 300_000 });
     const generations: number[] = [];
     const read = async () => {
@@ -276,7 +276,7 @@ describe('the directory in Redis', () => {
     expect(await client.pttl(redisKeys.quota.name(prefix, 'acme'))).toBeGreaterThan(540_000);
   });
 
-  it('whoever reads a key while it is changed has it as it is then, or with a generation that is over', async () => {
+  it('gives a reader during a change the new key, or a generation that has ended', async () => {
     const { store, openWatched } = await open();
     await store.create(keyWith('acme', ['a']));
     const reads: Awaited<ReturnType<typeof store.read>>[] = [];
@@ -291,7 +291,7 @@ describe('the directory in Redis', () => {
     for (const read of stale) expect(read).not.toMatchObject({ generation: generationOf(now) });
   });
 
-  it('when the process dies in the middle of a change, whoever has read the key before reads it again', async () => {
+  it('makes readers read a key again when the process dies during its change', async () => {
     for (const last of [1, 2]) {
       const { store, openWatched } = await open();
       await store.create(keyWith('acme', ['a']));
@@ -311,7 +311,7 @@ describe('the directory in Redis', () => {
     }
   });
 
-  it('the same change once more, as after a reply that was lost, is made once', async () => {
+  it('makes a repeated change once, as after a lost reply', async () => {
     const { store } = await open();
     const key = keyWith('acme', ['a']);
     expect(await store.create(key)).toEqual(await store.create(key));
@@ -320,7 +320,7 @@ describe('the directory in Redis', () => {
     expect(await store.read('acme')).toMatchObject({ key: { revision: 2 } });
   });
 
-  it('what a process that was killed left of a key is made whole by its next change', async () => {
+  it('repairs the key of a killed process with its next change', async () => {
     const { store, client, prefix } = await open();
     await store.create(keyWith('acme', ['a']));
     await client.del(redisKeys.directoryDigest.name(prefix, digestSecret('a')));
@@ -329,7 +329,7 @@ describe('the directory in Redis', () => {
     expect(await foundBy(store, 'a')).toEqual(['acme']);
   });
 
-  it('what a process that was killed left in list and index is taken away by whoever meets it later', async () => {
+  it('removes the entries of a killed process in list and index when a process meets them', async () => {
     const { store, openWatched, client, prefix } = await open({ directoryLeftoverMs: -1 });
     const killedAfter = (calls: number) =>
       openWatched((call) => (call < calls ? Promise.resolve() : Promise.reject(new Error('killed'))));
@@ -347,13 +347,13 @@ describe('the directory in Redis', () => {
     await expect.poll(() => store.count()).toMatchObject({ keys: 1 });
   });
 
-  it('a record that comes long after its id was listed is refused: the entry may be gone by then', async () => {
+  it('refuses a record long after its id was listed, because the entry may be gone by then', async () => {
     const { store, client, prefix } = await open({ directoryCreatedWithinMs: -1 });
     expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
     expect(await client.keys(`${prefix}:*`)).toEqual([redisKeys.quota.name(prefix, 'acme')]);
   });
 
-  it('keys that an earlier version wrote, without tags, are found, listed, changed, removed and created anew', async () => {
+  it('finds, lists, changes, removes and recreates keys of an earlier version without tags', async () => {
     const { store, client, prefix } = await open();
     const ids = ['acme', 'acme-2'];
     for (const id of ids) {
@@ -376,7 +376,7 @@ describe('the directory in Redis', () => {
     expect(await store.page({ limit: 9 })).toMatchObject({ ids });
   });
 
-  it('the record of an earlier version, with its limits as a list, is read as it was stated', async () => {
+  it('reads the record of an earlier version, with its limits as a list', async () => {
     const { store, client, prefix } = await open();
     const { id, ...record } = keyWith('acme', ['a']);
     const limits = [
@@ -390,7 +390,7 @@ describe('the directory in Redis', () => {
     });
   });
 
-  it('an index entry without a record, or of a digest that its record has not, finds nothing', async () => {
+  it('finds nothing for an index entry without a record, or with a digest that the record lacks', async () => {
     const { store, client, prefix } = await open();
     await store.create(keyWith('acme', ['a']));
     await client.set(redisKeys.directoryDigest.name(prefix, digestSecret('forged')), 'acme');
@@ -398,14 +398,14 @@ describe('the directory in Redis', () => {
     expect(await foundBy(store, 'forged', 'left over')).toEqual(['absent', 'absent']);
   });
 
-  it('what somebody else has written in the place of a record is none', async () => {
+  it('does not take foreign data for a record', async () => {
     const { store, client, prefix } = await open();
     await client.hset(redisKeys.directoryRecord.name(prefix, 'acme'), { revision: 1, record: '{' });
     await client.hset(redisKeys.directoryRecord.name(prefix, 'other'), { revision: 1, record: '[1]' });
     expect(await store.readMany(['acme', 'other'])).toEqual({ kind: 'found', keys: [undefined, undefined] });
   });
 
-  it('a key can be rotated, revoked and removed while Redis is out of memory, and none can be created', async () => {
+  it('can rotate, revoke and remove a key while Redis is out of memory, and creates none', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const { client, open: openStore, redis } = await redisDirectorySubject({ place: { url: server.url } });
@@ -430,7 +430,7 @@ describe('the directory in Redis', () => {
     expect(await store.remove('acme', version(3))).toEqual({ kind: 'removed' });
   });
 
-  it('without a connection nothing has run; a change whose reply is late may have', async () => {
+  it('reports that a change has not run without a connection, and may have run after a late reply', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const { redis, open: openStore } = await redisDirectorySubject({

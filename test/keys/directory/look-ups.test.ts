@@ -59,7 +59,7 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
 }
 
 describe('looking up secrets', () => {
-  it('requests with the same secret share one look-up', async () => {
+  it('shares one look-up among requests with the same secret', async () => {
     const { lookUp, calls, reply, held } = open();
     const both = [lookUp('d', 'one'), lookUp('d', 'other')];
     await reply('d', found('acme', 'd'));
@@ -68,7 +68,7 @@ describe('looking up secrets', () => {
     expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
   });
 
-  it('an address that floods leaves places to others, which are served in turn with it', async () => {
+  it('leaves places to other addresses during a flood, and serves the addresses in turn', async () => {
     const { lookUp, calls, reply } = open({ directoryLookUpsMax: 1, directoryLookUpsWaitingMax: 8 });
     const flood = ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'].map((digest) => lookUp(digest, 'greedy'));
     const other = lookUp('good', 'neighbour');
@@ -81,7 +81,7 @@ describe('looking up secrets', () => {
     expect(calls).toEqual(['f1', 'good', 'f2', 'f3', 'f4']);
   });
 
-  it('without an answer of the store a key that was read is used on for a moment, another is not known', async () => {
+  it('keeps a cached key for a moment without a reply from the store, and does not know other keys', async () => {
     const { lookUp, reply, held } = open({ directoryCachedMs: 60_000, directoryAbsentMs: 1_000 });
     held.keep(found('acme', 'd'), nowMs - 60_000);
     expect(held.find('d', nowMs)).toBeUndefined();
@@ -94,7 +94,7 @@ describe('looking up secrets', () => {
     expect(held.find('e', nowMs)).toBeUndefined();
   });
 
-  it('a key that this process changed during a look-up is read once more, and never told as it was before', async () => {
+  it('reads a key again that this process changed during the look-up, and never returns the old key', async () => {
     const { lookUp, calls, reply, held, change } = open({ directoryRereadsMax: 1 });
     const slow = lookUp('d', 'a');
     await expect.poll(() => calls).toEqual(['d']);
@@ -107,7 +107,7 @@ describe('looking up secrets', () => {
     expect(held.find('d', nowMs)).toMatchObject({ generation: 2 });
   });
 
-  it('a key that this process changes during every one of them is not waited for without end', async () => {
+  it('does not wait for ever for a key that this process changes during each look-up', async () => {
     const { lookUp, reply, change } = open({ directoryRereadsMax: 1 });
     const slow = lookUp('d', 'a');
     for (const generation of [1, 2]) {
@@ -116,7 +116,7 @@ describe('looking up secrets', () => {
     expect(await slow).toBe('busy');
   });
 
-  it('what was read is told also when it is held no more', async () => {
+  it('returns the key that was read even if it is no longer cached', async () => {
     const { lookUp, reply } = open({ directoryCachedKeysMax: 0 });
     const told = lookUp('d', 'a');
     await reply('d', found('acme', 'd'));
@@ -125,7 +125,7 @@ describe('looking up secrets', () => {
 });
 
 describe('reading a key again', () => {
-  it('replaces what was read, and drops a key that is gone; without an answer of the store it stays', async () => {
+  it('replaces the cached key, drops a removed key, and keeps it without a reply from the store', async () => {
     const { held, stored, readAgain } = open();
     held.keep(found('acme', 'd', 1), nowMs);
     stored.set('acme', away);
@@ -140,7 +140,7 @@ describe('reading a key again', () => {
   });
 });
 
-describe('what was read of the directory', () => {
+describe('a cached key of the directory', () => {
   const bounds = tunedBounds({
     directoryCachedMs: 60_000,
     directoryAbsentMs: 1_000,
@@ -148,7 +148,7 @@ describe('what was read of the directory', () => {
     directoryAbsentMax: 2,
   });
 
-  it('is used for a minute, that a secret is nobody’s or its key disabled for a second; not before that either', () => {
+  it('is used for one minute, and the knowledge of an unknown secret or disabled key for one second', () => {
     const held = new HeldKeys(bounds);
     const key = found('acme', 'd');
     held.keep(key, nowMs);
@@ -162,7 +162,7 @@ describe('what was read of the directory', () => {
     expect(at(60_000)).toEqual([false, false, false]);
   });
 
-  it('is bounded: what was read longest ago is forgotten', () => {
+  it('is dropped when there are too many, the oldest first', () => {
     const held = new HeldKeys(bounds);
     for (const id of ['a', 'b', 'a', 'c']) held.keep(found(id, id), nowMs);
     for (const digest of ['x', 'y', 'x', 'z']) held.keepAbsent(digest, nowMs);
@@ -171,7 +171,7 @@ describe('what was read of the directory', () => {
     expect(['x', 'y', 'z'].map(known)).toEqual([true, false, true]);
   });
 
-  it('is bounded in octets: few keys with many operations take the room of many keys', () => {
+  it('is counted in octets: few keys with many operations take the room of many keys', () => {
     const held = new HeldKeys({ ...bounds, directoryCachedKeysMax: 100, directoryCachedBytesMax: 20_000 });
     const operations = Array.from({ length: 200 }, (_, index) => `operation-number-${index}`);
     const ids = ['small', 'a', 'b', 'c'];
@@ -186,7 +186,7 @@ describe('what was read of the directory', () => {
     expect(held.find('k0', nowMs)).toMatchObject({ key: { id: 'k0' } });
   });
 
-  it('a key that was read in another generation since then stays', () => {
+  it('stays when it was read in another generation since then', () => {
     const held = new HeldKeys(bounds);
     held.keep(found('acme', 'd', 7), nowMs);
     held.drop('acme', 6);

@@ -53,7 +53,7 @@ describe('authenticateKey', () => {
     expect(authenticateKey(authorization, nowMs)).toEqual({ kind: 'authenticated', key });
   });
 
-  it('a secret beyond ASCII is compared by the bytes that were sent', () => {
+  it('a secret beyond ASCII is compared by its raw bytes', () => {
     const asNodeReadsIt = Buffer.from('Bearer schlüssel').toString('latin1');
     const key = { ...acme, digestStart: start('schlüssel') };
     expect(authenticateKey(asNodeReadsIt, nowMs)).toEqual({ kind: 'authenticated', key });
@@ -89,7 +89,7 @@ describe('authenticateKey', () => {
     ['shut', 'disabled', 'closed'],
     ['shut and old', 'disabled', 'closed'],
   ])(
-    'the secret %j is refused with the code of an unknown one, each time, and the log can say: %s',
+    'the secret %j always gets the code of an unknown secret, and the log has the reason: %s',
     (secret, status, keyId) => {
       const presented = { status, keyId, digestStart: start(secret) };
       for (let time = 0; time < 2; time += 1) {
@@ -102,7 +102,7 @@ describe('authenticateKey', () => {
     },
   );
 
-  it('a secret that was found before still expires', () => {
+  it('a secret that was found earlier still expires', () => {
     expect(authenticateKey('Bearer soon', nowMs)).toMatchObject({ kind: 'authenticated' });
     expect(authenticateKey('Bearer soon', nowMs + 1)).toMatchObject({
       kind: 'refused',
@@ -131,7 +131,7 @@ describe('authenticateKey with a directory', () => {
     return { kind: 'usable', key: { ...acme, id, generation: 1 }, expiresMs: forever, period };
   }
 
-  it('asks it for secrets that the configuration does not have, and for no others', () => {
+  it('looks up only secrets that the configuration does not have', () => {
     const { asked, authenticate } = open(new Map());
     expect(authenticate('s3cret')).toMatchObject({ kind: 'authenticated', key: { id: 'acme' } });
     expect(authenticate('shut')).toMatchObject({ presented: { status: 'disabled' } });
@@ -139,7 +139,7 @@ describe('authenticateKey with a directory', () => {
     expect(authenticate('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
   });
 
-  it('uses what was read without asking again, until its period ends, also before its time', () => {
+  it('uses a cached key without a new look-up until its period ends, also before its beginning', () => {
     const period = { fromMs: nowMs, untilMs: nowMs + 10 };
     const { asked, authenticate } = open(new Map([[sha256('issued'), usable('issued', period)]]));
     for (let request = 0; request < 3; request++) {
@@ -150,7 +150,7 @@ describe('authenticateKey with a directory', () => {
     expect(authenticate('issued', nowMs + 9)).toMatchObject({ kind: 'unread' });
   });
 
-  it('a secret that was read expires at its instant', () => {
+  it('lets a cached secret expire at its instant', () => {
     const secret: ReadSecret = { ...usable('issued'), expiresMs: nowMs + 5 } as ReadSecret;
     const { authenticate } = open(new Map([[sha256('issued'), secret]]));
     expect(authenticate('issued', nowMs + 4)).toMatchObject({ kind: 'authenticated' });
@@ -159,7 +159,7 @@ describe('authenticateKey with a directory', () => {
     });
   });
 
-  it('remembers so many secrets and no more, and finds the others all the same', () => {
+  it('caches a limited number of secrets, and still finds the others', () => {
     const ids = Array.from({ length: 100 }, (_, index) => `issued-${index}`);
     const { authenticate } = open(new Map(ids.map((id) => [sha256(id), usable(id)])));
     for (const id of [...ids, ...ids]) expect(authenticate(id)).toMatchObject({ key: { id } });

@@ -53,7 +53,7 @@ describe('clientOrigin', () => {
     ['203.0.113.9\u00a0', '10.0.0.1'],
     ['nonsense', '10.0.0.1'],
     [undefined, '10.0.0.1'],
-  ])('reads %j from the right, past trusted proxies, as %s', (xForwardedFor, address) => {
+  ])('reads %j from the right, across trusted proxies, as %s', (xForwardedFor, address) => {
     expect(originOf({ xForwardedFor }).address).toBe(address);
   });
 
@@ -69,7 +69,7 @@ describe('clientOrigin', () => {
     });
   });
 
-  it('an IPv4 peer of a dual-stack listener is its IPv4 address', () => {
+  it('gives the IPv4 address of an IPv4 peer of a dual-stack listener', () => {
     expect(originOf({ peerAddress: '::ffff:10.0.0.1', xForwardedFor: '::ffff:203.0.113.9' }).address).toBe(
       '203.0.113.9',
     );
