@@ -2,7 +2,7 @@ import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { createSharedList, type Listed } from './shared-list.ts';
+import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
 /** The changes of keys. `secret`: a secret was issued or removed. `update`: other members were changed. */
 export const keyActions = [
@@ -81,17 +81,10 @@ export interface ChangesPage {
   readonly next?: string;
 }
 
-/** The record of changes, which all processes share. */
-export interface Changes {
-  record(change: Change): void;
-  /** @param after the id of the last change of the page before */
-  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<ChangesPage>;
-  /** Sends what is left to send, and stops. */
-  close(): Promise<void>;
-}
+export type Changes = ReturnType<typeof createChanges>;
 
 /**
- * The record of changes. Every process reloads the same files, so their reloads are merged into one change. A change of a key
+ * The record of changes, which all processes share. Every process reloads the same files, so their reloads are merged into one change. A change of a key
  * happens on one process and is never merged.
  */
 export function createChanges({
@@ -102,7 +95,7 @@ export function createChanges({
   readonly processId: string;
   readonly nowMs: () => number;
   readonly bounds: Bounds;
-}): Changes {
+}) {
   const list = createSharedList<Change>({
     ...deps,
     names: (prefix) => [redisKeys.changes.name(prefix), redisKeys.changesReports.name(prefix)],
@@ -111,7 +104,7 @@ export function createChanges({
     bounds,
   });
   return {
-    record(change) {
+    record(change: Change) {
       const { changesMergedWithinMs, changeErrorCharsMax, changeMemberCharsMax } = bounds;
       switch (change.action) {
         case 'reload':
@@ -136,7 +129,7 @@ export function createChanges({
         }
       }
     },
-    async read(options) {
+    async read(options: PageQuery): Promise<ChangesPage> {
       const { entries: changes, ...page } = await list.read(options);
       return { ...page, changes };
     },

@@ -11,7 +11,7 @@ import {
   type Happening,
 } from './event-text.ts';
 import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
-import { createSharedList, type Listed, type Report } from './shared-list.ts';
+import { createSharedList, type Listed, type PageQuery, type Report } from './shared-list.ts';
 import { figure } from './wording.ts';
 
 export interface EventsPage {
@@ -23,10 +23,7 @@ export interface EventsPage {
 }
 
 /** The filter and the page of a list of events. */
-export interface EventsQuery {
-  readonly limit: number;
-  /** The id of the last event of the page before. */
-  readonly after?: string | undefined;
+export interface EventsQuery extends PageQuery {
   /** Groups and kinds; absent: all. */
   readonly kinds?: ReadonlySet<string> | undefined;
   /** Epoch ms. */
@@ -34,17 +31,7 @@ export interface EventsQuery {
   readonly toMs?: number | undefined;
 }
 
-/** The recent events of all processes. */
-export interface Events {
-  /** Lists each outage as one event, and each event with its group. */
-  list(query: EventsQuery): Promise<EventsPage>;
-  /** @param seenBy the process that saw the event, if another process records it */
-  record(happening: Happening, seenBy?: string): void;
-  /** @param after the id of the last event of the page before */
-  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<EventsPage>;
-  /** Sends what is left to send, and stops. */
-  close(): Promise<void>;
-}
+export type Events = ReturnType<typeof createEvents>;
 
 /** Rate limit of the events of one kind, and the number of events that wait to be counted in one entry. */
 interface Flow {
@@ -69,7 +56,7 @@ export function createEvents({
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Bounds;
-}): Events {
+}) {
   const { processId, nowMs } = deps;
   const list = createSharedList<GatewayEvent>({
     ...deps,
@@ -81,6 +68,7 @@ export function createEvents({
   const flows = new Map<EventKind, Flow>();
   const begun = createBegunOutages(bounds.eventsMax);
 
+  /** @param seenBy the process that saw the event, if another process records it */
   function record(happening: Happening, seenBy?: string): void {
     const { kind } = happening;
     const ends = begun.note(happening, seenBy ?? processId, nowMs());
@@ -123,10 +111,7 @@ export function createEvents({
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
-  async function read(options: {
-    readonly limit: number;
-    readonly after?: string | undefined;
-  }): Promise<EventsPage> {
+  async function read(options: PageQuery): Promise<EventsPage> {
     const { entries: events, ...page } = await list.read(options);
     return { ...page, events };
   }
@@ -134,7 +119,9 @@ export function createEvents({
   return {
     record,
     read,
-    list: (query) => listEvents(read, query, bounds),
+    /** Lists each outage as one event, and each event with its group. */
+    list: (query: EventsQuery) => listEvents(read, query, bounds),
+    /** Sends what is left to send, and stops. */
     async close() {
       for (const [kind, flow] of flows) tellCount(kind, flow);
       await list.close();
@@ -147,7 +134,7 @@ export function createEvents({
  * event, at most 2,000 events.
  */
 async function listEvents(
-  read: Events['read'],
+  read: (options: PageQuery) => Promise<EventsPage>,
   { limit, after, kinds, fromMs = 0, toMs = Number.POSITIVE_INFINITY }: EventsQuery,
   bounds: Bounds,
 ): Promise<EventsPage> {

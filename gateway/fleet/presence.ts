@@ -6,15 +6,9 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type ProcessState, parseProcessState } from './process-state.ts';
 
-/** The processes that share one store. */
-export interface Presence {
-  /** Starts to publish. */
-  start(): void;
-  read(): Promise<Fleet>;
-  /** Stops publishing, and takes this gateway's processes off the list. */
-  close(): Promise<void>;
-}
+export type Presence = ReturnType<typeof createPresence>;
 
+/** The processes that share one store. */
 export interface Fleet {
   /** False while Redis is away: then only the processes of this gateway are known. */
   readonly isComplete: boolean;
@@ -46,12 +40,12 @@ export function createPresence({
   readonly processId: string;
   readonly own: () => readonly ProcessState[];
   readonly bounds: Bounds;
-}): Presence {
+}) {
   if (records === undefined) {
     return {
       start: () => {},
-      read: () => Promise.resolve(fleetOf(processId, own(), [])),
-      close: () => Promise.resolve(),
+      read: async (): Promise<Fleet> => fleetOf(processId, own(), []),
+      close: async () => {},
     };
   }
   const { commands: client, prefix, isReady, clockOf } = records;
@@ -114,11 +108,13 @@ export function createPresence({
   }
 
   return {
+    /** Starts to publish. */
     start: publish,
-    async read() {
+    async read(): Promise<Fleet> {
       const states = own();
       return fleetOf(processId, states, await readOthers(states.map(({ id }) => id)));
     },
+    /** Stops publishing, and takes this gateway's processes off the list. */
     async close() {
       clearTimeout(timer);
       if (!isReady(seenName)) return;

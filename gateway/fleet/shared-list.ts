@@ -4,15 +4,6 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** A list of events or changes that all processes share. */
-export interface SharedList<Entry extends object> {
-  record(report: Report<Entry>): void;
-  /** @param after the id of the last entry of the page before */
-  read(options: { readonly limit: number; readonly after?: string | undefined }): Promise<ListPage<Entry>>;
-  /** Sends what is left to send, and stops. */
-  close(): Promise<void>;
-}
-
 export interface Report<Entry extends object> {
   /** Equal in the reports of all processes about one entry. */
   readonly what: readonly unknown[];
@@ -33,6 +24,12 @@ export type Listed<Entry extends object> = Entry & {
   readonly processes: number;
 };
 
+export interface PageQuery {
+  readonly limit: number;
+  /** The id of the last entry of the page before. */
+  readonly after?: string | undefined;
+}
+
 export interface ListPage<Entry extends object> {
   /** False while Redis is away; the page then has only the entries of this process. */
   readonly isComplete: boolean;
@@ -50,7 +47,7 @@ interface Unsent<Entry extends object> extends Report<Entry> {
 const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
 /**
- * Keeps entries in a stream in Redis, and in this process's memory without Redis. In Redis, the reports of several processes
+ * A list of events or changes that all processes share. Keeps entries in a stream in Redis, and in this process's memory without Redis. In Redis, the reports of several processes
  * about one event are merged into one entry. An entry that cannot be written now is written later with its original instant.
  */
 export function createSharedList<Entry extends object>({
@@ -70,7 +67,7 @@ export function createSharedList<Entry extends object>({
   readonly entriesMax: number;
   readonly keptMs: number;
   readonly bounds: Bounds;
-}): SharedList<Entry> {
+}) {
   /** The entries of this process, newest first. */
   const own: Listed<Entry>[] = [];
   const unsent: Unsent<Entry>[] = [];
@@ -141,7 +138,7 @@ export function createSharedList<Entry extends object>({
 
   return {
     record,
-    async read({ limit, after }) {
+    async read({ limit, after }: PageQuery): Promise<ListPage<Entry>> {
       // A client that made a change finds the change in the list.
       await sent();
       const shared = records?.isReady(stream)
@@ -153,6 +150,7 @@ export function createSharedList<Entry extends object>({
         : undefined;
       return shared ?? { isComplete: records === undefined, ...pageOf(own, limit, after) };
     },
+    /** Sends what is left to send, and stops. */
     async close() {
       clearInterval(timer);
       send();

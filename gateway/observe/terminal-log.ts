@@ -5,12 +5,6 @@ import type { Terminal } from '../shared/terminal/terminal.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
-export interface TerminalLog {
-  /** Receives entries of the log as JSON. */
-  readonly stream: { write(line: string): void };
-  access(line: string): void;
-}
-
 /**
  * The log for a person. Similar requests that follow each other closely share one line with their number, so that a loop of requests
  * does not scroll away earlier lines. Failures of the gateway or an upstream have a line each.
@@ -19,7 +13,7 @@ export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,
   bounds: Pick<Bounds, 'sameRequestMs'>,
   output: pino.DestinationStream = openStandardOutput(),
-): TerminalLog {
+) {
   const pretty = prettyFactory({
     colorize: colours,
     translateTime: 'SYS:HH:MM:ss.l',
@@ -29,13 +23,14 @@ export function createTerminalLog(
   let last: { readonly request: string; times: number; atMs: number } | undefined;
 
   return {
+    /** Receives entries of the log as JSON. */
     stream: {
-      write(line) {
+      write(line: string) {
         last = undefined;
         output.write(pretty(printableEntry(line)));
       },
     },
-    access(line) {
+    access(line: string) {
       const entry = printableEntry(line);
       const request = sameness(entry);
       const atMs = Date.parse(entry.time);

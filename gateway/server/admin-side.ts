@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { createAdminListener } from '../admin/admin-listener.ts';
 import { createAdminPaths } from '../admin/admin-paths.ts';
@@ -10,7 +9,6 @@ import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { createChanges, type KeyChange } from '../fleet/changes.ts';
-import type { Happening } from '../fleet/event-text.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
@@ -28,25 +26,7 @@ import { createReadingThread } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 
-/** The part of a gateway that serves operators: the admin listener, and the records that all gateways of a fleet share. */
-export interface AdminSide {
-  /** @throws when the address cannot be listened on */
-  listen(): Promise<AddressInfo>;
-  /** Starts to publish this gateway in the list of processes. */
-  start(): void;
-  /** @param notInForce the part of the configuration on disk that is not in these settings @param files names of the edited files */
-  reload(settings: Settings, notInForce?: NotInForce, files?: readonly string[]): void;
-  /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
-  reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
-  /** Adds an event to the list of events. @param seenBy the process that saw the event, if another process records it */
-  recordEvent(happening: Happening, seenBy?: string): void;
-  /** Sends the events and changes that wait. */
-  flush(): Promise<void>;
-  /** Closes the listener. */
-  close(): void;
-}
-
-export interface AdminSideOptions {
+interface AdminSideOptions {
   readonly settings: Settings;
   /** The name of this process in the records. */
   readonly processId: string;
@@ -60,6 +40,7 @@ export interface AdminSideOptions {
   readonly nowMs: () => number;
 }
 
+/** The part of a gateway that serves operators: the admin listener, and the records that all gateways of a fleet share. */
 export function createAdminSide({
   settings: firstSettings,
   processId,
@@ -69,7 +50,7 @@ export function createAdminSide({
   log: { logger },
   bounds,
   nowMs,
-}: AdminSideOptions): AdminSide {
+}: AdminSideOptions) {
   let settings = firstSettings;
   let loadedAtMs = nowMs();
   let notInForce: NotInForce = {};
@@ -249,12 +230,15 @@ export function createAdminSide({
   }
 
   return {
+    /** @throws when the address cannot be listened on */
     listen: () => listenOn(admin.server, settings.admin),
+    /** Starts to publish this gateway in the list of processes. */
     start() {
       presence.start();
       certificates.start();
     },
-    reload(next, now = {}, files = []) {
+    /** @param now the part of the configuration on disk that is not in these settings @param files names of the edited files */
+    reload(next: Settings, now: NotInForce = {}, files: readonly string[] = []) {
       const before = settings;
       settings = next;
       loadedAtMs = nowMs();
@@ -264,7 +248,8 @@ export function createAdminSide({
       // Reloads are compared one after the other, because comparing many keys takes a while.
       recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
     },
-    reportFailedReload(error, version, kept) {
+    /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
+    reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']) {
       const { waitsForRestart } = notInForce;
       notInForce = { lastError: error, ...(kept && { kept }), ...(waitsForRestart && { waitsForRestart }) };
       const before = settings.version;
@@ -272,12 +257,15 @@ export function createAdminSide({
       changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
       events.record({ kind: 'reload_failed', before, after: version, error });
     },
+    /** Adds an event to the list of events. */
     recordEvent: events.record,
+    /** Sends the events and changes that wait. */
     async flush() {
       faults.close();
       await recording;
       await Promise.all([presence.close(), changes.close(), events.close()]);
     },
+    /** Closes the listener. */
     close() {
       certificates.close();
       reading.close();

@@ -3,25 +3,9 @@ import type { GatewayState } from '../admin/readiness.ts';
 import type { Happening } from '../fleet/event-text.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import {
-  type Certificates,
-  certificatesOf,
-  expiryNotice,
-  expiryNoticeSinceMs,
-} from '../shared/tls/certificate-expiry.ts';
+import { certificatesOf, expiryNotice, expiryNoticeSinceMs } from '../shared/tls/certificate-expiry.ts';
 
 /** Watches the certificates of the listeners for their expiry. */
-export interface ExpiringCertificates {
-  current(): Certificates;
-  /** The `certificates` member of `/readyz`. */
-  state(): GatewayState['certificates'];
-  /** Reports certificates that expire soon, at once and then every `bounds.certificateNoticeIntervalMs`. */
-  start(): void;
-  /** Takes over the certificates of a reload. Turning TLS on or off needs a restart. */
-  replace(settings: Settings): void;
-  close(): void;
-}
-
 export function watchCertificates({
   settings,
   log,
@@ -35,7 +19,7 @@ export function watchCertificates({
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'certificateNoticeIntervalMs'>;
-}): ExpiringCertificates {
+}) {
   let certificates = certificatesOf(settings);
   /** The last notice for each listener. */
   const reported = new Map<string, string>();
@@ -56,7 +40,8 @@ export function watchCertificates({
 
   return {
     current: () => certificates,
-    state: () =>
+    /** The `certificates` member of `/readyz`. */
+    state: (): GatewayState['certificates'] =>
       Object.fromEntries(
         Object.entries(certificates).map(([name, certificate]) => {
           const notice = expiryNotice(name, certificate, nowMs());
@@ -67,13 +52,15 @@ export function watchCertificates({
           return [name, { notAfter, notice, noticeSinceAt, isExpired }];
         }),
       ),
+    /** Reports certificates that expire soon, at once and then every `bounds.certificateNoticeIntervalMs`. */
     start() {
       report();
       timer = setInterval(() => {
         for (const { notice } of report()) log.warn(notice);
       }, bounds.certificateNoticeIntervalMs).unref();
     },
-    replace(next) {
+    /** Takes over the certificates of a reload. Turning TLS on or off needs a restart. */
+    replace(next: Settings) {
       const read = certificatesOf(next);
       certificates = {
         ...(certificates.listen && { listen: read.listen ?? certificates.listen }),

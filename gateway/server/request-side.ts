@@ -5,7 +5,7 @@ import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
 import { createForwarder } from '../request/forward/forwarder.ts';
-import { createListener, type Listener } from '../request/listen/listener.ts';
+import { createListener } from '../request/listen/listener.ts';
 import { createReferenceAssets } from '../request/pages/api-reference.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { serveExchange } from '../request/request-path.ts';
@@ -21,20 +21,9 @@ import type { Counted, ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 import { createTunnelWatch } from './tunnel-watch.ts';
 
-/** The part of a gateway that serves requests: the public listener, and the stations behind it. */
-export interface RequestSide extends Pick<Listener, 'listen' | 'alsoAccept'> {
-  /** Puts new settings in force. Requests in flight finish on the snapshot they began with. */
-  reload(settings: Settings): void;
-  process(): ServingProcess;
-  counted(): Counted;
-  /**
-   * Closes tunnels and accepts no more connections. Requests in flight finish with `Connection: close`. After
-   * `bounds.drainDeadlineMs` the remaining connections are cut.
-   */
-  drain(): Promise<void>;
-}
+export type RequestSide = ReturnType<typeof createRequestSide>;
 
-export interface RequestSideOptions {
+interface RequestSideOptions {
   readonly settings: Settings;
   /** A random id per start of the process. */
   readonly processId: string;
@@ -53,7 +42,7 @@ export interface RequestSideOptions {
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
-/** Creates the stations of the request path and connects them. */
+/** The part of a gateway that serves requests: the public listener and the stations behind it. */
 export function createRequestSide({
   settings,
   processId,
@@ -65,7 +54,7 @@ export function createRequestSide({
   pid,
   worker,
   ticketSecret,
-}: RequestSideOptions): RequestSide {
+}: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const referenceAssets = createReferenceAssets();
   let snapshot = createSnapshot(settings, referenceAssets, directory);
@@ -137,7 +126,8 @@ export function createRequestSide({
   return {
     listen: listener.listen,
     alsoAccept: listener.alsoAccept,
-    reload(next) {
+    /** Puts new settings in force. Requests in flight finish on the snapshot they began with. */
+    reload(next: Settings) {
       snapshot = createSnapshot(next, referenceAssets, directory);
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
@@ -145,7 +135,7 @@ export function createRequestSide({
       tunnelWatch.check();
       if (next.listen.tls) listener.setCertificate(next.listen.tls);
     },
-    process() {
+    process(): ServingProcess {
       const store = limiter.state();
       return {
         id: processId,
@@ -165,7 +155,7 @@ export function createRequestSide({
         heldKeys: directory?.counts().heldKeys ?? 0,
       };
     },
-    counted() {
+    counted(): Counted {
       const { calls, decidedLocally } = limiter.counts();
       return {
         requests: metrics.counts(),
@@ -175,6 +165,10 @@ export function createRequestSide({
         lostRequests: usage?.state().lostRequests ?? 0,
       };
     },
+    /**
+     * Closes tunnels and accepts no more connections. Requests in flight finish with `Connection: close`. After
+     * `bounds.drainDeadlineMs` the remaining connections are cut.
+     */
     async drain() {
       // A tunnel does not end by itself. Load balancers now use other gateways, so the client reconnects to another gateway.
       tunnelWatch.close();

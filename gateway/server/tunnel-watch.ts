@@ -8,18 +8,12 @@ import type { KnownKey, Snapshot } from '../request/snapshot.ts';
 import type { Operation } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
+type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownKey>>;
+
 /**
  * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call their operation. Without this watch a
  * WebSocket could outlive its key for as long as client and upstream keep it open.
  */
-export interface TunnelWatch {
-  /** Checks all WebSockets at once, after a change of the configuration. */
-  check(): void;
-  close(): void;
-}
-
-type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownKey>>;
-
 export function createTunnelWatch({
   forwarder,
   snapshot,
@@ -33,7 +27,7 @@ export function createTunnelWatch({
   readonly reader: KeyReader;
   readonly log: Logger;
   readonly bounds: Bounds;
-}): TunnelWatch {
+}) {
   // This check uses the process's memory, so that an expiry or a reload does not wait for Redis.
   const check = oneAtATime(() => judgeAll(bounds.tunnelsCheckedPerTurn, heldCaller));
   const read = oneAtATime(async () => {
@@ -106,6 +100,7 @@ export function createTunnelWatch({
   }
 
   return {
+    /** Checks all WebSockets at once, after a change of the configuration. */
     check() {
       check();
       // A secret that was removed from the configuration may now be in the directory.

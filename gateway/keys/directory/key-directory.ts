@@ -6,54 +6,19 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { plansAt } from '../plans.ts';
 import type { DirectoryKey, KeyVersion } from './directory-key.ts';
 import { HeldKeys } from './held-keys.ts';
-import { createLookUps, type LookUpOutcome, type LookUps, lookUpOutcomes } from './look-ups.ts';
+import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
 import { readSecret } from './read-secret.ts';
-import type { DirectoryStore, Unrevised } from './store/directory-store.ts';
+import type { Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
-/** The keys that are issued while gateways run. Its promises never reject. */
-export interface KeyDirectory
-  extends Pick<LookUps, 'readAgain'>,
-    Pick<DirectoryStore, 'find' | 'read' | 'readMany' | 'remove' | 'page' | 'count' | 'remember'> {
-  /** This process's cached keys, judged by the given configuration. `lookUp` reads further keys from the store. */
-  keysRead(settings: Settings): KeysUnderSettings;
-  /**
-   * Looks up the key of a secret and judges it by the given configuration.
-   *
-   * @param holder the group of the client's address (`address-group.ts`)
-   * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait
-   */
-  lookUp(
-    digest: string,
-    holder: string,
-    settings: Settings,
-  ): Promise<ReadSecret | 'absent' | 'away' | 'busy'>;
-  counts(): DirectoryCounts;
-  /** Removes a cached key that has changed since this generation, so the next request reads it again. */
-  drop(keyId: string, generation: number | undefined): void;
-  /** The plan of a cached key. */
-  planOf(keyId: string): string | undefined;
-  create(key: KeyDefinition, often?: 'once'): ReturnType<DirectoryStore['create']>;
-  replace(key: KeyDefinition, expected: KeyVersion): ReturnType<DirectoryStore['replace']>;
-}
-
-/** Figures of this process. */
-export interface DirectoryCounts {
-  readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
-  /** The number of cached keys. */
-  readonly heldKeys: number;
-}
-
-interface KeysUnderSettings {
-  find(digest: string, nowMs: number): ReadSecret | 'absent' | undefined;
-  readonly secretsMax: number;
-}
+export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
 
 /** A key to write. The directory adds `changedMs`. A new key gets its `createdMs` too; a changed key keeps the one it has. */
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
+/** The keys that are issued while gateways run. Its promises never reject. */
 export function createKeyDirectory({
   redis,
   nowMs,
@@ -69,7 +34,7 @@ export function createKeyDirectory({
   readonly storeNowMs: () => number;
   readonly log: Logger;
   readonly bounds: Bounds;
-}): KeyDirectory {
+}) {
   const store =
     redis === undefined
       ? createMemoryDirectoryStore({
@@ -96,25 +61,39 @@ export function createKeyDirectory({
   });
 
   return {
-    keysRead(settings) {
+    /** This process's cached keys, judged by the given configuration. `lookUp` reads further keys from the store. */
+    keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
       return {
-        find(digest, atMs) {
+        find(digest: string, atMs: number): ReadSecret | 'absent' | undefined {
           const key = held.find(digest, atMs);
           return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
         },
         secretsMax: bounds.directoryCachedSecretsMax,
       };
     },
-    async lookUp(digest, holder, settings) {
+    /**
+     * Looks up the key of a secret and judges it by the given configuration.
+     *
+     * @param holder the group of the client's address (`address-group.ts`)
+     * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait
+     */
+    async lookUp(
+      digest: string,
+      holder: string,
+      settings: Settings,
+    ): Promise<ReadSecret | 'absent' | 'away' | 'busy'> {
       const key = await lookUps.lookUp(digest, holder);
       const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
       return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
     },
     readAgain: lookUps.readAgain,
-    counts: () => ({ lookUps: counts, heldKeys: held.size }),
-    drop: (keyId, generation) => held.drop(keyId, generation),
-    planOf: (keyId) => held.planOf(keyId),
+    /** Figures of this process: look-ups by outcome, and the number of cached keys. */
+    counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
+    /** Removes a cached key that has changed since this generation, so the next request reads it again. */
+    drop: (keyId: string, generation: number | undefined) => held.drop(keyId, generation),
+    /** The plan of a cached key. */
+    planOf: (keyId: string) => held.planOf(keyId),
 
     find: store.find,
     read: store.read,
@@ -122,9 +101,9 @@ export function createKeyDirectory({
     page: store.page,
     count: store.count,
     remember: store.remember,
-    create: (key, often) => changing(key, store.create(dated(key), often)),
-    replace: (key, expected) => changing(key, store.replace(dated(key), expected)),
-    remove: (id, expected) => changing({ id, secrets: [] }, store.remove(id, expected)),
+    create: (key: KeyDefinition, often?: 'once') => changing(key, store.create(dated(key), often)),
+    replace: (key: KeyDefinition, expected: KeyVersion) => changing(key, store.replace(dated(key), expected)),
+    remove: (id: string, expected: KeyVersion) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };
 
   function dated(key: KeyDefinition): Unrevised {

@@ -17,13 +17,6 @@ export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
 
-export interface LookUps {
-  /** @param holder the group of the client's address (`address-group.ts`) */
-  lookUp(digest: string, holder: string): Promise<LookUpResult>;
-  /** Refreshes a cached key. The cached key stays when the store does not answer. */
-  readAgain(id: string): Promise<void>;
-}
-
 /**
  * Looks up secrets that this process has not cached. Each client address has its own queue, and the queues are served in turn.
  * So a flood of unknown secrets delays only the address that sends it. Requests with the same secret share one look-up.
@@ -47,7 +40,7 @@ export function createLookUps({
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Bounds;
-}): LookUps {
+}) {
   const underWay = new RenewedMap<string, Promise<LookUpResult>>();
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
@@ -55,7 +48,8 @@ export function createLookUps({
   let inFlight = 0;
 
   return {
-    lookUp(digest, holder) {
+    /** @param holder the group of the client's address (`address-group.ts`) */
+    lookUp(digest: string, holder: string): Promise<LookUpResult> {
       const before = underWay.get(digest);
       if (before !== undefined) return before;
       if (!places.take(holder, 1)) {
@@ -69,7 +63,8 @@ export function createLookUps({
       underWay.set(digest, lookUp);
       return lookUp;
     },
-    async readAgain(id) {
+    /** Refreshes a cached key. The cached key stays when the store does not answer. */
+    async readAgain(id: string): Promise<void> {
       const before = changes.count();
       const found = await store.read(id);
       if (found.kind === 'absent') held.drop(id);

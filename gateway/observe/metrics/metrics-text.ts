@@ -3,12 +3,6 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Family, families, type ObservedState } from './metric-families.ts';
 import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 
-export interface MetricsText {
-  readonly contentType: string;
-  /** Prometheus's text exposition format, version 0.0.4. */
-  read(): Promise<Buffer>;
-}
-
 /**
  * The metrics as text for Prometheus. The library writes the text and adds the metrics of the process. Requests are counted in
  * plain numbers, because the library builds the key of a label set on each count. One text is made at a time and cached, because
@@ -24,7 +18,7 @@ export function createMetricsText({
   readonly observe: () => ObservedState;
   readonly others: (() => Promise<readonly ProcessMetrics[]>) | undefined;
   readonly bounds: Pick<Bounds, 'metricsKeptMs'>;
-}): MetricsText {
+}) {
   /** All metrics of one scrape come from the same state. */
   let state: ObservedState;
   const registry = new Registry();
@@ -43,7 +37,8 @@ export function createMetricsText({
 
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    read() {
+    /** Prometheus's text exposition format, version 0.0.4. */
+    read(): Promise<Buffer> {
       if (performance.now() >= dueMs) {
         dueMs = Number.POSITIVE_INFINITY;
         last = make().finally(() => {

@@ -3,20 +3,13 @@ import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
-import type { AskThread, ThreadRequest } from '../../admin/api/thread-routes.ts';
+import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import { messageBetween } from '../../config/settings-message.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
 
-/** The thread that reads many keys or minutes for operators, so that customers' requests do not wait. */
-export interface ReadingThread {
-  /** Rejects with the error that a route throws. */
-  readonly ask: AskThread;
-  close(): void;
-}
-
-export interface ReadingThreadOptions {
+interface ReadingThreadOptions {
   readonly settings: () => Settings;
   readonly lent: Lent;
   readonly data: Omit<ReadingData, 'bounds'>;
@@ -34,14 +27,14 @@ interface Thread {
 }
 
 /**
- * The thread has the settings, a separate connection to Redis, and the routes with `inThread`. A request goes in as plain data
+ * The thread that reads many keys or minutes for operators, so that customers' requests do not wait. It has the settings, a separate connection to Redis, and the routes with `inThread`. A request goes in as plain data
  * with the octets of its body. The text of the response comes back without a copy. The thread reads the main thread's memory
  * through `Lent`, in small parts with pauses.
  *
  * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and
  * its open requests get 503.
  */
-export function createReadingThread(options: ReadingThreadOptions): ReadingThread {
+export function createReadingThread(options: ReadingThreadOptions) {
   const { settings, data, nowMs, log, bounds } = options;
   const serve = createLender(options.lent, bounds);
   const fixed = new Map<string, { readonly of: Settings; readonly response: Promise<AdminResponse> }>();
@@ -147,7 +140,9 @@ export function createReadingThread(options: ReadingThreadOptions): ReadingThrea
   }
 
   return {
-    ask: (request) => (request.isFixed ? askFixed(request) : askNow(request)),
+    /** Rejects with the error that a route throws. */
+    ask: (request: ThreadRequest): Promise<AdminResponse> =>
+      request.isFixed ? askFixed(request) : askNow(request),
     close() {
       if (thread !== undefined) end(thread);
     },

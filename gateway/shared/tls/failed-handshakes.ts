@@ -1,22 +1,13 @@
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
-export interface FailedHandshakes {
-  /** Counts a failed handshake. The reason is from a closed set, such as a code of OpenSSL, and contains no input of the client. */
-  count(listener: 'listen' | 'admin', reason: string): void;
-}
-
-interface HandshakeLog {
-  info(members: object, text: string): void;
-}
-
 /**
  * Logs failed TLS handshakes in one line per interval, with their number for each reason. Any client can cause many of them, but an
  * operator whose clients cannot connect needs the reason.
  */
 export function createFailedHandshakes(
-  log: HandshakeLog,
+  log: { info(members: object, text: string): void },
   { tlsFailuresIntervalMs }: Pick<Bounds, 'tlsFailuresIntervalMs'>,
-): FailedHandshakes {
+) {
   const counts: Record<'listen' | 'admin', Map<string, number>> = { listen: new Map(), admin: new Map() };
   let timer: NodeJS.Timeout | undefined;
 
@@ -30,7 +21,8 @@ export function createFailedHandshakes(
   }
 
   return {
-    count(listener, reason) {
+    /** Counts a failed handshake. The reason is from a closed set, such as a code of OpenSSL, and contains no input of the client. */
+    count(listener: 'listen' | 'admin', reason: string) {
       const byReason = counts[listener];
       byReason.set(reason, (byReason.get(reason) ?? 0) + 1);
       if (timer === undefined) timer = setTimeout(write, tlsFailuresIntervalMs).unref();

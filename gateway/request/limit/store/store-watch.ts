@@ -4,14 +4,6 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { StoreHealth } from '../key-limiter.ts';
 import { type ServerWatch, watchServer } from './server-watch.ts';
 
-/** One circuit breaker per Redis server, so a dead server affects only its own keys. */
-export interface StoreWatch extends StoreHealth {
-  /** The watch of the server with this Redis key. */
-  of(key: string): ServerWatch;
-  state(): WatchedState;
-  close(): void;
-}
-
 export interface WatchedState {
   /** Whether every server is available. */
   readonly available: boolean;
@@ -19,14 +11,7 @@ export interface WatchedState {
   readonly since: string;
   readonly reason?: string;
   /** The servers of a Redis Cluster, by name. */
-  readonly servers?: readonly WatchedServer[];
-}
-
-export interface WatchedServer {
-  readonly name: string;
-  readonly available: boolean;
-  readonly since: string;
-  readonly reason?: string;
+  readonly servers?: readonly (Omit<WatchedState, 'servers'> & { readonly name: string })[];
 }
 
 /** An outage for the log and the list of events. `server` is the name of a Redis Cluster's server. */
@@ -34,7 +19,7 @@ interface Change {
   readonly server?: string;
 }
 
-/** Watches all Redis servers. Each change is logged once. */
+/** One circuit breaker per Redis server, so a dead server affects only its own keys. Each change is logged once. */
 export function watchStore(deps: {
   redis: RedisConnection;
   /** The Redis key with the counts of an API key. */
@@ -48,7 +33,7 @@ export function watchStore(deps: {
   /** Figures for the log line at the end of an outage. */
   describeOutage: () => Record<string, number>;
   bounds: Bounds;
-}): StoreWatch {
+}): StoreHealth & { of(key: string): ServerWatch; state(): WatchedState; close(): void } {
   const { redis, nameOf, probeKey, log, nowMs, bounds } = deps;
   const watches = new Map<RedisNode, ServerWatch>();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
@@ -77,6 +62,7 @@ export function watchStore(deps: {
     },
   };
 
+  /** The watch of the server with this Redis key. */
   function of(key: string): ServerWatch {
     return only ?? watchOf(redis.nodeOf(key));
   }
