@@ -23,6 +23,7 @@ interface Scoped {
 export function checkScopes({ raw, main, keyList, operations }: Scoped): readonly Problem[] {
   const problems = createProblemList();
   const known = new Set(operations.map(({ id }) => id));
+  const hasDocument = raw.api !== undefined;
 
   for (const [name, plan] of Object.entries(raw.plans)) {
     check(plan.operations, main, ['plans', name, 'operations']);
@@ -38,7 +39,9 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
       const at = [...path, index];
       problems.add(() => ({
         ...source.placeOf(at),
-        message: `${nameOf(at)} names no operation of the API document; ${advice(id)}`,
+        message: hasDocument
+          ? `${nameOf(at)} names no operation of the API document; ${advice(id)}`
+          : `${nameOf(at)} needs \`api\`, the API document with the operations; without it the only operation is \`any\``,
       }));
     });
   }

@@ -15,8 +15,12 @@ export const configSizes = Object.freeze({
   tokensMax: 5_500_000,
   /** The number of values that a file's aliases expand to. It permits 100,000 keys with shared limits and stops an alias bomb. */
   aliasedValuesMax: 1_000_000,
-  /** Path templates of the API document. Each template is compared with all earlier ones, so 10,000 take about a second. */
+  /** Path templates of the API document. */
   pathsMax: 10_000,
+  /** Files of the API document that `$ref` leads to, the first file included. Each is looked at for changes. */
+  apiFilesMax: 2_000,
+  /** References that lead from one to the next before an operation. */
+  referencesMax: 100,
   /** The API document as JSON, for the API reference. */
   publishedCharsMax: 33_554_432,
   /** Admin tokens, each of which is compared with a presented token, and host names of the admin listener. */

@@ -4,6 +4,8 @@ import { toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, plansAt } from '../keys/plans.ts';
 import type { Operation, Plans, Settings, UpstreamTls } from '../shared/model.ts';
 import { type Certificates, certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
+import type { References } from './api/follow-references.ts';
+import { anyOperation } from './api/operation-schema.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
@@ -23,11 +25,17 @@ import { type RawSettings, type RawUpstream, settingsSchema } from './schema/set
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';
-import type { Contents, Digests, FileContent, ReadFile } from './source/read-config-file.ts';
+import {
+  type Contents,
+  type Digests,
+  type FileContent,
+  type ReadFile,
+  textOf,
+} from './source/read-config-file.ts';
 import { readRedis } from './source/read-redis.ts';
 import { readUpstreamTls } from './source/read-upstream-tls.ts';
 import { createSourceReader, type SourceReader } from './source/source-reader.ts';
-import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
+import { isMapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
   /** The main configuration file, which names the other files. */
@@ -139,7 +147,11 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...others,
     version,
   });
-  const warnings = [...warnOfLimits(raw, main, keyList), ...warnOfCertificates(settings, nowMs)];
+  const warnings = [
+    ...warnOfLimits(raw, main, keyList),
+    ...others.apiWarnings,
+    ...warnOfCertificates(settings, nowMs),
+  ];
   for (const name of unusedUpstreams(settings)) {
     warnings.push(
       `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
@@ -161,9 +173,15 @@ export function loadSettings(options: LoadOptions): Loaded {
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
   'operations' | 'redis' | 'upstreamTls' | 'certificates' | 'docs'
->;
+> & { readonly apiWarnings: readonly string[] };
 
-const nothingElse: Others = { operations: [], redis: undefined, upstreamTls: new Map(), certificates: {} };
+const nothingElse: Others = {
+  operations: [],
+  apiWarnings: [],
+  redis: undefined,
+  upstreamTls: new Map(),
+  certificates: {},
+};
 
 interface OthersToRead extends Pick<LoadOptions, 'file' | 'inForce'> {
   readonly main: YamlSource;
@@ -181,7 +199,10 @@ function readOthers(
   const upstreams = readUpstreamNames(main);
   problems.push(...upstreams.problems);
   const api = readApi({ main, mainFile: file, reader, upstreamNames: upstreams.names }, problems);
-  if (raw === undefined || plans === undefined) return undefined;
+  if (raw === undefined || plans === undefined) {
+    problems.push(...(api?.problems ?? []));
+    return undefined;
+  }
   if (api !== undefined) {
     const { operations } = api;
     const misfits = [
@@ -195,7 +216,17 @@ function readOthers(
   const redis = readRedis(raw, { main, reader, fileOf }, problems);
   const certificates = readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
   const docs = api && publish(raw, main, { document: api.document, plans }, problems);
-  return api && { operations: api.operations, upstreamTls, redis, certificates, ...(docs && { docs }) };
+  problems.push(...(api?.problems ?? []));
+  return (
+    api && {
+      operations: api.operations,
+      apiWarnings: api.warnings,
+      upstreamTls,
+      redis,
+      certificates,
+      ...(docs && { docs }),
+    }
+  );
 }
 
 function parseShape(source: YamlSource, problems: Problem[]): RawSettings | undefined {
@@ -257,7 +288,11 @@ function scopesOf(read: {
 interface ReadApi {
   readonly file: string;
   readonly operations: readonly Operation[];
-  readonly document: Mapping;
+  /** Joining the files of the document may add further ones. */
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly string[];
+  /** Absent without an API document. */
+  readonly document: References | undefined;
 }
 
 interface ApiToRead {
@@ -272,24 +307,51 @@ function readApi(
   problems: Problem[],
 ): ReadApi | undefined {
   const api = isMapping(main.value) ? main.value.api : undefined;
+  if (api === undefined) {
+    const [upstream = ''] = upstreamNames ?? [];
+    const operations = [anyOperation(upstream)];
+    return { file: mainFile, operations, problems: [], warnings: [], document: undefined };
+  }
   if (typeof api !== 'string') return undefined;
   const file = besideFile(mainFile, api);
-  const source = reader.read({ file, kind: 'api', mentionedAt: main.placeOf(['api']) });
+  const open = (path: string, mentionedAt: Place) =>
+    openApiFile({ file: path, mentionedAt, reader }, problems);
+  const source = open(file, main.placeOf(['api']));
   if (source === undefined) return undefined;
-  const read = readOperations(source, { upstreamNames });
-  problems.push(...read.problems);
-  return { file, operations: read.operations, document: isMapping(source.value) ? source.value : {} };
+  const { references, ...read } = readOperations(source, { file, upstreamNames, open });
+  return { ...read, file, document: references };
+}
+
+/** Reads one file of the API document. */
+function openApiFile(
+  { file, mentionedAt, reader }: { file: string; mentionedAt: Place; reader: SourceReader },
+  problems: Problem[],
+): YamlSource | undefined {
+  const bytes = reader.readBytes({ file, kind: 'api', mentionedAt });
+  if (bytes === undefined) return undefined;
+  const text = textOf(bytes);
+  // A download often yields the page around a document.
+  if (!text.trimStart().startsWith('<')) return reader.parse({ file, kind: 'api', text });
+  problems.push({ ...wholeFile(file), message: 'this is HTML or XML; save the OpenAPI document itself' });
+  return undefined;
 }
 
 /** The API reference; undefined when `docsPath` is not set. */
 function publish(
   raw: RawSettings,
   main: YamlSource,
-  { document, plans }: { readonly document: Mapping; readonly plans: Plans },
+  { document, plans }: { readonly document: References | undefined; readonly plans: Plans },
   problems: Problem[],
 ): Settings['docs'] | undefined {
   const { docsPath: path, limitsPath, baseUrl } = raw;
   if (path === undefined) return undefined;
+  if (document === undefined) {
+    problems.push({
+      ...main.placeOf(['docsPath'], 'name'),
+      message: '`docsPath` needs `api`, the document to show',
+    });
+    return undefined;
+  }
   const json = apiDocument(document, { baseUrl, plans, limitsPath });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;

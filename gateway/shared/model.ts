@@ -270,11 +270,15 @@ export type TargetEvent =
 /** Where the API document is served as JSON, beside the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+/** The method of the one operation of a configuration without an API document, which every request is. */
+export const anyMethod = '*';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;
 
 /** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
-  readonly sinceMs: number;
+  /** Absent when the API document does not say since when. */
+  readonly sinceMs?: number;
   readonly sunsetMs?: number;
   /** The path template of the operation to use instead, relative to the base URL. */
   readonly successor?: string;

@@ -518,3 +518,38 @@ test.each([
     `${folder.file}:1:1: ${what}. A configuration is a mapping with ${contents}`,
   );
 });
+
+test('settings that need operations say so where there is no API document', () => {
+  const withoutApi = mainDocument.replace('api: openapi.yaml\n', '');
+  expect(settingsOf({ 'tollgate.yaml': withoutApi }).operations).toEqual([
+    { id: 'any', method: '*', template: '/*', upgrade: 'websocket', upstream: 'default' },
+  ]);
+  const report = reportOn({
+    'tollgate.yaml': `${withoutApi.replace('enterprise: custom', 'own: { perDay: 5, operations: [any, listPets] }')}docsPath: /docs\n`,
+  });
+  expect(report).toContain('`docsPath` needs `api`, the document to show');
+  expect(report).toContain(
+    'needs `api`, the API document with the operations; without it the only operation is `any`',
+  );
+  expect(report.match(/^\S+:\d+:\d+: /gm)).toHaveLength(2);
+});
+
+test('an API document that is a page of HTML is one problem', () => {
+  const report = reportOn({ 'openapi.yaml': '<!DOCTYPE html>\n<html lang="en"><body>: [</body></html>\n' });
+  expect(report).toBe('openapi.yaml:1:1: this is HTML or XML; save the OpenAPI document itself');
+});
+
+test('an edit of a file that the API document refers to is an edit of the configuration', () => {
+  const { file, write } = configFolder({
+    'openapi.yaml': 'paths: { /pets: { $ref: paths/pets.yaml } }',
+    'paths/pets.yaml': 'get: { operationId: listPets }',
+  });
+  const idsOf = (loaded: ReturnType<typeof loadSettings>) =>
+    loaded.kind === 'valid' && loaded.settings.operations.map(({ id }) => id);
+  const before = loadSettings({ file, env: {} });
+  write('paths/pets.yaml', 'get: { operationId: allPets }');
+  const after = loadSettings({ file, env: {} });
+  expect([idsOf(before), idsOf(after)]).toEqual([['listPets'], ['allPets']]);
+  expect(before.version).not.toBe(after.version);
+  expect([...after.digests.keys()].some((each) => each.endsWith('paths/pets.yaml'))).toBe(true);
+});

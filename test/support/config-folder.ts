@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 export const apiDocument = `openapi: 3.1.0
@@ -55,7 +55,10 @@ export function configFolder(files: Readonly<Record<string, string | Uint8Array>
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-config-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const pathOf = (name: string) => `${folder}/${name}`;
-  const write = (name: string, text: string | Uint8Array) => writeFileSync(pathOf(name), text);
+  const write = (name: string, text: string | Uint8Array) => {
+    mkdirSync(dirname(pathOf(name)), { recursive: true });
+    writeFileSync(pathOf(name), text);
+  };
   const documents = {
     'tollgate.yaml': mainDocument,
     'keys.yaml': keysDocument,

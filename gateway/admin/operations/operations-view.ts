@@ -26,7 +26,7 @@ const durations = percentiles.extend({ meanMs: quantity.optional() });
 
 /** How long an operation will be there. */
 export const deprecationShape = {
-  sinceAt: instant,
+  sinceAt: instant.optional(),
   sunsetAt: instant.optional(),
   successor: z.string().optional(),
   afterSunset: words('gone', 'serve'),

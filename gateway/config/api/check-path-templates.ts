@@ -1,78 +1,133 @@
-/** A fault of a path template; `other` is the template that it conflicts with. */
-export interface TemplateFault {
-  readonly template: string;
-  readonly message: string;
-  readonly other?: string;
-}
+import {
+  branchAt,
+  emptyBranch,
+  fixedChars,
+  isParameter,
+  isSameSegment,
+  matchesTexts,
+  parameter,
+  segmentsOf,
+  type TemplateBranch,
+  type TemplateSegment,
+} from '../../shared/path-template.ts';
 
-/**
- * Finds templates that no accepted request can match, and ambiguous pairs: templates that match the same path although neither
- * is more specific. It yields one fault at a time, so that the caller can stop early. 10,000 templates of one shape make 50
- * million pairs.
- */
-export function* checkTemplates(templates: readonly string[]): Generator<TemplateFault, void> {
-  const sound = new Map<number, SplitTemplate[]>();
-  for (const template of templates) {
-    const message = unmatchable(template);
-    if (message !== undefined) {
-      yield { template, message };
-      continue;
-    }
-    const segments = template.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
-    const sameLength = sound.get(segments.length) ?? [];
-    sound.set(segments.length, sameLength);
-    for (const other of sameLength) {
-      if (!areAmbiguous(segments, other.segments)) continue;
-      const conflict = `a request could match \`${template}\` and \`${other.template}\` alike; change one of them`;
-      yield { template, message: conflict, other: other.template };
-    }
-    sameLength.push({ template, segments });
-  }
-}
-
-interface SplitTemplate {
-  readonly template: string;
-  readonly segments: Segments;
-}
-
-/** Literal segments as text, parameters as undefined. */
-type Segments = readonly (string | undefined)[];
-
-const parameter = /^\{[^{}/]+\}$/;
-/** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`, because paths are compared byte by byte. */
-const literal = /^[A-Za-z0-9._~!$&'()*+,=:@-]+$/;
-
-function unmatchable(template: string): string | undefined {
+/** What is wrong with a template that no accepted request can match; undefined for a sound one. */
+export function templateFault(template: string): string | undefined {
   if (!template.startsWith('/')) return `\`${template}\` could never match; a path begins with \`/\``;
-  const segments = template.slice(1).split('/');
-  const names = segments.filter((segment) => parameter.test(segment));
+  const names = template.match(parameter) ?? [];
   if (new Set(names).size < names.length) return `\`${template}\` names a parameter twice`;
-  // The path of the base URL itself is `/`.
-  const wrong = template === '/' ? undefined : segments.find((segment) => !isMatchable(segment));
+  const segments = template.slice(1).split('/');
+  // An empty last segment is the slash at the end of the path.
+  const wrong = segments.find((segment, i) =>
+    segment === '' ? i < segments.length - 1 : !isMatchable(segment),
+  );
   if (wrong === undefined) return undefined;
   if (wrong === '') return `\`${template}\` could never match; remove the empty segment`;
-  if (wrong.includes('{') || wrong.includes('}')) {
-    return `\`${template}\` could never match; a parameter is a whole segment, as in /pets/{petId}`;
+  if (/[{}]/.test(wrong.replaceAll(parameter, ''))) {
+    return `\`${template}\` could never match; write a parameter as \`{petId}\``;
   }
   return `\`${template}\` could never match; the segment \`${wrong}\` would be refused or written otherwise`;
 }
 
+/** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`, because paths are compared byte by byte. */
+const literal = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/;
+
 function isMatchable(segment: string): boolean {
   if (segment === '.' || segment === '..') return false;
-  return parameter.test(segment) || literal.test(segment);
+  return literal.test(segment.replaceAll(parameter, ''));
 }
 
-/** Whether some path matches both, and neither has a literal segment wherever the other has one. */
-function areAmbiguous(left: Segments, right: Segments): boolean {
-  let leftIsNarrower = false;
-  let rightIsNarrower = false;
-  for (let index = 0; index < left.length; index++) {
-    const segment = left[index];
-    const opposite = right[index];
-    if (segment === opposite) continue;
-    if (segment !== undefined && opposite !== undefined) return false;
-    if (opposite === undefined) leftIsNarrower = true;
-    else rightIsNarrower = true;
+/** Two templates that match the same path, although neither is more specific. */
+export interface Overlap {
+  /** The template that gets these paths. */
+  readonly winner: string;
+  readonly other: string;
+}
+
+/**
+ * Finds pairs of templates that match the same path, although neither is at least as specific in every segment. It yields one
+ * pair at a time, so that the caller can stop early.
+ */
+export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
+  const root: Branch = emptyBranch();
+  for (const template of templates) {
+    const segments = segmentsOf(template);
+    const atRoot = { segments, index: 0, first: 0, isNarrower: false, isWider: false };
+    for (const { other, first } of overlapsIn(root, atRoot)) {
+      yield first > 0 ? { winner: template, other } : { winner: other, other: template };
+    }
+    branchAt(root, segments).value ??= template;
   }
-  return leftIsNarrower === rightIsNarrower;
+}
+
+type Branch = TemplateBranch<string>;
+
+/** The comparison of a new template with earlier ones, up to a segment. */
+interface Search {
+  readonly segments: readonly TemplateSegment[];
+  readonly index: number;
+  /** The order in the first segment that differs: positive when the new template is preferred; 0 while all are the same. */
+  readonly first: number;
+  /** Whether the new template is more specific somewhere. */
+  readonly isNarrower: boolean;
+  readonly isWider: boolean;
+}
+
+function* overlapsIn(branch: Branch, search: Search): Generator<{ other: string; first: number }, void> {
+  const { segments, index, first, isNarrower, isWider } = search;
+  const segment = segments[index];
+  if (segment === undefined) {
+    if (branch.value !== undefined && isNarrower === isWider) yield { other: branch.value, first };
+    return;
+  }
+  for (const { next, order, isCrossed = false } of continuations(branch, segment)) {
+    yield* overlapsIn(next, {
+      segments,
+      index: index + 1,
+      first: first || order,
+      isNarrower: isNarrower || isCrossed || order > 0,
+      isWider: isWider || isCrossed || order < 0,
+    });
+  }
+}
+
+interface Continuation {
+  readonly next: Branch;
+  /** Positive when the new segment is preferred, negative when the earlier one is. */
+  readonly order: number;
+  /** Whether each of the two matches something that the other does not. */
+  readonly isCrossed?: boolean;
+}
+
+/** The branches that match some path which the segment matches too. */
+function* continuations(branch: Branch, segment: TemplateSegment): Generator<Continuation, void> {
+  if (typeof segment === 'string') {
+    const same = branch.literal.get(segment);
+    if (same !== undefined) yield { next: same, order: 0 };
+    for (const mixed of branch.mixed) {
+      if (matchesTexts(mixed.texts, segment)) yield { next: mixed.branch, order: 1 };
+    }
+    if (branch.parameter !== undefined && segment !== '') yield { next: branch.parameter, order: 1 };
+    return;
+  }
+  const isWhole = isParameter(segment);
+  for (const [text, next] of branch.literal) if (matchesTexts(segment, text)) yield { next, order: -1 };
+  for (const { texts, branch: next } of branch.mixed) {
+    if (isWhole) yield { next, order: -1 };
+    else if (isSameSegment(texts, segment)) yield { next, order: 0 };
+    else if (mayMeet(segment, texts)) {
+      yield { next, order: fixedChars(segment) - fixedChars(texts), isCrossed: true };
+    }
+  }
+  if (branch.parameter !== undefined) yield { next: branch.parameter, order: isWhole ? 0 : 1 };
+}
+
+/** Whether two segments with parameters can match the same text, as far as their beginnings and ends show. */
+function mayMeet(one: readonly string[], other: readonly string[]): boolean {
+  const [start, end] = [one[0] ?? '', one.at(-1) ?? ''];
+  const [otherStart, otherEnd] = [other[0] ?? '', other.at(-1) ?? ''];
+  return (
+    (start.startsWith(otherStart) || otherStart.startsWith(start)) &&
+    (end.endsWith(otherEnd) || otherEnd.endsWith(end))
+  );
 }

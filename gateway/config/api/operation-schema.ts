@@ -1,13 +1,11 @@
 import * as z from 'zod';
 import { date } from '../../keys/key-schema.ts';
-import type { Deprecation, Method, Operation } from '../../shared/model.ts';
+import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
 import { expects, givenName, word } from '../../shared/schema/schema-parts.ts';
-
-export const anId = '1 to 100 of the characters A-Z a-z 0-9 . _ -';
 
 /** The members of an operation in the API document that the gateway reads. Other members are for clients and other tools. */
 export const operationSchema = z.object({
-  operationId: givenName(anId, /^[A-Za-z0-9._-]{1,100}$/).optional(),
+  operationId: givenName('text', /^.*$/s).optional(),
   deprecated: z.unknown().optional(),
   'x-deprecated-since': date.optional(),
   'x-deprecated-sunset': date.optional(),
@@ -50,7 +48,16 @@ export function compileOperation(
 
 function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   const { 'x-deprecated-since': sinceMs, 'x-deprecated-sunset': sunsetMs } = stated;
-  if (stated.deprecated !== true || sinceMs === undefined) return undefined;
+  if (stated.deprecated !== true) return undefined;
   const afterSunset = stated['x-after-sunset'] ?? 'gone';
-  return { sinceMs, ...(sunsetMs !== undefined && { sunsetMs }), afterSunset };
+  return {
+    ...(sinceMs !== undefined && { sinceMs }),
+    ...(sunsetMs !== undefined && { sunsetMs }),
+    afterSunset,
+  };
+}
+
+/** The one operation of a configuration without an API document: every method and path below the base URL. */
+export function anyOperation(upstream: string): Operation {
+  return { id: 'any', method: anyMethod, template: '/*', upgrade: 'websocket', upstream };
 }

@@ -1,6 +1,7 @@
 import { type Plan, type Plans, planWindows } from '../../shared/model.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
+import type { ApiFile, ApiPart, References, Target } from './follow-references.ts';
 
 /** The information that the published document adds to the operator's API document. */
 interface Published {
@@ -12,32 +13,126 @@ interface Published {
 
 /**
  * Makes the JSON of the API document for clients. Its server is the base URL, and its description ends with the limits of each
- * plan. `x-upstream` is left out, because names of upstreams are internal. Every other `x-` field is kept.
+ * plan. Files that `$ref` leads to are part of it. `x-upstream` is left out, because names of upstreams are internal. Every other
+ * `x-` field is kept.
  *
  * @returns undefined when the JSON is longer than `configSizes.publishedCharsMax`; aliases can make it far larger than the file
  */
-export function apiDocument(document: Mapping, published: Published): string | undefined {
+export function apiDocument(document: References, published: Published): string | undefined {
+  const { value } = document.root.source;
   const { publishedCharsMax } = configSizes;
-  if (charsOf(document, publishedCharsMax) > publishedCharsMax) return undefined;
-  const info = isMapping(document.info) ? document.info : {};
+  if (charsOf(value, publishedCharsMax) > publishedCharsMax || !isMapping(value)) return undefined;
+  const info = isMapping(value.info) ? value.info : {};
   const description = [info.description, plansText(published)].filter((text) => typeof text === 'string');
-  return JSON.stringify({
-    ...document,
-    info: { ...info, description: description.join('\n\n') },
-    servers: [{ url: published.baseUrl.replace(/\/$/, '') }],
-    paths: mapMembers(document.paths, (item) => mapMembers(item, withoutUpstream)),
-  });
+  const bundled = bundle(document);
+  return (
+    bundled &&
+    JSON.stringify({
+      ...bundled,
+      info: { ...info, description: description.join('\n\n') },
+      servers: [{ url: published.baseUrl.replace(/\/$/, '') }],
+    })
+  );
 }
 
-function withoutUpstream(operation: unknown): unknown {
-  if (!isMapping(operation)) return operation;
-  const { 'x-upstream': _, ...rest } = operation;
-  return rest;
+/** The member with the other files of the document, numbered. */
+const filesMember = 'x-files';
+
+/**
+ * Joins the files of an API document. The other files become members of `x-files`, and each `$ref` to a file leads there. Path
+ * items and operations are put in place of their `$ref`.
+ */
+function bundle(references: References): Mapping | undefined {
+  const { root } = references;
+  const numbers = new Map<ApiFile, number>([[root, 0]]);
+  const numberOf = (file: ApiFile): number => {
+    const number = numbers.get(file) ?? numbers.size;
+    numbers.set(file, number);
+    return number;
+  };
+
+  function leadTo({ in: file, pointer }: Target): string {
+    const number = numberOf(file);
+    return `#${number === 0 ? '' : `/${filesMember}/${number}`}${encodeURI(pointer)}`;
+  }
+
+  /** The steps to the value that is rewritten, so that a file that is missing is reported where it is named. */
+  const path: string[] = [];
+
+  /** A copy of a value in which every `$ref` leads to the joined document. */
+  function rewrite(value: unknown, file: ApiFile): unknown {
+    if (Array.isArray(value)) return value.map((entry) => rewrite(entry, file));
+    if (!isMapping(value)) return value;
+    return mapMembers(value, (member, name) => {
+      if (name === '$ref' && typeof member === 'string') return rewriteReference(member, file);
+      path.push(name);
+      const rewritten = rewrite(member, file);
+      path.pop();
+      return rewritten;
+    });
+  }
+
+  function rewriteReference(reference: string, file: ApiFile): string {
+    if (file === root && reference.startsWith('#')) return reference;
+    const target = references.locate(reference, { in: file, path: [...path], value: undefined });
+    return target ? leadTo(target) : reference;
+  }
+
+  /** A path item or an operation, without `$ref`. */
+  function inPlace(part: ApiPart): ApiPart {
+    return isMapping(part.value) && part.value.$ref !== undefined
+      ? inPlace(references.follow(part) ?? { ...part, value: {} })
+      : part;
+  }
+
+  function operationOf(value: unknown, file: ApiFile): unknown {
+    const { in: from, value: operation } = inPlace({ in: file, path: [], value });
+    if (!isMapping(operation)) return rewrite(operation, from);
+    const { 'x-upstream': _, ...rest } = operation;
+    return rewrite(rest, from);
+  }
+
+  function pathItemOf(value: unknown, file: ApiFile): unknown {
+    if (!isMapping(value)) return value;
+    const { $ref, ...own } = value;
+    const referred = $ref === undefined ? undefined : inPlace({ in: file, path: [], value });
+    const inherited = referred && pathItemOf(referred.value, referred.in);
+    return {
+      ...(isMapping(inherited) && inherited),
+      ...asMapping(mapMembers(own, (member) => operationOf(member, file))),
+    };
+  }
+
+  const value = asMapping(root.source.value);
+  const paths = mapMembers(value.paths, (item) => pathItemOf(item, root));
+  const joined: Record<string, unknown> = { ...asMapping(rewrite({ ...value, paths: {} }, root)), paths };
+  const files: Record<string, unknown> = {};
+  let chars = 0;
+  // Rewriting a file may find further files.
+  for (const [file, number] of numbers) {
+    if (number === 0) continue;
+    chars += charsOf(file.source.value, configSizes.publishedCharsMax);
+    if (chars > configSizes.publishedCharsMax) return undefined;
+    files[number] = rewrite(withoutUpstreams(file.source.value), file);
+  }
+  return numbers.size === 1 ? joined : { ...joined, [filesMember]: files };
 }
 
-function mapMembers(value: unknown, map: (member: unknown) => unknown): unknown {
+/** A copy without `x-upstream`, wherever it is. */
+function withoutUpstreams(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutUpstreams);
   if (!isMapping(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member)]));
+  const { 'x-upstream': _, ...rest } = value;
+  return mapMembers(rest, withoutUpstreams);
+}
+
+function asMapping(value: unknown): Mapping {
+  return isMapping(value) ? value : {};
+}
+
+function mapMembers(value: unknown, map: (member: unknown, name: string) => unknown): unknown {
+  if (!isMapping(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member, name)]));
 }
 
 /** Estimates the length of the JSON. The count stops soon after the maximum. */

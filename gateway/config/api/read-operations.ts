@@ -1,13 +1,15 @@
+import { hash } from 'node:crypto';
+import { basename } from 'node:path';
 import type { Method, Operation } from '../../shared/model.ts';
 import { closestName, didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { configSizes } from '../config-sizes.ts';
-import type { Problem } from '../problems/problem.ts';
-import { createProblemList } from '../problems/problem-list.ts';
+import type { Place, Problem } from '../problems/problem.ts';
+import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
-import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
-import { checkTemplates } from './check-path-templates.ts';
+import { isMapping } from '../source/yaml-to-plain.ts';
+import { overlaps, templateFault } from './check-path-templates.ts';
+import { type ApiFile, type ApiPart, createReferences, type References } from './follow-references.ts';
 import {
-  anId,
   compileOperation,
   deprecationNames,
   extensionNames,
@@ -16,241 +18,373 @@ import {
 } from './operation-schema.ts';
 
 export interface ReadOperations {
-  /** Templates with fewer parameters come first, so that the first match is the most specific one. */
   readonly operations: readonly Operation[];
   readonly problems: readonly Problem[];
-}
-
-type Path = readonly PropertyKey[];
-type Report = (path: Path, message: string | (() => string), part?: 'name') => void;
-
-/** An operation before its successor's operationId has been looked up. */
-interface FoundOperation {
-  readonly operation: Operation;
-  readonly path: Path;
-  readonly successorId: string | undefined;
+  /** A sentence with its place for each thing that is valid but probably not meant. */
+  readonly warnings: readonly string[];
+  /** Follows `$ref` in the document. */
+  readonly references: References;
 }
 
 interface ReadOptions {
+  /** The path of the document; `$ref` to other files is relative to it. */
+  readonly file: string;
   /** The names in the order of the configuration, the default first; undefined when they could not be read. */
   readonly upstreamNames: readonly string[] | undefined;
+  /** Reads another file that the document refers to. Undefined when it cannot be read, which the callee reports. */
+  readonly open: (file: string, mentionedAt: Place) => YamlSource | undefined;
   readonly pathsMax?: number;
 }
 
 /** Reads the operations of an OpenAPI document: paths, methods, operationIds and the gateway's own `x-` fields. */
 export function readOperations(
   source: YamlSource,
-  { upstreamNames, pathsMax = configSizes.pathsMax }: ReadOptions,
+  { file, upstreamNames, open, pathsMax = configSizes.pathsMax }: ReadOptions,
 ): ReadOperations {
   const list = createProblemList();
   const { problems } = list;
-  const report: Report = (path, message, part) =>
-    list.add(() => ({
-      ...source.placeOf(path, part),
-      message: typeof message === 'string' ? message : message(),
-    }));
+  const warned = createProblemList();
+  const root: ApiFile = { file, source };
+  const references = createReferences({ root, open, report: list.add });
+  const context: ReadContext = { list, warned, references, upstreamNames };
+  const result = (operations: readonly Operation[]): ReadOperations => {
+    const warnings = warned.problems.map((at) => `${at.file}:${at.line}:${at.column}: ${at.message}`);
+    return { operations, problems, warnings: warnings.slice(0, configSizes.problemsMax), references };
+  };
 
-  const paths = isMapping(source.value) ? source.value.paths : undefined;
+  const document = isMapping(source.value) ? source.value : {};
+  if (document.swagger !== undefined) {
+    list.add(() => ({ ...source.placeOf(['swagger'], 'name'), message: swaggerAdvice(file) }));
+    return result([]);
+  }
+  const { paths } = document;
   if (!isMapping(paths)) {
     // No excerpt: the file's first line would not help, and it may be a secret if `api` names the keys file by mistake.
-    const place = { ...source.placeOf(['paths']), excerpt: '' };
     const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
-    return { operations: [], problems: [{ ...place, message }] };
+    list.add(() => ({ ...source.placeOf(['paths']), excerpt: '', message }));
+    return result([]);
   }
   const templates = Object.keys(paths).filter((template) => !template.startsWith('x-'));
+  const atName = (template: string) => source.placeOf(['paths', template], 'name');
   const excess = templates[pathsMax];
   if (excess !== undefined) {
-    report(['paths', excess], `\`paths\` may hold at most ${pathsMax} path templates`, 'name');
-    return { operations: [], problems };
+    const message = `\`paths\` may hold at most ${pathsMax} path templates`;
+    list.add(() => ({ ...atName(excess), message }));
+    return result([]);
   }
-  for (const { template, message, other } of checkTemplates(templates)) {
-    if (list.isFull()) break;
-    list.add(() => ({
-      ...source.placeOf(['paths', template], 'name'),
-      message,
-      ...(other !== undefined && {
-        related: { ...source.placeOf(['paths', other], 'name'), message: 'the other path is here' },
-      }),
-    }));
+  const sound = templates.filter((template) => {
+    const message = templateFault(template);
+    if (message !== undefined) list.add(() => ({ ...atName(template), message }));
+    return message === undefined;
+  });
+  for (const { winner, other } of overlaps(sound)) {
+    if (warned.isFull()) break;
+    const message = `\`${winner}\` and \`${other}\` match the same path; a method that both have goes to \`${winner}\``;
+    warned.add(() => ({ ...atName(other), message }));
   }
   const found: FoundOperation[] = [];
   for (const template of templates) {
-    if (list.isFull()) return { operations: [], problems };
-    found.push(...readPathItem(template, paths[template], { report, upstreamNames }));
+    if (list.isFull()) return result([]);
+    const item = { in: root, path: ['paths', template], value: paths[template] };
+    found.push(...readPathItem(template, item, context));
   }
-  if (templates.length > 0 && found.length === 0 && problems.length === 0) {
-    report(['paths'], '`paths` has no operation; the gateway would answer 404 to everything', 'name');
+  if (found.length === 0 && problems.length === 0) {
+    const message = '`paths` has no operation; the gateway would answer 404 to everything';
+    list.add(() => ({ ...source.placeOf(['paths'], 'name'), message }));
   }
+  return result(compileAll(found, context));
+}
 
-  const byId = new Map<string, FoundOperation>();
-  for (const candidate of found) {
-    const { id } = candidate.operation;
-    const first = byId.get(id);
-    if (first === undefined) byId.set(id, candidate);
-    else {
-      list.add(() => ({
-        ...source.placeOf([...candidate.path, 'operationId']),
-        message: `the operationId \`${id}\` is already taken; each must be unique`,
-        related: { ...source.placeOf([...first.path, 'operationId']), message: 'it is here' },
-      }));
-    }
-  }
-  const operations = found.map((candidate) => resolveSuccessor(candidate, byId, report));
-  return { operations: operations.toSorted((a, b) => parameterCount(a) - parameterCount(b)), problems };
+function swaggerAdvice(file: string): string {
+  const name = basename(file);
+  const command = `npx swagger2openapi ${name} --outfile openapi.json`;
+  return `this is Swagger 2.0; the gateway reads OpenAPI 3.0 to 3.2. Convert it: \`${command}\``;
+}
+
+interface ReadContext {
+  readonly list: ProblemList;
+  readonly warned: ProblemList;
+  readonly references: References;
+  readonly upstreamNames: readonly string[] | undefined;
+}
+
+/** A valid operation before it has its name and its successor. */
+interface FoundOperation {
+  readonly part: ApiPart;
+  readonly method: Method;
+  readonly template: string;
+  readonly upstream: string;
+  readonly stated: StatedOperation;
+  /** The `operationId` of the document. */
+  readonly writtenId: string | undefined;
 }
 
 const methods: ReadonlyMap<string, Method> = new Map(
-  (['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((method) => [
+  (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((method) => [
     method.toLowerCase(),
     method,
   ]),
 );
 
+/** Members of a path item that are operations, which the gateway does not serve (OpenAPI 3.2 §4.9). */
+const unserved = new Set(['trace', 'query', 'additionalOperations']);
+
 /** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
-const pathItemFields = new Set(['summary', 'description', 'parameters', 'servers']);
+const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
-interface ReadContext {
-  readonly report: Report;
-  readonly upstreamNames: readonly string[] | undefined;
-}
-
-function readPathItem(template: string, item: unknown, context: ReadContext): FoundOperation[] {
-  const { report } = context;
-  const itemPath = ['paths', template];
-  if (!isMapping(item)) {
-    report(itemPath, `\`${template}\` must be a mapping of methods to operations`);
+/** Reads the operations of a path. Operations beside `$ref` replace those that it leads to. */
+function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
+  const { value } = item;
+  if (!isMapping(value)) {
+    report(context.list, item, `\`${template}\` must be a mapping of methods to operations`);
     return [];
   }
-  return Object.entries(item).flatMap(([name, value]) => {
-    const path = [...itemPath, name];
+  const own = Object.entries(value).flatMap(([name, member]) => {
+    const part = { in: item.in, path: [...item.path, name], value: member };
     if (extensionNames.includes(name)) {
-      report(path, `\`${name}\` belongs to an operation; write it under a method of this path`, 'name');
+      report(
+        context.list,
+        part,
+        `\`${name}\` belongs to an operation; write it under a method of this path`,
+        'name',
+      );
     }
     if (pathItemFields.has(name) || name.startsWith('x-')) return [];
     const method = methods.get(name);
-    if (method === undefined) {
-      report(path, () => unsupportedMethod(name), 'name');
-      return [];
+    if (method !== undefined) return readOperation({ method, template, part, ...context });
+    if (unserved.has(name)) {
+      report(
+        context.warned,
+        part,
+        `the gateway does not serve \`${name}\`; such a request gets 501 or 405`,
+        'name',
+      );
+    } else {
+      const meant = didYouMean(name, methods.keys()) || `; supported are: ${[...methods.keys()].join(', ')}`;
+      report(context.list, part, `\`${name}\` is no method that the gateway supports${meant}`, 'name');
     }
-    if (!isMapping(value)) {
-      report(path, `\`${name}\` must be a mapping that describes the operation`);
-      return [];
-    }
-    return readOperation({ method, template, value, path, ...context });
+    return [];
   });
+  const referred = value.$ref === undefined ? undefined : context.references.follow(item);
+  if (referred === undefined) return own;
+  const replaced = new Set(own.map(({ method }) => method));
+  return [...own, ...readPathItem(template, referred, context).filter(({ method }) => !replaced.has(method))];
 }
 
-function unsupportedMethod(name: string): string {
-  if (name === 'head') return 'HEAD is served wherever GET is; remove it';
-  if (name === 'trace') return 'TRACE is always answered 501; remove it';
-  const meant = didYouMean(name, methods.keys()) || `; supported are: ${[...methods.keys()].join(', ')}`;
-  return `\`${name}\` is no method that the gateway supports${meant}`;
+function report(list: ProblemList, { in: { source }, path }: ApiPart, message: string, part?: 'name'): void {
+  list.add(() => ({ ...source.placeOf(path, part), message }));
 }
 
 interface OperationSource extends ReadContext {
   readonly method: Method;
   readonly template: string;
-  readonly value: Mapping;
-  readonly path: Path;
+  readonly part: ApiPart;
 }
 
 function readOperation(source: OperationSource): FoundOperation[] {
-  const { method, template, value, path, report } = source;
-  checkExtensionNames(source);
-  const stated = readMembers(source);
-  if (stated['x-upgrade'] !== undefined && method !== 'GET') {
-    report([...path, 'x-upgrade'], 'only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)', 'name');
+  const { method, template, list, references } = source;
+  let { part } = source;
+  while (isMapping(part.value) && part.value.$ref !== undefined) {
+    const beside = Object.keys(part.value).find((name) => extensionNames.includes(name));
+    if (beside !== undefined) {
+      report(
+        list,
+        memberOf(part, beside),
+        `\`${beside}\` beside \`$ref\` has no effect; move it to where \`$ref\` leads`,
+        'name',
+      );
+    }
+    const next = references.follow(part);
+    if (next === undefined) return [];
+    part = next;
   }
-  checkDeprecation(source, stated);
-  const upstream = readUpstream(source);
-  const { operationId: id } = stated;
-  if (value.operationId === undefined)
-    report([...path, 'operationId'], `\`operationId\` is missing; write ${anId}`);
-  if (id === undefined) return [];
-  const operation = compileOperation(stated, { id, method, template, upstream });
-  return [{ operation, path, successorId: stated['x-deprecated-successor'] }];
+  const { value } = part;
+  if (!isMapping(value)) {
+    report(list, part, `\`${method.toLowerCase()}\` must be a mapping that describes the operation`);
+    return [];
+  }
+  const at: OperationPart = { ...source, part, value };
+  checkExtensionNames(at);
+  const stated = readMembers(at);
+  if (stated['x-upgrade'] !== undefined && method !== 'GET') {
+    reportMember(at, 'x-upgrade', 'only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)', 'name');
+  }
+  checkDeprecation(at, stated);
+  const upstream = readUpstream(at);
+  const writtenId = typeof value.operationId === 'string' ? value.operationId : undefined;
+  return [{ part, method, template, upstream, stated, writtenId }];
+}
+
+interface OperationPart extends OperationSource {
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+function memberOf({ in: file, path, value }: ApiPart, name: string): ApiPart {
+  return { in: file, path: [...path, name], value: isMapping(value) ? value[name] : undefined };
+}
+
+function reportMember({ list, part }: OperationPart, name: string, message: string, at?: 'name'): void {
+  report(list, memberOf(part, name), message, at);
 }
 
 /** Returns the valid members and reports the invalid ones. */
-function readMembers({ value, path, report }: OperationSource): StatedOperation {
+function readMembers(at: OperationPart): StatedOperation {
+  const { value } = at;
   const parsed = operationSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
-  for (const {
-    path: [name = ''],
-    message,
-  } of issues)
-    report([...path, name], `\`${String(name)}\` ${message}`);
+  for (const { path, message } of issues) {
+    const name = String(path[0] ?? '');
+    reportMember(at, name, `\`${name}\` ${message}`);
+  }
   const invalid = new Set(issues.map((issue) => issue.path[0]));
   const valid = Object.entries(value).filter(([name]) => !invalid.has(name));
   return operationSchema.parse(Object.fromEntries(valid));
 }
 
 /** Reports an unknown `x-` field that resembles a gateway field as misspelt. Other unknown fields belong to other tools. */
-function checkExtensionNames({ value, path, report }: OperationSource): void {
-  for (const name of Object.keys(value)) {
+function checkExtensionNames(at: OperationPart): void {
+  for (const name of Object.keys(at.value)) {
     if (!name.startsWith('x-') || extensionNames.includes(name)) continue;
     const closest = closestName(name, extensionNames);
     if (closest !== undefined) {
-      report([...path, name], `the field \`${name}\` is unknown; did you mean \`${closest}\`?`, 'name');
+      reportMember(at, name, `the field \`${name}\` is unknown; did you mean \`${closest}\`?`, 'name');
     }
   }
 }
 
 /** The operation's upstream. It is the default when the operation names none or the upstreams could not be read. */
-function readUpstream({ value, path, report, upstreamNames }: OperationSource): string {
+function readUpstream(at: OperationPart): string {
+  const { upstreamNames } = at;
   const [fallback = ''] = upstreamNames ?? [];
-  const written = value['x-upstream'];
+  const written = at.value['x-upstream'];
   if (written === undefined || upstreamNames === undefined) return fallback;
   if (typeof written === 'string' && upstreamNames.includes(written)) return written;
-  report([...path, 'x-upstream'], () => {
-    const closest = closestName(String(written), upstreamNames);
-    const advice =
-      closest === undefined ? `upstreams are: ${listNames(upstreamNames)}` : `did you mean \`${closest}\`?`;
-    return `\`x-upstream\` names no upstream of the configuration; ${advice}`;
-  });
+  const closest = closestName(String(written), upstreamNames);
+  const advice =
+    closest === undefined ? `upstreams are: ${listNames(upstreamNames)}` : `did you mean \`${closest}\`?`;
+  reportMember(at, 'x-upstream', `\`x-upstream\` names no upstream of the configuration; ${advice}`);
   return fallback;
 }
 
-function checkDeprecation({ value, path, report }: OperationSource, stated: StatedOperation): void {
+function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
+  const { value } = at;
   if (stated.deprecated !== true) {
     for (const name of deprecationNames.filter((each) => value[each] !== undefined)) {
-      report([...path, name], `\`${name}\` needs \`deprecated: true\` beside it`, 'name');
+      reportMember(at, name, `\`${name}\` needs \`deprecated: true\` beside it`, 'name');
     }
     return;
   }
   const { 'x-deprecated-since': sinceMs, 'x-deprecated-sunset': sunsetMs } = stated;
   if (value['x-deprecated-since'] === undefined) {
-    const wanted = '`x-deprecated-since`, the date for the Deprecation header (RFC 9745)';
-    report([...path, 'deprecated'], `a deprecated operation needs ${wanted}`, 'name');
+    const message =
+      'without `x-deprecated-since`, a date, responses of this deprecated operation have no Deprecation header (RFC 9745)';
+    report(at.warned, memberOf(at.part, 'deprecated'), message, 'name');
   }
   if (sinceMs !== undefined && sunsetMs !== undefined && sunsetMs < sinceMs) {
     const message = 'the sunset must not be earlier than the deprecation (RFC 9745 §4)';
-    report([...path, 'x-deprecated-sunset'], message);
+    reportMember(at, 'x-deprecated-sunset', message);
   }
   if (stated['x-after-sunset'] !== undefined && value['x-deprecated-sunset'] === undefined) {
-    report([...path, 'x-after-sunset'], '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
+    reportMember(at, 'x-after-sunset', '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
   }
 }
 
-function resolveSuccessor(
-  { operation, path, successorId }: FoundOperation,
-  byId: ReadonlyMap<string, FoundOperation>,
-  report: Report,
-): Operation {
-  if (successorId === undefined || operation.deprecation === undefined) return operation;
-  const successor = byId.get(successorId)?.operation;
-  if (successor === undefined || successor.id === operation.id) {
-    report([...path, 'x-deprecated-successor'], () => {
-      const others = byId.keys().filter((id) => id !== operation.id);
+/** Names and compiles the operations. */
+function compileAll(found: readonly FoundOperation[], context: ReadContext): Operation[] {
+  const { list } = context;
+  const names = nameAll(found, context);
+  const byWrittenId = new Map(found.map((one) => [one.writtenId, one]));
+  return found.map((one) => {
+    const { stated, method, template, upstream } = one;
+    const operation = compileOperation(stated, { id: names.get(one) ?? '', method, template, upstream });
+    const successorId = stated['x-deprecated-successor'];
+    const { deprecation } = operation;
+    if (successorId === undefined || deprecation === undefined) return operation;
+    const successor = byWrittenId.get(successorId) ?? found.find((other) => names.get(other) === successorId);
+    if (successor !== undefined && successor !== one) {
+      return { ...operation, deprecation: { ...deprecation, successor: successor.template } };
+    }
+    list.add(() => {
+      const others = names.values().filter((id) => id !== operation.id);
       const meant = didYouMean(successorId, others) || '; write the operationId of another operation';
-      return `\`x-deprecated-successor\` names no other operation${meant}`;
+      const message = `\`x-deprecated-successor\` names no other operation${meant}`;
+      return { ...one.part.in.source.placeOf([...one.part.path, 'x-deprecated-successor']), message };
     });
     return operation;
-  }
-  return { ...operation, deprecation: { ...operation.deprecation, successor: successor.template } };
+  });
 }
 
-function parameterCount({ template }: Operation): number {
-  return template.split('{').length;
+const usableId = /^[A-Za-z0-9._-]{1,100}$/;
+const idCharsMax = 100;
+
+/**
+ * Gives each operation the name that plans, keys, metrics and logs use: its operationId; or, if that is missing or has other
+ * characters, a name made of it or of method and path. Two operations with one operationId are a problem, unless it is one
+ * operation that two paths lead to by `$ref`.
+ */
+function nameAll(
+  found: readonly FoundOperation[],
+  { list, warned }: ReadContext,
+): Map<FoundOperation, string> {
+  const names = new Map<FoundOperation, string>();
+  const taken = new Map<string, FoundOperation>();
+  const withoutId: FoundOperation[] = [];
+  const withOtherId: FoundOperation[] = [];
+  for (const one of found) {
+    const id = one.writtenId;
+    const first = id === undefined ? undefined : taken.get(id);
+    if (id === undefined || first?.part.value === one.part.value) withoutId.push(one);
+    else if (!usableId.test(id)) withOtherId.push(one);
+    else {
+      names.set(one, id);
+      if (first === undefined) taken.set(id, one);
+      else list.add(() => duplicateId(id, one, first));
+    }
+  }
+  const name = (one: FoundOperation, text: string) => {
+    const free = freeName(text, taken);
+    names.set(one, free);
+    taken.set(free, one);
+  };
+  for (const one of withOtherId) name(one, one.writtenId ?? '');
+  for (const one of withoutId) name(one, one.method.toLowerCase() + one.template);
+  warnOfNames(withoutId, names, warned, 'no operationId of its own');
+  warnOfNames(withOtherId, names, warned, 'an operationId with other characters than A-Z a-z 0-9 . _ -');
+  return names;
+}
+
+function duplicateId(id: string, one: FoundOperation, first: FoundOperation): Problem {
+  const placeOf = ({ part }: FoundOperation) => part.in.source.placeOf([...part.path, 'operationId']);
+  return {
+    ...placeOf(one),
+    message: `the operationId \`${id}\` is already taken; each must be unique`,
+    related: { ...placeOf(first), message: 'it is here' },
+  };
+}
+
+function freeName(text: string, taken: ReadonlyMap<string, unknown>): string {
+  const name = text.replaceAll(/[^A-Za-z0-9.-]+/g, '_').replaceAll(/^_+|_+$/g, '') || '_';
+  const short =
+    name.length <= idCharsMax - 6
+      ? name
+      : `${name.slice(0, idCharsMax - 18)}_${hash('sha256', text, 'hex').slice(0, 10)}`;
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? short : `${short}_${number}`;
+    if (!taken.has(candidate)) return candidate;
+  }
+}
+
+/** Adds one warning for all operations that got another name. */
+function warnOfNames(
+  renamed: readonly FoundOperation[],
+  names: ReadonlyMap<FoundOperation, string>,
+  warned: ProblemList,
+  why: string,
+): void {
+  const [first] = renamed;
+  if (first === undefined) return;
+  const others = renamed.length === 1 ? '' : `, like ${renamed.length - 1} others`;
+  const message = `this operation has ${why}${others}; in plans, keys and metrics it is called \`${names.get(first)}\``;
+  report(warned, first.part, message, 'name');
 }

@@ -224,7 +224,11 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'The keys file, relative to this file, or the list itself, or a mapping with file and directory.',
     ),
-  api: text('the path of the OpenAPI document').describe('The OpenAPI document, relative to this file.'),
+  api: text('the path of the OpenAPI document')
+    .optional()
+    .describe(
+      'The OpenAPI document, relative to this file; absent: every method and path below the base URL is one operation, `any`.',
+    ),
   limitsPath: ownPath('/limits')
     .optional()
     .describe(

@@ -10,7 +10,9 @@ export function operationFields(operation: Operation, basePath: string): readonl
   const fields: string[] = [];
   const { deprecation, stability } = operation;
   if (deprecation !== undefined) {
-    fields.push('Deprecation', `@${Math.floor(deprecation.sinceMs / 1000)}`);
+    if (deprecation.sinceMs !== undefined) {
+      fields.push('Deprecation', `@${Math.floor(deprecation.sinceMs / 1000)}`);
+    }
     if (deprecation.sunsetMs !== undefined) {
       fields.push('Sunset', new Date(deprecation.sunsetMs).toUTCString());
     }

@@ -1,4 +1,11 @@
-import type { Key, Operation } from '../../shared/model.ts';
+import { anyMethod, type Key, type Operation } from '../../shared/model.ts';
+import {
+  branchAt,
+  emptyBranch,
+  findByPath,
+  segmentsOf,
+  type TemplateBranch,
+} from '../../shared/path-template.ts';
 import { operationFields } from './operation-fields.ts';
 
 /** An operation with the texts that are made once for all its requests. */
@@ -10,10 +17,8 @@ export interface OfferedOperation {
   readonly logged: string;
 }
 
-/** A path template with its operations by method. */
+/** The operations of a path by method. */
 interface OfferedPath {
-  /** Literal segments as text, parameters as undefined. */
-  readonly segments: readonly (string | undefined)[];
   readonly byMethod: Map<string, OfferedOperation>;
   /** The value of `Allow` (RFC 9110 §10.2.1). */
   allow: string;
@@ -22,7 +27,9 @@ interface OfferedPath {
 /** The operations of the API document, for look-ups by raw path. */
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
-  readonly templated: readonly OfferedPath[];
+  readonly templated: TemplateBranch<OfferedPath>;
+  /** Without an API document: the one operation of every path that begins with the prefix. */
+  readonly any: { readonly prefix: string; readonly offered: OfferedOperation } | undefined;
 }
 
 /**
@@ -36,32 +43,41 @@ export function createOperationTable(
   basePath: string,
   memberOf: (operation: Operation) => string,
 ): OperationTable {
-  const byPath = new Map<string, OfferedPath>();
+  const literal = new Map<string, OfferedPath>();
+  const templated = emptyBranch<OfferedPath>();
+  const all: OfferedPath[] = [];
+  let any: OperationTable['any'];
+  const newPath = (): OfferedPath => {
+    const offered = { byMethod: new Map(), allow: '' };
+    all.push(offered);
+    return offered;
+  };
   for (const operation of operations) {
+    const fields = operationFields(operation, basePath);
+    const offered: OfferedOperation = { operation, fields, logged: memberOf(operation) };
+    if (operation.method === anyMethod) {
+      any = { prefix: `${basePath}/`, offered };
+      continue;
+    }
     const path = basePath + operation.template;
-    const offered = byPath.get(path) ?? { segments: segmentsOf(path), byMethod: new Map(), allow: '' };
-    offered.byMethod.set(operation.method, {
-      operation,
-      fields: operationFields(operation, basePath),
-      logged: memberOf(operation),
-    });
-    byPath.set(path, offered);
+    let place: OfferedPath | undefined;
+    if (path.includes('{')) {
+      const branch = branchAt(templated, segmentsOf(path));
+      branch.value ??= newPath();
+      place = branch.value;
+    } else {
+      place = literal.get(path) ?? newPath();
+      literal.set(path, place);
+    }
+    // Of templates that match the same paths, the first one in the document is served.
+    if (!place.byMethod.has(operation.method)) place.byMethod.set(operation.method, offered);
   }
-  for (const offered of byPath.values()) {
+  for (const offered of all) {
     const get = offered.byMethod.get('GET');
-    if (get !== undefined) offered.byMethod.set('HEAD', get);
+    if (get !== undefined && !offered.byMethod.has('HEAD')) offered.byMethod.set('HEAD', get);
     offered.allow = [...offered.byMethod.keys()].join(', ');
   }
-
-  const isTemplated = (offered: OfferedPath) => offered.segments.includes(undefined);
-  return {
-    literal: new Map([...byPath].filter(([, offered]) => !isTemplated(offered))),
-    templated: [...byPath.values()].filter(isTemplated),
-  };
-}
-
-function segmentsOf(path: string): (string | undefined)[] {
-  return path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment));
+  return { literal, templated, any };
 }
 
 /** The operation of a method and a raw path, or the reason why there is none. */
@@ -74,26 +90,19 @@ const notFound: Route = { kind: 'not_found' };
 
 /**
  * Looks up an operation by the raw path, byte for byte, without decoding or normalising it, because the upstream gets the same
- * octets. Literal paths take precedence over templated paths (OpenAPI 3.1 §4.8.8). HEAD is served wherever GET is.
+ * octets. Concrete segments take precedence over templated ones, from left to right (OpenAPI 3.1 §4.8.8). HEAD is served wherever
+ * GET is.
  */
 export function routeRequest(table: OperationTable, method: string, path: string): Route {
-  const offeredPath = table.literal.get(path) ?? findTemplated(table.templated, path);
+  const { any } = table;
+  if (any !== undefined) {
+    return path.startsWith(any.prefix) ? { kind: 'operation', offered: any.offered } : notFound;
+  }
+  const offeredPath = table.literal.get(path) ?? findByPath(table.templated, path.split('/'));
   if (offeredPath === undefined) return notFound;
   const offered = offeredPath.byMethod.get(method);
   if (offered === undefined) return { kind: 'method_not_allowed', allow: offeredPath.allow };
   return { kind: 'operation', offered };
-}
-
-function findTemplated(templated: readonly OfferedPath[], path: string): OfferedPath | undefined {
-  if (templated.length === 0) return undefined;
-  const segments = path.split('/');
-  return templated.find(
-    (offered) =>
-      offered.segments.length === segments.length &&
-      offered.segments.every((wanted, i) =>
-        wanted === undefined ? segments[i] !== '' : wanted === segments[i],
-      ),
-  );
 }
 
 /** Whether the scope of a key (its own, or its plan's) includes the operation. */

@@ -4,9 +4,17 @@ import { formatProblems } from '../../../gateway/config/problems/format-problems
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 
 /** The API document that the gateway serves with these texts as its configuration. */
-function published(options: { main?: string; api?: string } = {}) {
-  const { main = mainDocument, api = 'paths:\n  /pets: { get: { operationId: listPets } }\n' } = options;
-  const { file } = configFolder({ 'tollgate.yaml': `${main}docsPath: /docs\n`, 'openapi.yaml': api });
+function published(options: { main?: string; api?: string; files?: Record<string, string> } = {}) {
+  const {
+    main = mainDocument,
+    api = 'paths:\n  /pets: { get: { operationId: listPets } }\n',
+    files,
+  } = options;
+  const { file } = configFolder({
+    'tollgate.yaml': `${main}docsPath: /docs\n`,
+    'openapi.yaml': api,
+    ...files,
+  });
   const loaded = loadSettings({ file, env: {} });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));
   return JSON.parse(loaded.settings.docs?.document ?? '');
@@ -69,4 +77,49 @@ test('a document that aliases make too large is refused with its place', () => {
   expect(report.replaceAll(pathOf(''), '')).toContain(
     'tollgate.yaml:9:11: the API document is longer than 33554432 characters as JSON; remove `docsPath`',
   );
+});
+
+test('all files of the document are in it, and every reference leads to its place there', () => {
+  const api = `paths:
+  /pets: { $ref: paths/pets.yaml }
+  /toys: { get: { $ref: 'paths/pets.yaml#/get' } }
+components:
+  schemas:
+    Here: { $ref: '#/components/schemas/Pet' }
+    Pet: { $ref: schemas/pet.yaml }
+    Web: { $ref: 'https://example.com/web.yaml' }
+`;
+  const document = published({
+    api,
+    files: {
+      'paths/pets.yaml':
+        'get: { operationId: listPets, x-upstream: default, schema: { $ref: "../schemas/pet.yaml#/properties/a~1b" } }\n',
+      'schemas/pet.yaml':
+        'x-upstream: secret\nproperties: { a/b: { type: string }, next: { $ref: "#" }, first: { $ref: "../openapi.yaml#/components/schemas/Here" } }\n',
+    },
+  });
+  const list = {
+    operationId: 'listPets',
+    schema: { $ref: '#/x-files/1/properties/a~1b' },
+  };
+  expect(document.paths).toEqual({ '/pets': { get: list }, '/toys': { get: list } });
+  expect(document.components.schemas).toEqual({
+    Here: { $ref: '#/components/schemas/Pet' },
+    Pet: { $ref: '#/x-files/1' },
+    Web: { $ref: 'https://example.com/web.yaml' },
+  });
+  expect(document['x-files']).toEqual({
+    1: {
+      properties: {
+        'a/b': { type: 'string' },
+        next: { $ref: '#/x-files/1' },
+        first: { $ref: '#/components/schemas/Here' },
+      },
+    },
+  });
+});
+
+test('a file of the document that is missing is reported where it is named', () => {
+  const api = 'paths: { /pets: { get: { operationId: listPets, schema: { $ref: pet.yaml } } } }';
+  expect(() => published({ api })).toThrow(/openapi\.yaml:1:\d+: this file does not exist/);
 });

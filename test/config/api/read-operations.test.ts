@@ -1,31 +1,40 @@
-import { expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { readOperations } from '../../../gateway/config/api/read-operations.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
 import { parseYaml } from '../../../gateway/config/source/parse-yaml.ts';
 
-function read(text: string) {
-  const parsed = parseYaml({ file: 'openapi.yaml', kind: 'api', text });
-  if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
-  return readOperations(parsed.source, { upstreamNames: ['store', 'orders'] });
+function readText(text: string) {
+  return readFiles({ 'openapi.yaml': text });
 }
 
-test('paths and methods become operations, the ones with fewer parameters first', () => {
-  const { operations, problems } = read(`paths:
+/** Reads the document `openapi.yaml`, which may refer to the other files. */
+function readFiles(files: Readonly<Record<string, string>>) {
+  const open = (file: string) => {
+    const parsed = parseYaml({ file, kind: 'api', text: files[file] ?? '' });
+    if (parsed.kind === 'invalid') throw new Error(formatProblems(parsed.problems));
+    return parsed.source;
+  };
+  const file = 'openapi.yaml';
+  return readOperations(open(file), { file, upstreamNames: ['store', 'orders'], open });
+}
+
+test('paths and methods become operations, in the order of the document', () => {
+  const { operations, problems } = readText(`paths:
   /a/{x}/{y}: { get: { operationId: two, x-upstream: orders } }
   /a/{x}/b: { get: { operationId: one, x-upgrade: websocket }, delete: { operationId: remove, x-stability: beta } }
   /a: { summary: All, parameters: [], x-other: 1, post: { operationId: none, x-stability: experimental } }
 `);
   expect(problems).toEqual([]);
   expect(operations).toEqual([
-    { id: 'none', method: 'POST', template: '/a', stability: 'experimental', upstream: 'store' },
+    { id: 'two', method: 'GET', template: '/a/{x}/{y}', upstream: 'orders' },
     { id: 'one', method: 'GET', template: '/a/{x}/b', upgrade: 'websocket', upstream: 'store' },
     { id: 'remove', method: 'DELETE', template: '/a/{x}/b', stability: 'beta', upstream: 'store' },
-    { id: 'two', method: 'GET', template: '/a/{x}/{y}', upstream: 'orders' },
+    { id: 'none', method: 'POST', template: '/a', stability: 'experimental', upstream: 'store' },
   ]);
 });
 
 test('a deprecation has its dates, its successor and whether the operation ends at the sunset', () => {
-  const { operations, problems } = read(`paths:
+  const { operations, problems } = readText(`paths:
   /old: { get: { operationId: old, deprecated: true, x-deprecated-since: 2026-11-20T12:00:00Z,
       x-deprecated-sunset: 2030-12-05, x-deprecated-successor: new, x-after-sunset: serve } }
   /new: { get: { operationId: new } }
@@ -65,11 +74,6 @@ test.each<[rule: string, text: string, messages: string[]]>([
     ['1:16: `x-upstream` belongs to an operation; write it under a method of this path'],
   ],
   [
-    'an operation without a name',
-    'paths: { /a: { get: {} } }',
-    ['1:16: `operationId` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ -'],
-  ],
-  [
     'a duplicate operationId',
     'paths: { /a: { get: { operationId: x } }, /b: { get: { operationId: x } } }',
     ['1:69: the operationId `x` is already taken; each must be unique', '1:36: it is here'],
@@ -78,19 +82,6 @@ test.each<[rule: string, text: string, messages: string[]]>([
     'a method that is none',
     'paths: { /a: { gett: {} } }',
     ['1:16: `gett` is no method that the gateway supports; did you mean `get`?'],
-  ],
-  [
-    'a TRACE, which the listener refuses',
-    'paths: { /a: { trace: {} } }',
-    ['1:16: TRACE is always answered 501; remove it'],
-  ],
-  ['a HEAD of its own', 'paths: { /a: { head: {} } }', ['1:16: HEAD is served wherever GET is; remove it']],
-  [
-    'a deprecation without its date',
-    deprecated('x-stability: beta'),
-    [
-      '1:39: a deprecated operation needs `x-deprecated-since`, the date for the Deprecation header (RFC 9745)',
-    ],
   ],
   [
     'a bad date',
@@ -132,38 +123,170 @@ test.each<[rule: string, text: string, messages: string[]]>([
     'paths: { /a: { post: { operationId: a, x-upgrade: websocket } } }',
     ['1:40: only a GET can be upgraded to a WebSocket (RFC 6455 §4.1)'],
   ],
-  [
-    'two templates of one shape',
-    paths('/a/{x}', '/a/{y}'),
-    [
-      '3:3: a request could match `/a/{y}` and `/a/{x}` alike; change one of them',
-      '2:3: the other path is here',
-    ],
-  ],
-  [
-    'two templates of which neither is the more specific',
-    paths('/a/{x}', '/{y}/b'),
-    [
-      '3:3: a request could match `/{y}/b` and `/a/{x}` alike; change one of them',
-      '2:3: the other path is here',
-    ],
-  ],
   ['templates of which one is the more specific', paths('/a/{x}', '/a/b', '/{x}/{y}', '/{x}'), []],
   [
     'templates that could never match',
-    paths('a', '/a//b', '/a/../b', '/a%2fb', '/a?b', '/{x}.json', '/{x}/{x}', '/a/'),
+    paths('a', '/a//b', '/a/../b', '/a%2fb', '/a?b', '/{x.json', '/{x}/{x}'),
     [
       '2:3: `a` could never match; a path begins with `/`',
       '3:3: `/a//b` could never match; remove the empty segment',
       '4:3: `/a/../b` could never match; the segment `..` would be refused or written otherwise',
       '5:3: `/a%2fb` could never match; the segment `a%2fb` would be refused or written otherwise',
       '6:3: `/a?b` could never match; the segment `a?b` would be refused or written otherwise',
-      '7:3: `/{x}.json` could never match; a parameter is a whole segment, as in /pets/{petId}',
+      '7:3: `/{x.json` could never match; write a parameter as `{petId}`',
       '8:3: `/{x}/{x}` names a parameter twice',
-      '9:3: `/a/` could never match; remove the empty segment',
     ],
   ],
 ])('%s is reported with its place', (_, text, messages) => {
-  const report = formatProblems(read(text).problems);
+  const report = formatProblems(readText(text).problems);
   expect(report.match(/(?<=^openapi\.yaml:)\d+:\d+: .*$/gm) ?? []).toEqual(messages);
+});
+
+test.each<[what: string, text: string, warnings: string[]]>([
+  [
+    'an operation without operationId',
+    'paths: { "/pets/{petId}": { get: {}, put: {} }, "/": { get: {} } }',
+    [
+      '1:29: this operation has no operationId of its own, like 2 others; in plans, keys and metrics it is called `get_pets_petId`',
+    ],
+  ],
+  [
+    'an operationId with other characters',
+    'paths: { /a: { get: { operationId: "pets/list all" } } }',
+    [
+      '1:16: this operation has an operationId with other characters than A-Z a-z 0-9 . _ -; in plans, keys and metrics it is called `pets_list_all`',
+    ],
+  ],
+  [
+    'a deprecation without a date',
+    deprecated('x-stability: beta'),
+    [
+      '1:39: without `x-deprecated-since`, a date, responses of this deprecated operation have no Deprecation header (RFC 9745)',
+    ],
+  ],
+  [
+    'a TRACE',
+    'paths: { /a: { get: { operationId: a }, trace: {} } }',
+    ['1:41: the gateway does not serve `trace`; such a request gets 501 or 405'],
+  ],
+  [
+    'two templates of one shape',
+    paths('/a/{x}', '/a/{y}'),
+    ['3:3: `/a/{x}` and `/a/{y}` match the same path; a method that both have goes to `/a/{x}`'],
+  ],
+  [
+    'two templates of which neither is more specific',
+    paths('/{y}/b', '/a/{x}'),
+    ['2:3: `/a/{x}` and `/{y}/b` match the same path; a method that both have goes to `/a/{x}`'],
+  ],
+  [
+    'two segments that a text can match both',
+    paths('/{year}-{month}', '/{name}:cancel'),
+    [
+      '2:3: `/{name}:cancel` and `/{year}-{month}` match the same path; a method that both have goes to `/{name}:cancel`',
+    ],
+  ],
+  ['templates of which one is more specific', paths('/a/{x}', '/a/{x}.json', '/a/b', '/{x}/{y}', '/a/'), []],
+])('%s is a warning with its place', (_, text, warnings) => {
+  const read = readText(text);
+  expect(formatProblems(read.problems)).toBe('');
+  expect(read.warnings).toEqual(warnings.map((warning) => `openapi.yaml:${warning}`));
+});
+
+test('operations without operationId get different names, which are no names of others', () => {
+  const { operations } = readText(
+    'paths: { /a/b: { get: {} }, "/a/{b}": { get: {} }, /a_b: { get: {}, put: { operationId: get_a_b } }, ' +
+      `/${'long'.repeat(40)}: { get: {} } }`,
+  );
+  const ids = operations.map(({ id }) => id);
+  expect(ids.slice(0, 4)).toEqual(['get_a_b_2', 'get_a_b_3', 'get_a_b_4', 'get_a_b']);
+  expect(ids[4]).toMatch(/^get_(long)+l?o?n?g?_[0-9a-f]{10}$/);
+  expect(ids[4]?.length).toBeLessThanOrEqual(100);
+});
+
+test('a successor is found by the operationId of the document, and by the name that it got', () => {
+  const { operations, problems } = readText(`paths:
+  /a: { get: { deprecated: true, x-deprecated-successor: new/b } }
+  /c: { get: { deprecated: true, x-deprecated-successor: get_d } }
+  /b: { get: { operationId: new/b } }
+  /d: { get: {} }
+`);
+  expect(formatProblems(problems)).toBe('');
+  expect(operations.map(({ deprecation }) => deprecation?.successor)).toEqual([
+    '/b',
+    '/d',
+    undefined,
+    undefined,
+  ]);
+});
+
+test('Swagger 2.0 is refused with the command that converts it', () => {
+  const report = formatProblems(readText('swagger: "2.0"\npaths: {}').problems);
+  expect(report).toContain('this is Swagger 2.0');
+  expect(report).toContain('npx swagger2openapi openapi.yaml --outfile openapi.json');
+});
+
+describe('`$ref` of path items and operations', () => {
+  it('is followed into other files, relative to the file that names them', () => {
+    const { operations, problems } = readFiles({
+      'openapi.yaml': `paths:
+  /pets: { $ref: 'paths/pets.yaml', put: { operationId: own } }
+  /toys: { $ref: '#/components/pathItems/toys' }
+  /food: { get: { $ref: './operations.yaml#/a~1b/get' } }
+components: { pathItems: { toys: { get: { operationId: toys } } } }
+`,
+      'paths/pets.yaml': `get: { $ref: '../operations.yaml#/list' }\nput: { operationId: replaced }\n`,
+      'operations.yaml': `list: { operationId: pets }\na/b: { get: { operationId: food, x-upstream: orders } }\n`,
+    });
+    expect(formatProblems(problems)).toBe('');
+    expect(operations.map(({ id, method, template, upstream }) => [id, method, template, upstream])).toEqual([
+      ['own', 'PUT', '/pets', 'store'],
+      ['pets', 'GET', '/pets', 'store'],
+      ['toys', 'GET', '/toys', 'store'],
+      ['food', 'GET', '/food', 'orders'],
+    ]);
+  });
+
+  it.each<[what: string, files: Record<string, string>, message: string]>([
+    [
+      'a circle of references',
+      { 'openapi.yaml': `paths: { /a: { $ref: 'b.yaml' } }`, 'b.yaml': `$ref: 'openapi.yaml#/paths/~1a'` },
+      'openapi.yaml:1:22: `$ref` leads back to itself',
+    ],
+    [
+      'a circle of operations',
+      { 'openapi.yaml': `paths: { /a: { get: { $ref: '#/paths/~1a/get' } } }` },
+      'openapi.yaml:1:29: `$ref` leads back to itself',
+    ],
+    [
+      'an address',
+      { 'openapi.yaml': `paths: { /a: { $ref: 'https://example.com/a.yaml' } }` },
+      'openapi.yaml:1:22: the gateway follows `$ref` to a relative path only; copy the file beside this one',
+    ],
+    [
+      'an absolute path',
+      { 'openapi.yaml': `paths: { /a: { $ref: '/etc/passwd' } }` },
+      'openapi.yaml:1:22: the gateway follows `$ref` to a relative path only; copy the file beside this one',
+    ],
+    [
+      'an anchor',
+      { 'openapi.yaml': `paths: { /a: { $ref: '#pets' } }` },
+      'openapi.yaml:1:22: after `#` the gateway follows a JSON Pointer only, as in `#/components/pathItems/pets`',
+    ],
+    [
+      'a pointer to nothing',
+      { 'openapi.yaml': `paths: { /a: { $ref: 'b.yaml#/x' } }`, 'b.yaml': `y: {}` },
+      'openapi.yaml:1:22: `$ref` leads to nothing; correct the path after `#`',
+    ],
+    [
+      'a field of the gateway beside it',
+      {
+        'openapi.yaml': `paths: { /a: { get: { $ref: 'b.yaml', x-stability: beta } } }`,
+        'b.yaml': 'operationId: a',
+      },
+      'openapi.yaml:1:39: `x-stability` beside `$ref` has no effect; move it to where `$ref` leads',
+    ],
+  ])('that is %s is a problem with its place', (_, files, message) => {
+    expect(formatProblems(readFiles(files).problems)).toContain(message);
+  });
 });

@@ -8,6 +8,17 @@ const described: readonly Omit<Operation, 'upstream'>[] = [
   { id: 'getPet', method: 'GET', template: '/pets/{petId}' },
   { id: 'getOwn', method: 'GET', template: '/pets/mine' },
   { id: 'putToy', method: 'PUT', template: '/pets/{petId}/toys/{toyId}' },
+  { id: 'listToys', method: 'GET', template: '/pets/mine/toys' },
+  { id: 'headPet', method: 'HEAD', template: '/pets/{petId}/photo' },
+  { id: 'getPhoto', method: 'GET', template: '/pets/{petId}/photo' },
+  { id: 'getCall', method: 'GET', template: '/calls/{callId}.json' },
+  { id: 'anyCall', method: 'GET', template: '/calls/{callId}' },
+  { id: 'postCall', method: 'POST', template: '/calls/{id}' },
+  { id: 'getReport', method: 'GET', template: '/reports/{year}-{month}' },
+  { id: 'cancel', method: 'POST', template: '/{name}:cancel' },
+  { id: 'leftFirst', method: 'GET', template: '/x/{b}/{c}/d' },
+  { id: 'rightFirst', method: 'GET', template: '/{a}/y/z/{d}' },
+  { id: 'folder', method: 'GET', template: '/folder/' },
 ];
 const operations = described.map((operation) => ({ ...operation, upstream: 'store' }));
 const table = createOperationTable(operations, '/v1', () => '');
@@ -26,6 +37,19 @@ describe('routeRequest', () => {
     ['HEAD', '/v1/pets/1', 'getPet'],
     ['GET', '/v1/pets/mine', 'getOwn'],
     ['PUT', '/v1/pets/1/toys/2', 'putToy'],
+    ['PUT', '/v1/pets/mine/toys/2', 'putToy'],
+    ['GET', '/v1/pets/mine/toys', 'listToys'],
+    ['HEAD', '/v1/pets/1/photo', 'headPet'],
+    ['GET', '/v1/pets/1/photo', 'getPhoto'],
+    ['GET', '/v1/calls/CA1.json', 'getCall'],
+    ['GET', '/v1/calls/.json', 'anyCall'],
+    ['GET', '/v1/calls/CA1.json.gz', 'anyCall'],
+    ['POST', '/v1/calls/CA1', 'postCall'],
+    ['GET', '/v1/reports/2026-11', 'getReport'],
+    ['POST', '/v1/order-1:cancel', 'cancel'],
+    ['GET', '/v1/x/y/z/d', 'leftFirst'],
+    ['GET', '/v1/w/y/z/d', 'rightFirst'],
+    ['GET', '/v1/folder/', 'folder'],
   ])('%s %s is %s', (method, path, id) => {
     expect(routed(method, path)).toBe(id);
   });
@@ -44,6 +68,11 @@ describe('routeRequest', () => {
     '/v1/petsx',
     '',
     '/',
+    '/v1/reports/2026-',
+    '/v1/reports/-11',
+    '/v1/reports/2026',
+    '/v1/folder',
+    '/v1/calls/',
   ])('%j is no path of the API: it is matched byte for byte', (path) => {
     expect(routed('GET', path)).toBe('not_found');
   });
