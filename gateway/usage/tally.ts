@@ -65,6 +65,11 @@ export function unitsOf({ admitted, extraUnits, free }: Tally): number {
   return admitted + extraUnits - free;
 }
 
+/** The units of a response. Undefined if they equal the admitted requests, as without costs. */
+export function differingUnits({ admitted, units }: { admitted: number; units: number }): number | undefined {
+  return units === admitted ? undefined : units;
+}
+
 export function sumOf(tallies: Iterable<Tally>): Tally {
   const sum = { ...emptyTally };
   for (const tally of tallies) {

@@ -5,6 +5,7 @@ import type { KeySources } from '../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import { showKey } from '../../gateway/admin/keys/show-key.ts';
+import { usageRows } from '../../gateway/admin/keys/usage-rows.ts';
 import { createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import { createPlansView } from '../../gateway/admin/plans/plans-view.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
@@ -59,7 +60,7 @@ async function open(ids: {
     nowMs,
     bounds,
   };
-  return { sources, directory };
+  return { sources, directory, usage };
 }
 
 /** Reads all pages of a list, one after the other. */
@@ -104,6 +105,38 @@ it('the usage of a month lists each key of configuration and directory, and each
     ),
     { numRuns: 40 },
   );
+});
+
+it('units are listed where they differ from the admitted requests: of a key, its rows and its month', async () => {
+  const { sources, usage } = await open({ file: ['cheap', 'costly'] });
+  const { nowMs } = sources;
+  const inForce = { name: 'minute', limit: 9, remaining: 9, resetMs: 0, windowSeconds: 60 } as const;
+  const rateLimit = { nowMs: nowMs(), windows: [inForce], inForce };
+  for (const [id, units] of [
+    ...([['cheap', 1]] as const),
+    ...([
+      ['costly', 5],
+      ['costly', 0],
+    ] as const),
+  ]) {
+    const decision = { kind: 'admitted', units, rateLimit, source: 'memory' } as const;
+    usage.recorder.decided(id, decision, '192.0.2.1', '01234567');
+  }
+  const { keys } = (await listKeys(sources, { sort: 'id', limit: 50 })) ?? { keys: [] };
+  expect(keys.map(({ offered24h, units24h }) => [offered24h, units24h])).toEqual([
+    [1, undefined],
+    [2, 5],
+  ]);
+  const period = { fromMs: nowMs() - 60_000, toMs: nowMs(), step: 'hour' } as const;
+  expect((await usageRows(sources, 'cheap', period))?.map(({ units }) => units)).toEqual([undefined]);
+  expect((await usageRows(sources, 'costly', period))?.map(({ units }) => units)).toEqual([5]);
+  const month = await monthUsage(sources, { limit: 50 });
+  expect(month).toMatchObject({
+    keys: [
+      { id: 'cheap', admitted: 1 },
+      { id: 'costly', admitted: 2, units: 5 },
+    ],
+  });
 });
 
 it('each key of configuration and directory is on exactly one page, by id, for any page length', async () => {

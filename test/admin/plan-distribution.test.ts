@@ -48,12 +48,18 @@ it('a distribution counts keys on a scale of 1, 2, 5, 10, …, and each bound be
 });
 
 /** Counts a request that was decided at a given time. */
-function count(usage: Usage, keyId: string, atMs: number, kind: 'admitted' | 'refused' = 'admitted'): void {
+function count(
+  usage: Usage,
+  keyId: string,
+  atMs: number,
+  kind: 'admitted' | 'refused' = 'admitted',
+  units = 1,
+): void {
   const inForce = { name: 'minute', limit: 60, remaining: 1, resetMs: 0, windowSeconds: 60 } as const;
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
   usage.recorder.decided(
     keyId,
-    { kind, units: 1, rateLimit, source: 'shared' } as Decision,
+    { kind, units, rateLimit, source: 'shared' } as Decision,
     '192.0.2.1',
     '01234567',
   );
@@ -96,7 +102,7 @@ it.each([
   for (let request = 0; request < 70; request++) {
     count(usage, greedy.entry.id, at(1), request < 60 ? 'admitted' : 'refused');
   }
-  count(usage, paid.entry.id, at(1));
+  count(usage, paid.entry.id, at(1), 'admitted', 5);
 
   const read = distributionWith();
   expect(await read('free', 24)).toEqual({
@@ -129,7 +135,12 @@ it.each([
       ],
     },
   });
-  expect(await read('paid', 24)).toMatchObject({ keys: 1, activeKeys: 1, minute: { limit: 600 }, day: {} });
+  const ofFive = [{ from: 5, to: 10, keys: 1 }];
+  expect(await read('paid', 24)).toMatchObject({
+    ...{ keys: 1, activeKeys: 1, hasCosts: true },
+    minute: { limit: 600, buckets: ofFive },
+    day: { buckets: ofFive },
+  });
   const lastHour = await read('free', 1);
   expect(lastHour?.day.buckets).toEqual([{ from: 1, to: 2, keys: 1 }]);
 });

@@ -598,7 +598,7 @@ describe('the totals of past days', () => {
       redis.close();
     });
     const keyIds = Array.from({ length: 60 }, (_, index) => `customer-${index}`);
-    const sent = new Map<string, { offered: number; admitted: number }>();
+    const sent = new Map<string, { offered: number; admitted: number; units: number | undefined }>();
     /** Counts some requests of each key on each of these days, in both processes. */
     const countOn = (days: readonly number[]) => {
       for (const [index, keyId] of keyIds.entries()) {
@@ -606,11 +606,24 @@ describe('the totals of past days', () => {
           for (let request = 0; request <= (index + day) % 4; request++) {
             const atMs = day * dayMs + ((index * 7_919 + request) % 86_399) * 1_000;
             const outcome = request === 2 ? 'day' : 'admitted';
-            const event = { keyId, atMs, outcome, address: 'a', operationId: '', status: 200 } as const;
+            const units = index % 3 === 0 ? 5 * request : 1;
+            const event = {
+              keyId,
+              atMs,
+              outcome,
+              units,
+              address: 'a',
+              operationId: '',
+              status: 200,
+            } as const;
             count(processes[(index + request) % 2] as Usage, event);
             const name = `${keyId} ${new Date(atMs).toISOString().slice(0, 7)}`;
-            const { offered, admitted } = sent.get(name) ?? { offered: 0, admitted: 0 };
-            sent.set(name, { offered: offered + 1, admitted: admitted + (outcome === 'admitted' ? 1 : 0) });
+            const known = sent.get(name) ?? { offered: 0, admitted: 0, units: 0 };
+            const isAdmitted = outcome === 'admitted';
+            const admitted = known.admitted + (isAdmitted ? 1 : 0);
+            const charged = (known.units ?? known.admitted) + (isAdmitted ? units : 0);
+            const differing = charged === admitted ? undefined : charged;
+            sent.set(name, { offered: known.offered + 1, admitted, units: differing });
           }
         }
       }
@@ -624,8 +637,8 @@ describe('the totals of past days', () => {
         const sources = { settings: () => settings, usage, nowMs: () => clock.nowMs, bounds };
         for (const month of months) {
           const page = await monthUsage(sources, { month, limit: keyIds.length });
-          for (const { id, ...of } of typeof page === 'object' ? page.keys : [])
-            found.set(`${id} ${month}`, of);
+          for (const { id, offered, admitted, units } of typeof page === 'object' ? page.keys : [])
+            found.set(`${id} ${month}`, { offered, admitted, units });
         }
         if (!isDeepStrictEqual(found, sent)) return false;
       }

@@ -11,6 +11,10 @@ import { planWindows, type WindowName } from '../../shared/model.ts';
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
 /** A whole number from 1. */
 export const positive = z.number().meta({ type: 'integer', minimum: 1 });
+/** The units that limits were charged, which a response has only where they differ from the admitted requests. */
+export const chargedUnits = count
+  .optional()
+  .describe('The units that the limits were charged. Absent where they equal the admitted requests.');
 export const integer = z.number().meta({ type: 'integer' });
 /** May have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });

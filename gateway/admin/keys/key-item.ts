@@ -2,8 +2,18 @@ import * as z from 'zod';
 import { limits } from '../../keys/key-schema.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
+import { differingUnits } from '../../usage/tally.ts';
 import type { RecentUsage } from '../../usage/usage-reader.ts';
-import { count, epochMs, limitsByField, list, positive, windowName, words } from '../api/response-parts.ts';
+import {
+  chargedUnits,
+  count,
+  epochMs,
+  limitsByField,
+  list,
+  positive,
+  windowName,
+  words,
+} from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import type { SecretView } from './key-sources.ts';
 
@@ -68,6 +78,7 @@ export const keyItem = z.object({
   lastSeenMs: epochMs.optional().describe('Its last request, epoch; absent where none is recorded.'),
   offered24h: count.optional().describe('Requests of the last 24 hours; absent without a record.'),
   refused24h: count.optional().describe('Those that were not admitted, bans included.'),
+  units24h: chargedUnits,
 });
 
 export type KeyItem = z.output<typeof keyItem>;
@@ -98,6 +109,7 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
       lastSeenMs: recent?.lastSeenMs,
       offered24h: recent?.offered ?? 0,
       refused24h: recent === undefined ? 0 : recent.offered - recent.admitted,
+      units24h: recent && differingUnits(recent),
     }),
   };
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/daily-totals.ts';
-import { offeredOf } from '../../usage/tally.ts';
+import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
 import type { Requests } from '../../usage/usage-reader.ts';
-import { count, instant, list } from '../api/response-parts.ts';
+import { chargedUnits, count, instant, list } from '../api/response-parts.ts';
 import { findKeys } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';
 
@@ -27,6 +27,7 @@ export const monthPage = z.object({
       plan: z.string().optional().describe('Absent where the key was removed.'),
       offered: count,
       admitted: count,
+      units: chargedUnits,
     }),
   ),
   next: z.string().optional().describe('Where the next page begins; absent on the last one.'),
@@ -59,10 +60,11 @@ export async function monthUsage(
   const keptDays = sources.settings().redis === undefined ? usage.state().keptDays : totalsKeptDays;
   const keptFromMs = (Math.floor(nowMs / dayMs) - keptDays) * dayMs;
   const keys = page.ids.flatMap((id, index): MonthPage['keys'] => {
-    const { offered = 0, admitted = 0 } = found[index] ?? {};
+    const { offered, admitted, units } = found[index] ?? { offered: 0, admitted: 0, units: 0 };
     const key = byId.get(id);
     if (key === undefined && offered === 0) return [];
-    return [{ id, name: key?.name, plan: key?.plan, offered, admitted }];
+    const differing = differingUnits({ admitted, units });
+    return [{ id, name: key?.name, plan: key?.plan, offered, admitted, units: differing }];
   });
   return {
     month,
@@ -95,6 +97,7 @@ async function requestsOf(
       if (day >= keptDay) continue;
       sum.offered += offeredOf(tally);
       sum.admitted += tally.admitted;
+      sum.units += unitsOf(tally);
     }
     return sum;
   });

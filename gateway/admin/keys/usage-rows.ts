@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
-import { offeredOf } from '../../usage/tally.ts';
+import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
 import { byPeriod, type Period, type UsageMinute } from '../../usage/usage-reader.ts';
-import { count, instant, list, positive, words } from '../api/response-parts.ts';
+import { chargedUnits, count, instant, list, positive, words } from '../api/response-parts.ts';
 import type { KeySources } from './key-sources.ts';
 import { refusedByWindow, refusedShown } from './why.ts';
 
@@ -22,6 +22,7 @@ export const usageRow = z.object({
   undecided: positive
     .optional()
     .describe('Answered 503, since Redis was away and `redis.onFailure` is `refuse`.'),
+  units: chargedUnits,
   unauthorized: positive
     .optional()
     .describe(
@@ -84,6 +85,7 @@ export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
     refused: refusedByWindow(tally),
     banned: tally.banned,
     undecided: tally.undecided || undefined,
+    units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
     unauthorized,
   };
 }

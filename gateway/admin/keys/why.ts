@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { offeredOf, sumOf, type Tally } from '../../usage/tally.ts';
+import { differingUnits, offeredOf, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
 import {
   type AddressesOfDay,
   type OperationHour,
   type UsageMinute,
   unauthorizedIn,
 } from '../../usage/usage-reader.ts';
-import { byName, count, instant, list, positive } from '../api/response-parts.ts';
+import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
@@ -38,6 +38,7 @@ export const whyShown = z.object({
     .object({
       offered: count,
       admitted: count,
+      units: chargedUnits,
       refused: refusedShown,
       banned: count,
       minutesRefused: count.describe('In how many minutes something was refused.'),
@@ -81,6 +82,7 @@ export function why(facts: WhyFacts): Why {
     last24h: {
       offered: offeredOf(tally),
       admitted: tally.admitted,
+      units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
       refused: refusedByWindow(tally),
       banned: tally.banned,
       minutesRefused: refusing.length,

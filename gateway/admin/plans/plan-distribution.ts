@@ -4,7 +4,7 @@ import { plansAt } from '../../keys/plans.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
+import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/key-minutes.ts';
 import { count, list, positive } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -18,7 +18,7 @@ const spread = z
       ),
     buckets: list(
       z.object({
-        from: positive.describe('A key in it has at least so many requests.'),
+        from: positive.describe('A key in it has at least so many units.'),
         to: z.number().meta({ type: 'integer', minimum: 2, description: 'And less than so many.' }),
         keys: count,
       }),
@@ -26,7 +26,7 @@ const spread = z
       'On a scale of 1, 2, 5, 10, 20, 50, …, without a gap from the lowest to the highest that has a key. One that would have both sides of the limit is two: up to the limit, and above it.',
     ),
   })
-  .describe('By the busiest minute of each key, or by all its requests of these hours.');
+  .describe('By the busiest minute of each key, or by all its requests of these hours, in units.');
 
 type Spread = z.output<typeof spread>;
 
@@ -39,6 +39,10 @@ export const planDistribution = z.object({
   refusedKeys: count.describe('Those with a request that was not admitted, bans included.'),
   minute: spread,
   day: spread,
+  hasCosts: z
+    .literal(true)
+    .optional()
+    .describe('A request of these keys did not cost 1 unit. Otherwise absent, and units are requests.'),
 });
 
 type PlanDistribution = z.output<typeof planDistribution>;
@@ -92,9 +96,9 @@ export function createPlanDistributions(
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
     const limits = plansAt(settings(), toMs).get(plan)?.limits;
-    const spreadOf = (window: PlanWindow, requestsOf: (peak: KeyPeak) => number): Spread => {
+    const spreadOf = (window: PlanWindow, unitsOf: (peak: KeyPeak) => number): Spread => {
       const limit = limits?.find((one) => one.window === window)?.max;
-      return { limit, buckets: bucketsOf(peaks.map(requestsOf), limit) };
+      return { limit, buckets: bucketsOf(peaks.map(unitsOf), limit) };
     };
     return {
       plan,
@@ -104,7 +108,8 @@ export function createPlanDistributions(
       examinedKeys: peaks.length,
       refusedKeys: peaks.filter(({ offered, admitted }) => admitted < offered).length,
       minute: spreadOf('minute', ({ busiestMinute }) => busiestMinute),
-      day: spreadOf('day', ({ offered }) => offered),
+      day: spreadOf('day', ({ offeredUnits }) => offeredUnits),
+      hasCosts: peaks.some(({ hasCosts }) => hasCosts) || undefined,
     };
   }
 
@@ -124,21 +129,24 @@ export function createPlanDistributions(
 
 /** How much a key asked for in a period. */
 interface KeyPeak {
-  /** Requests of its busiest minute. */
+  /** Units of its busiest minute. */
   readonly busiestMinute: number;
   readonly offered: number;
+  readonly offeredUnits: number;
   readonly admitted: number;
+  readonly hasCosts: boolean;
 }
 
 function peakOf(minutes: KeyMinutes): KeyPeak {
-  let [busiestMinute, offered, admitted] = [0, 0, 0];
+  let [busiestMinute, offered, offeredUnits, admitted] = [0, 0, 0, 0];
   for (let place = 0; place < minutes.minute.length; place++) {
-    const here = offeredAt(minutes, place);
+    const here = offeredUnitsAt(minutes, place);
     if (here > busiestMinute) busiestMinute = here;
-    offered += here;
+    offeredUnits += here;
+    offered += offeredAt(minutes, place);
     admitted += minutes.admitted[place] ?? 0;
   }
-  return { busiestMinute, offered, admitted };
+  return { busiestMinute, offered, offeredUnits, admitted, hasCosts: minutes.costs !== undefined };
 }
 
 /** Counted once for each configuration. */
@@ -150,10 +158,10 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
 
 /**
  * On a scale of 1, 2, 5, 10, 20, 50, … What is above the limit begins a bucket too, so that none has both sides. Keys without
- * a request are in none.
+ * a charged unit are in none.
  */
-export function bucketsOf(requests: readonly number[], limit = 0): Spread['buckets'] {
-  const counted = requests.filter((one) => one >= 1);
+export function bucketsOf(units: readonly number[], limit = 0): Spread['buckets'] {
+  const counted = units.filter((one) => one >= 1);
   if (counted.length === 0) return [];
   const [least, most] = [Math.min(...counted), Math.max(...counted)];
   const bounds = [1];

@@ -85,7 +85,7 @@ export function keyLines(key: KeyDetail, screen: Screen, nowMs: number): string[
 }
 
 function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cell | undefined])[] {
-  const { ban, grant, lastSeenMs, offered24h, refused24h = 0, strikes } = key;
+  const { ban, grant, lastSeenMs, offered24h, refused24h = 0, units24h, strikes } = key;
   return [
     ['state', stateCell(key.state)],
     ['plan', key.plan],
@@ -105,7 +105,7 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
       'last 24 h',
       offered24h === undefined
         ? undefined
-        : `${counted(offered24h, 'request')}, ${figure(refused24h)} refused`,
+        : `${counted(offered24h, 'request')}, ${figure(refused24h)} refused${units24h === undefined ? '' : `, ${counted(units24h, 'unit')}`}`,
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];

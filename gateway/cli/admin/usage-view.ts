@@ -18,6 +18,7 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
     },
     { title: 'OFFERED', cell: ({ offered }) => offered },
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
+    ...unitsColumn(rows),
     {
       title: 'REFUSED',
       cell: ({ refused }) => Object.values(refused).reduce((sum, count) => sum + count, 0),
@@ -44,22 +45,51 @@ export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): st
 /** The usage of a key as comma-separated values. The columns do not depend on the rows. */
 export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
-  const titles = ['at', 'offered', 'admitted', ...refusedColumns, 'banned', 'undecided', 'unauthorized'];
+  const titles = [
+    ...['at', 'offered', 'admitted', ...refusedColumns],
+    ...['banned', 'undecided', 'unauthorized', 'units'],
+  ];
   return csv(
     titles.join(','),
-    rows.map(({ at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 }) => {
+    rows.map((row) => {
+      const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
-      return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized];
+      return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)];
     }),
   );
 }
 
+interface Used {
+  readonly admitted: number;
+  /** Absent: 1 unit per admitted request. */
+  readonly units?: number | undefined;
+}
+
+function chargedUnits({ admitted, units = admitted }: Used): number {
+  return units;
+}
+
+/** Only where a request did not cost 1 unit. */
+function unitsColumn(rows: readonly Used[]): { title: string; cell: (row: Used) => number }[] {
+  return rows.some(({ units }) => units !== undefined) ? [{ title: 'UNITS', cell: chargedUnits }] : [];
+}
+
 function sumOf(rows: readonly UsageRow[]): UsageRow {
   const refused: Record<string, number> = {};
-  const sum = { at: '', offered: 0, admitted: 0, refused, banned: 0, undecided: 0, unauthorized: 0 };
+  const sum = {
+    at: '',
+    offered: 0,
+    admitted: 0,
+    units: 0,
+    refused,
+    banned: 0,
+    undecided: 0,
+    unauthorized: 0,
+  };
   for (const row of rows) {
     sum.offered += row.offered;
     sum.admitted += row.admitted;
+    sum.units += chargedUnits(row);
     sum.banned += row.banned;
     sum.undecided += row.undecided ?? 0;
     sum.unauthorized += row.unauthorized ?? 0;
@@ -72,9 +102,10 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
 /** The usage of each key in a month, for bills. A removed key has neither name nor plan. */
 export function monthCsv({ keys }: MonthPage): string[] {
   return csv(
-    'id,name,plan,offered,admitted,refused',
-    keys.map(({ id, name = '', plan = '', offered, admitted }) => {
-      return [id, name, plan, offered, admitted, offered - admitted];
+    'id,name,plan,offered,admitted,refused,units',
+    keys.map((key) => {
+      const { id, name = '', plan = '', offered, admitted } = key;
+      return [id, name, plan, offered, admitted, offered - admitted, chargedUnits(key)];
     }),
   );
 }
@@ -88,6 +119,7 @@ export function monthTable({ month, keys }: MonthPage, screen: Screen): string[]
     { title: 'PLAN', cell: ({ plan = '(removed)' }) => plan, cutsTo: 6 },
     { title: 'OFFERED', cell: ({ offered }) => offered },
     { title: 'ADMITTED', cell: ({ admitted }) => admitted },
+    ...unitsColumn(busy),
     { title: 'REFUSED', cell: ({ offered, admitted }) => offered - admitted },
     { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
   ];

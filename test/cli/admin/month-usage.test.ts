@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { monthNotice, monthTable } from '../../../gateway/cli/admin/usage-view.ts';
+import { monthCsv, monthNotice, monthTable, usageTable } from '../../../gateway/cli/admin/usage-view.ts';
 import { screenOf } from '../../../gateway/cli/output/screen.ts';
 import { makeToken } from '../../support/admin-client.ts';
 import { directoryOf } from '../../support/directory-of.ts';
@@ -74,7 +74,7 @@ for (const keys of [60, 300])
           await response.arrayBuffer();
           if (response.status === 200) admitted += 1;
         }
-        lines.set(id, `${id},${shown},${plan},${requests},${admitted},${requests - admitted}`);
+        lines.set(id, `${id},${shown},${plan},${requests},${admitted},${requests - admitted},${admitted}`);
       }),
     );
     const [used, unused] = [`customer-${keys - 1}`, `customer-${keys - 6}`];
@@ -83,10 +83,13 @@ for (const keys of [60, 300])
     await directory.discard('issued-19');
     await directory.discard('issued-16');
     for (const id of [unused, 'issued-16']) lines.delete(id);
-    lines.set(used, `${used},,,5,3,2`);
-    lines.set('issued-19', 'issued-19,,,3,3,0');
+    lines.set(used, `${used},,,5,3,2,3`);
+    lines.set('issued-19', 'issued-19,,,3,3,0,3');
 
-    const expected = ['id,name,plan,offered,admitted,refused', ...[...lines].sort().map(([, line]) => line)];
+    const expected = [
+      'id,name,plan,offered,admitted,refused,units',
+      ...[...lines].sort().map(([, line]) => line),
+    ];
     for (const gateway of [0, 1] as const) {
       await until('all is on record, and the keys file is read', async () => {
         const { stdout } = await usage(gateway, '--all', '--month', month, '--csv');
@@ -97,7 +100,7 @@ for (const keys of [60, 300])
     expect(stdout).toMatch(/^KEY +PLAN +OFFERED +ADMITTED +REFUSED +NAME\n/);
     expect(stderr).toMatch(/^\d{4}-\d\d is not over: these are its requests until .* UTC\.\n$/);
     const one = await usage(1, 'customer-5', '--month', month, '--csv');
-    expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0,0\n$`));
+    expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0,0,3\n$`));
     expect(await usage(1, '--all', '--month', '2020-01')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('Nothing of this month is on record'),
@@ -133,5 +136,34 @@ it('a complete past month has no notice, and a month with a gap at its beginning
   expect(rows.slice(1).map((row) => row.trimEnd().split(/ {2,}/))).toEqual([
     ['b', 'free', '9', '9', '0', 'B'],
     ['a', '(removed)', '2', '1', '1'],
+  ]);
+});
+
+it('usage has units where a request did not cost 1 unit, and a bill has them for every key', () => {
+  const keys = [
+    { id: 'a', plan: 'free', offered: 2, admitted: 1, units: 5 },
+    { id: 'b', plan: 'free', offered: 9, admitted: 9 },
+  ];
+  const month = { month: '2026-10', fromAt: '', toAt: '', keys };
+  const screen = screenOf(process.stdout, { NO_COLOR: '1', COLUMNS: '200' });
+  const cellsOf = (rows: readonly string[]) => rows.map((row) => row.trim().split(/ {2,}/));
+  expect(monthCsv(month).slice(1)).toEqual(['a,,free,2,1,1,5', 'b,,free,9,9,0,9']);
+  expect(cellsOf(monthTable(month, screen))).toEqual([
+    ['KEY', 'PLAN', 'OFFERED', 'ADMITTED', 'UNITS', 'REFUSED', 'NAME'],
+    ['b', 'free', '9', '9', '9', '0'],
+    ['a', 'free', '2', '1', '5', '1'],
+  ]);
+  const row = { at: '2026-10-01T00:00:00Z', refused: {}, banned: 0 };
+  const rows = [
+    { ...row, offered: 2, admitted: 2 },
+    { ...row, offered: 2, admitted: 2, units: 0 },
+  ];
+  expect(cellsOf(usageTable({ step: 'day', rows }, screen)).at(-1)).toEqual([
+    'total',
+    '4',
+    '4',
+    '2',
+    '0',
+    '0',
   ]);
 });

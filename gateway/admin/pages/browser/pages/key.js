@@ -138,7 +138,7 @@ function UsageChart({ id, ban, query }) {
   const period = periodIn(query, usage.body, nowAt);
   const toMs = zoom ? zoom.toMs : Math.floor(nowAt / minuteMs) * minuteMs + minuteMs;
   const fromMs = zoom ? zoom.fromMs : toMs - periods[period].lengthMs;
-  const { timesMs, series } = useMemo(() => {
+  const { timesMs, series, units } = useMemo(() => {
     const { timesMs, found } = alongTime(usage.body, {
       fromMs,
       toMs,
@@ -150,7 +150,10 @@ function UsageChart({ id, ban, query }) {
       { label: 'refused', colour: 'orange', values: found.map((row) => row && refusedIn(row)) },
       { label: 'banned', colour: 'grey', values: found.map((row) => row?.banned) },
     ];
-    return { timesMs, series };
+    const hasCosts = found.some((row) => row?.units !== undefined);
+    const charged = found.map((row) => row && (row.units ?? row.admitted));
+    const units = hasCosts ? [{ label: 'units', colour: 'blue', values: charged }] : undefined;
+    return { timesMs, series, units };
   }, [usage.body, fromMs, toMs]);
   const limit = limitOver(limits.body?.limits, fromMs, toMs, nowAt);
   const setZoom = (/** @type {number} */ from, /** @type {number} */ to) => {
@@ -178,13 +181,29 @@ function UsageChart({ id, ban, query }) {
       fromMs=${fromMs}
       toMs=${toMs}
       series=${series}
-      limit=${limit}
+      limit=${units ? undefined : limit}
       spans=${ban ? [{ fromMs: nowAt, untilMs: ban.untilMs }] : []}
       write=${count}
       note=${note}
       onZoom=${setZoom}
       label=${`Requests of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
     />
+    ${
+      units &&
+      html`<h3>Units that the limits were charged, per minute</h3>
+        <${Chart}
+          kind="stacked"
+          timesMs=${timesMs}
+          fromMs=${fromMs}
+          toMs=${toMs}
+          series=${units}
+          limit=${limit}
+          write=${count}
+          note=${note}
+          onZoom=${setZoom}
+          label=${`Units of ${id} by minute, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
+        />`
+    }
   <//>`;
 }
 
@@ -338,6 +357,9 @@ function Refusals({ rows, polled }) {
     },
     { title: 'Asked for', kind: 'number', cell: ({ offered }) => count(offered) },
     { title: 'Admitted', kind: 'number', cell: ({ admitted }) => count(admitted) },
+    ...(rows.some(({ units }) => units !== undefined)
+      ? [{ title: 'Units', kind: 'number', cell: ({ admitted, units = admitted }) => count(units) }]
+      : []),
     { title: 'Refused', kind: 'number', cell: ({ offered, admitted }) => count(offered - admitted) },
     { title: 'By', cell: refusedBy },
   ];

@@ -80,7 +80,8 @@ function Distribution({ name, tried }) {
     const none = body && `None of ${counted(body.keys, 'key')} has sent a request in the last 24 hours.`;
     return html`<${Section} title=${title} polled=${polled}><${Instead} polled=${polled}>${none}<//><//>`;
   }
-  const { activeKeys, examinedKeys, refusedKeys, minute, day } = body;
+  const { activeKeys, examinedKeys, refusedKeys, minute, day, hasCosts } = body;
+  const counts = hasCosts ? 'units' : 'requests';
   const part =
     refusedKeys === 0
       ? 'none was refused anything'
@@ -92,14 +93,14 @@ function Distribution({ name, tried }) {
       ${`${counted(activeKeys, 'key')} sent requests: ${part}.${examined}`}
     </p>
     <div class="two">
-      <${Spread} title="Busiest minute of each key" unit="minute" tried=${tried.minute} ...${minute} />
-      <${Spread} title="All of the 24 hours of each key" unit="day" tried=${tried.day} ...${day} />
+      <${Spread} title="Busiest minute of each key" unit="minute" counts=${counts} tried=${tried.minute} ...${minute} />
+      <${Spread} title="All of the 24 hours of each key" unit="day" counts=${counts} tried=${tried.day} ...${day} />
     </div>
   <//>`;
 }
 
 /** How many keys are in each bucket, and where the limit is among them: its line can be dragged. */
-function Spread({ title, unit, limit, tried, buckets }) {
+function Spread({ title, unit, counts, limit, tried, buckets }) {
   const rows = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const most = Math.max(...buckets.map(({ keys }) => keys), 1);
   const shown = tried ?? limit;
@@ -116,7 +117,7 @@ function Spread({ title, unit, limit, tried, buckets }) {
     <table>
       <thead>
         <tr>
-          <th scope="col" class="number">requests</th>
+          <th scope="col" class="number">${counts}</th>
           <th scope="col"><span class="sr">share of the largest bucket</span></th>
           <th scope="col" class="number">keys</th>
         </tr>
