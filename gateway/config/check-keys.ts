@@ -1,5 +1,5 @@
 import { anyLimitField } from '../keys/limit-fields.ts';
-import { isStatedCustom } from '../keys/plans.ts';
+import { isStatedCustom, planFault } from '../keys/plans.ts';
 import { closestName, listNames } from '../shared/schema/closest-name.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
@@ -38,30 +38,21 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
   });
   return problems.problems;
 
-  function checkPlan(entry: Mapping, keyPath: Path, definedPlans: Mapping): void {
-    if (typeof entry.plan !== 'string') return;
-    const at = [...keyPath, 'plan'];
-    if (!Object.hasOwn(definedPlans, entry.plan)) {
-      const { plan } = entry;
-      problems.add(() => ({
-        ...source.placeOf(at),
-        message: `${nameOf(at)} names no plan; ${adviceOnPlan(plan)}`,
-      }));
-      return;
-    }
-    const isCustom = isStatedCustom(definedPlans[entry.plan]);
-    if (isCustom && entry.limits === undefined) {
-      problems.add(() => ({
-        ...source.placeOf(at),
-        message: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { … }\` with ${anyLimitField}`,
-      }));
-    }
-    if (!isCustom && entry.limits !== undefined) {
-      problems.add(() => ({
-        ...source.placeOf([...keyPath, 'limits'], 'name'),
-        message: `${nameOf([...keyPath, 'limits'])} is for custom plans only; remove it or choose a custom plan`,
-      }));
-    }
+  function checkPlan({ plan, limits }: Mapping, keyPath: Path, definedPlans: Mapping): void {
+    if (typeof plan !== 'string') return;
+    const isCustom = Object.hasOwn(definedPlans, plan) ? isStatedCustom(definedPlans[plan]) : undefined;
+    const fault = planFault(limits, isCustom);
+    if (fault === undefined) return;
+    const isOfLimits = fault === 'limits_of_plan';
+    const at = [...keyPath, isOfLimits ? 'limits' : 'plan'];
+    problems.add(() => ({
+      ...source.placeOf(at, isOfLimits ? 'name' : 'value'),
+      message: {
+        no_plan: `${nameOf(at)} names no plan; ${adviceOnPlan(plan)}`,
+        limits_missing: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { … }\` with ${anyLimitField}`,
+        limits_of_plan: `${nameOf(at)} is for custom plans only; remove it or choose a custom plan`,
+      }[fault],
+    }));
   }
 
   function adviceOnPlan(plan: string): string {

@@ -23,6 +23,20 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
   };
 }
 
+/** What is wrong between a key and its plan. */
+export type PlanFault = 'no_plan' | 'limits_missing' | 'limits_of_plan';
+
+/**
+ * The rule between a key and its plan: the plan exists, and the key states limits exactly where the plan is custom.
+ *
+ * @param isCustom of the key's plan; undefined where the plan does not exist
+ */
+export function planFault(limits: unknown, isCustom: boolean | undefined): PlanFault | undefined {
+  if (isCustom === undefined) return 'no_plan';
+  if (isCustom) return limits === undefined ? 'limits_missing' : undefined;
+  return limits === undefined ? undefined : 'limits_of_plan';
+}
+
 /** Whether a plan is custom, before the schema has checked it. */
 export function isStatedCustom(stated: unknown): boolean {
   return (

@@ -2,6 +2,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
+import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { listNames } from '../../shared/schema/closest-name.ts';
 import { parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
@@ -153,14 +154,15 @@ function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
     );
   }
   requireName('plan', key.plan, [...plans.keys()]);
-  const isCustom = plans.get(key.plan)?.isCustom === true;
-  const stated = toLimits(key.limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));
-  if (isCustom && stated.length === 0) {
-    const all = listNames(limitFieldNames.map(limitOption));
-    throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
-  }
-  if (!isCustom && stated.length > 0) {
-    throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
+  switch (planFault(key.limits, plans.get(key.plan)?.isCustom)) {
+    case 'limits_missing': {
+      const all = listNames(limitFieldNames.map(limitOption));
+      throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
+    }
+    case 'limits_of_plan': {
+      const stated = toLimits(key.limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));
+      throw new CommandError(`The plan ${key.plan} has its own limits: leave out ${listNames(stated)}.`);
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
 import { keySchema, movedSecretSchema } from '../../keys/key-schema.ts';
+import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
 import { fields, list } from '../../shared/schema/schema-parts.ts';
@@ -164,11 +165,15 @@ function reasonAgainst(
   taken: ReadonlySet<string>,
 ): string | undefined {
   const { plan, limits, operations = [] } = stated;
-  const isCustom = settings.plans.get(plan)?.isCustom;
-  if (!settings.plans.has(plan)) return `there is no plan ${plan}`;
-  if (isCustom && limits === undefined) return `the plan ${plan} is custom, and it has no limits of its own`;
-  if (!isCustom && limits !== undefined)
-    return `it has limits of its own, and the plan ${plan} is not custom`;
+  switch (planFault(limits, settings.plans.get(plan)?.isCustom)) {
+    case 'no_plan':
+      return `there is no plan ${plan}`;
+    case 'limits_missing':
+      return `the plan ${plan} is custom, and it has no limits of its own`;
+    case 'limits_of_plan':
+      return `it has limits of its own, and the plan ${plan} is not custom`;
+    case undefined:
+  }
   const unknown = operations.find((wanted) => !settings.operations.some(({ id }) => id === wanted));
   if (unknown !== undefined) return `there is no operation ${unknown}`;
   const filledIn = Object.entries(stated).find(([, member]) => isFilledIn(JSON.stringify(member)));

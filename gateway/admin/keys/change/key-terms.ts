@@ -1,5 +1,6 @@
 import { keyId, type StatedKey } from '../../../keys/key-schema.ts';
 import { anyLimitField } from '../../../keys/limit-fields.ts';
+import { planFault } from '../../../keys/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
@@ -14,16 +15,14 @@ export function termsFault(
   { plan, limits, operations = [] }: Pick<StatedKey, 'plan' | 'limits' | 'operations'>,
   { plans, operations: known }: Pick<Settings, 'plans' | 'operations'>,
 ): string | undefined {
-  const definition = plans.get(plan);
-  if (definition === undefined) {
-    return `The member \`plan\` names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
-  }
-  const { isCustom } = definition;
-  if (isCustom && limits === undefined) {
-    return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
-  }
-  if (!isCustom && limits !== undefined) {
-    return 'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.';
+  switch (planFault(limits, plans.get(plan)?.isCustom)) {
+    case 'no_plan':
+      return `The member \`plan\` names no plan; ${advice(plan, [...plans.keys()], 'plans')}`;
+    case 'limits_missing':
+      return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
+    case 'limits_of_plan':
+      return 'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.';
+    case undefined:
   }
   const ids = new Set(known.map(({ id }) => id));
   const unknown = operations.findIndex((id) => !ids.has(id));
