@@ -40,7 +40,7 @@ describe('a backend that sends a malformed response', () => {
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc'],
     ['a length that is no number', 'HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nabc'],
     ['another transfer coding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'],
-  ])('%s: 502, and the next request is served', async (_what, raw) => {
+  ])('gives the client 502, and the next request is served: %s', async (_what, raw) => {
     backend.react = (_request, socket) => socket.write(raw, 'latin1');
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
     backend.react = (_request, socket) => socket.write(okResponse('fine'));
@@ -48,7 +48,7 @@ describe('a backend that sends a malformed response', () => {
     expect(front.outcomes[0]).toMatchObject({ kind: 'failed', code: 'upstream_failed', headersSent: false });
   });
 
-  it('a control character in the reason phrase never reaches the client', async () => {
+  it('does not send the client a control character of the reason phrase', async () => {
     backend.react = (_request, socket) => socket.write('HTTP/1.1 200 a\x01b\r\nContent-Length: 2\r\n\r\nhi');
     const response = await sendRaw(front.port, get('/'));
     expect(statusOf(response)).toBe(502);
@@ -61,7 +61,7 @@ describe('a backend that stops within a response', () => {
     ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
     ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
     ['inside a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhalf'],
-  ])('half a body %s: the client sees that its response is incomplete', async (_how, raw) => {
+  ])('after half a body %s leaves the client with a visibly incomplete response', async (_how, raw) => {
     backend.react = (_request, socket) => socket.end(raw);
     const response = await sendRaw(front.port, get('/'));
     expect(statusOf(response)).toBe(200);
@@ -70,7 +70,7 @@ describe('a backend that stops within a response', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_failed', headersSent: true }]);
   });
 
-  it('a body that stops has its connection closed', async () => {
+  it('in its body has its connection closed', async () => {
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -81,7 +81,7 @@ describe('a backend that stops within a response', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'upstream_timeout', headersSent: true }]);
   });
 
-  it('no response in time is 504, and is not tried again', async () => {
+  it('before the response gives 504 without a retry', async () => {
     await front.close();
     front = await startFront({ url: backend.url, bounds: { upstreamHeadersTimeoutMs: 300 } });
     backend.react = () => {};
@@ -91,7 +91,7 @@ describe('a backend that stops within a response', () => {
     expect(backend.requests).toHaveLength(1);
   });
 
-  it('an exchange that never ends is stopped by the total timeout', async () => {
+  it('but never ends the exchange is stopped by the total timeout', async () => {
     await front.close();
     const { upstreamTotalTimeoutMs } = defaultBounds;
     // The idle timeout restarts with each octet. It is longer than the total timeout here, so that only the total
@@ -134,7 +134,7 @@ it('bytes after a response never reach another client', async () => {
   }
 });
 
-describe('a request is sent again', () => {
+describe('a retry', () => {
   /** Opens this many connections to the backend and leaves them idle. */
   async function keepAlive(count: number): Promise<void> {
     const sockets: Socket[] = [];
@@ -147,7 +147,7 @@ describe('a request is sent again', () => {
     front.outcomes.length = 0;
   }
 
-  it('when a reused connection closed before any octet of the response to a GET', async () => {
+  it('follows when a reused connection closes before the first octet of the response to a GET', async () => {
     await keepAlive(1);
     backend.react = (_request, socket) => {
       if (backend.requests.length === 1) socket.destroy();
@@ -157,20 +157,20 @@ describe('a request is sent again', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', attempts: 2 }]);
   });
 
-  it('never when it was lost on a new connection: a request that crashes one backend would crash the next', async () => {
+  it('never follows a loss on a new connection: a request that crashes one backend would crash the next', async () => {
     backend.react = (_request, socket) => socket.destroy();
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
     expect(backend.requests).toHaveLength(1);
   });
 
-  it('never a third time when reused connections are lost', async () => {
+  it('never becomes a third attempt when reused connections are lost', async () => {
     await keepAlive(3);
     backend.react = (_request, socket) => socket.destroy();
     expect(statusOf(await sendRaw(front.port, get('/')))).toBe(502);
     expect(backend.requests).toHaveLength(2);
   });
 
-  it('never when it is a POST that was written', async () => {
+  it('never repeats a POST that was written', async () => {
     await keepAlive(1);
     backend.react = (_request, socket) => socket.destroy();
     const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi';
@@ -178,7 +178,7 @@ describe('a request is sent again', () => {
     expect(backend.requests).toHaveLength(1);
   });
 
-  it('within the budget, when all requests fail', async () => {
+  it('stays within the budget when all requests fail', async () => {
     await keepAlive(60);
     backend.react = (_request, socket) => socket.destroy();
     await Promise.all(Array.from({ length: 60 }, () => sendRaw(front.port, get('/'))));

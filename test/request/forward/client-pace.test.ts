@@ -31,11 +31,11 @@ describe('a client is too slow', () => {
       (second: number) => (second < 60 ? 1e6 * second : second < 89 ? 6e7 : 1e6 * second),
       undefined,
     ],
-  ])('one that %s', (_what, bytesAt, seconds) => {
+  ])('that %s', (_what, bytesAt, seconds) => {
     expect(foundAfterSeconds(bytesAt)).toBe(seconds);
   });
 
-  it('never while nothing waits for it, and it has the grace period afterwards', () => {
+  it('only while the gateway waits for it, and after a new grace period', () => {
     const pace = new ClientPace(bounds, 0);
     for (let second = 1; second <= 100; second++) {
       expect(pace.isTooSlow({ nowMs: second * 1000, isAwaited: false, bytes: 0 })).toBe(false);
@@ -44,7 +44,7 @@ describe('a client is too slow', () => {
     expect(pace.isTooSlow({ nowMs: 105_001, isAwaited: true, bytes: 0 })).toBe(true);
   });
 
-  it('even if it moved many octets before the first check', () => {
+  it('even after many octets before the first check', () => {
     const pace = new ClientPace(bounds, 0, 1e9);
     expect(pace.isTooSlow({ nowMs: 5_001, isAwaited: true, bytes: 1e9 })).toBe(true);
   });

@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 describe('what the backend receives', () => {
-  it('is the raw URI, the fields in order, and those of the gateway', async () => {
+  it('is the raw URI, the fields in order, and the fields of the gateway', async () => {
     await sendRaw(
       front.port,
       get('/v1/pub/%2e%2e/a;b?x=%00&&y?', 'ACCEPT: a', 'X_Key_Id: forged', 'Via: 1.0 old'),
@@ -75,7 +75,7 @@ describe('what the backend receives', () => {
     },
   );
 
-  it('is the whole chunked body also when its end was read before a connection to the backend was there', async () => {
+  it('is the whole chunked body even if its end arrived before the connection to the backend', async () => {
     // The whole body arrives while the limits decide, and its last octet makes it too long to be collected.
     await front.close();
     front = await startFront({
@@ -89,7 +89,7 @@ describe('what the backend receives', () => {
     expect(contentOf(backend.requests[0]?.rawBody ?? '') === content).toBe(true);
   });
 
-  it('is a body of chunks of one octet in larger ones, so that none costs a write, and a fault in them is still found', async () => {
+  it('is a body of one-octet chunks in larger chunks, and a fault in it is still found', async () => {
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n';
     const small = Array.from({ length: 45_000 }, (_, i) => String.fromCharCode(33 + (i % 90)));
     const large = 'large'.repeat(2_000);
@@ -120,14 +120,14 @@ describe('what the backend receives', () => {
     expect(backend.requests[0]?.rawBody === body).toBe(true);
   });
 
-  it('is no part of a body whose Content-Length is beyond the limit', async () => {
+  it('is no part of a body whose Content-Length is above the limit', async () => {
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200001\r\n\r\n';
     expect(statusOf(await sendRaw(front.port, head))).toBe(413);
     expect(backend.requests).toEqual([]);
     expect(front.outcomes).toMatchObject([{ kind: 'failed', code: 'payload_too_large', attempts: 0 }]);
   });
 
-  it('is never a complete chunked body beyond the limit', async () => {
+  it('is never a complete chunked body above the limit', async () => {
     const chunk = `${(50_000).toString(16)}\r\n${'x'.repeat(50_000)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
     expect(statusOf(await sendRaw(front.port, `${head}${chunk.repeat(5)}0\r\n\r\n`))).toBe(413);
@@ -163,7 +163,7 @@ describe('Expect: 100-continue', () => {
 });
 
 describe('what the client receives', () => {
-  it('is status, fields and body, without the backend’s reason phrase', async () => {
+  it('is status, fields and body, without the reason phrase of the backend', async () => {
     backend.react = (_request, socket) =>
       socket.write(okResponse('hello', 201, ['Set-Cookie: a=1', 'Set-Cookie: b=2', 'X-RateLimit-Limit: 9']));
     const response = await sendRaw(front.port, get('/'));
@@ -177,7 +177,7 @@ describe('what the client receives', () => {
     expect(body).toBe('hello');
   });
 
-  it('is every byte of a large response, also if it reads slowly', async () => {
+  it('is every byte of a large response, even if it reads slowly', async () => {
     const body = Buffer.alloc(5_000_000, 'abcdefghij').toString();
     backend.react = (_request, socket) => socket.write(okResponse(body));
     const received = await new Promise<string>((resolve, reject) => {
@@ -245,18 +245,21 @@ describe('what the client receives', () => {
     ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n', '7'],
     ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n', '7'],
     ['GET', 'HTTP/1.1 204 No Content\r\n\r\n', undefined],
-  ])('to %s, of %j, is without a body and its length is the target’s', async (method, head, length) => {
-    backend.react = (_request, socket) => socket.write(head);
-    const response = await sendRaw(
-      front.port,
-      `${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
-    );
-    expect(response).toMatch(/\r\n\r\n$/);
-    expect(/\r\nContent-Length: (.*)\r\n/.exec(response)?.[1]).toBe(length);
-    expect(response).not.toMatch(/transfer-encoding/i);
-  });
+  ])(
+    'is, for %s of %j, a response without body and with the target’s length',
+    async (method, head, length) => {
+      backend.react = (_request, socket) => socket.write(head);
+      const response = await sendRaw(
+        front.port,
+        `${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+      );
+      expect(response).toMatch(/\r\n\r\n$/);
+      expect(/\r\nContent-Length: (.*)\r\n/.exec(response)?.[1]).toBe(length);
+      expect(response).not.toMatch(/transfer-encoding/i);
+    },
+  );
 
-  it('has the Date of the target, or the gateway’s where it sent none', async () => {
+  it('has the Date of the target, or a Date of the gateway without one', async () => {
     const date = 'Date: Tue, 01 Nov 2022 00:00:00 GMT';
     backend.react = (_request, socket) =>
       socket.write(`HTTP/1.1 200 OK\r\n${date}\r\nContent-Length: 2\r\n\r\nhi`);
@@ -267,7 +270,7 @@ describe('what the client receives', () => {
     ]);
   });
 
-  it('is a response whose length is not known in HTTP/1.0 without Keep-Alive, since it is the last of its connection', async () => {
+  it('is, for HTTP/1.0, a response of unknown length without Keep-Alive, because it ends the connection', async () => {
     let finish = () => {};
     backend.react = (_request, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n');
@@ -281,7 +284,7 @@ describe('what the client receives', () => {
     expect(response).toMatch(/\r\n\r\nhi$/);
   });
 
-  it('is a body of many small chunks in a few larger ones, so that each does not cost a write', async () => {
+  it('is a body of many small chunks in a few larger chunks', async () => {
     let finish = () => {};
     backend.react = (_request, socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(1_000)}`);
@@ -319,7 +322,7 @@ describe('what the client receives', () => {
     );
   });
 
-  it('is no interim response in HTTP/1.0', async () => {
+  it('is no interim response to HTTP/1.0', async () => {
     backend.react = (_request, socket) =>
       socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('hi')}`);
     const response = await sendRaw(front.port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n');
@@ -327,7 +330,7 @@ describe('what the client receives', () => {
     expect(response).not.toContain('Link');
   });
 
-  it('is a response that came while the body was still being sent, and then a closed connection', async () => {
+  it('is a response that arrived during the request body, and then a closed connection', async () => {
     await backend.close();
     backend = await startRecordingBackend({
       reactTo: 'head',

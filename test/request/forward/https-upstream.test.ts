@@ -66,7 +66,7 @@ async function startFor(
 
 const handshake = get('/', 'Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
 
-it('for a request, a health check and a WebSocket the host name of the upstream is verified', async () => {
+it('a request, a health check and a WebSocket verify the host name of the upstream', async () => {
   const backend = await startBackend();
   const names: unknown[] = [];
   backend.react = (_request, socket) => {
@@ -129,7 +129,7 @@ it.each<[what: string, tls: KeyPair, reason: RegExp]>([
 });
 
 it.each(['', '0'])(
-  'a WebSocket is no way around that, with NODE_TLS_REJECT_UNAUTHORIZED=%j',
+  'a WebSocket cannot avoid the verification, with NODE_TLS_REJECT_UNAUTHORIZED=%j',
   async (value) => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = value;
     onTestFinished(() => void delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
@@ -164,7 +164,7 @@ it('the connect timeout includes the TLS handshake, for WebSockets too', async (
   }
 });
 
-it('a target that asks for a certificate gets the upstream’s, for requests and WebSockets', async () => {
+it('a target that requests a client certificate gets the certificate of the upstream, for requests and WebSockets', async () => {
   const own = authority.issue({ names: ['gateway.test'] });
   const tls = { ...certificate, ca, requestCert: true, rejectUnauthorized: true };
   const backend = await startBackend({ tls });
@@ -178,7 +178,7 @@ it('a target that asks for a certificate gets the upstream’s, for requests and
   expect(statusOf(await sendRaw(without.port, get('/')))).toBe(503);
 });
 
-it('a changed certificate is used for new connections; requests in flight finish on the old ones', async () => {
+it('a changed client certificate is used for new connections, and requests in flight finish on old connections', async () => {
   const [old, renewed] = [1, 2].map(() => authority.issue({ names: ['gateway.test'] }));
   const tls = { ...certificate, ca, requestCert: true, rejectUnauthorized: true };
   const serials: string[] = [];

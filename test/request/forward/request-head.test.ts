@@ -17,7 +17,7 @@ describe('the head of a forwarded request', () => {
     [['traceparent', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', 'tracestate', 'a=1,b=2']],
     [['TraceParent', 'malformed', 'tracestate', '']],
     [['traceparent', 'one', 'traceparent', 'two', 'tracestate', 'a=1', 'tracestate', 'a=2']],
-  ])('leaves the fields of a trace as they are, whatever they say: %j', (raw) => {
+  ])('leaves the fields of a trace unchanged: %j', (raw) => {
     expect(forwarded(raw)).toEqual([...raw, ...ours]);
   });
 
@@ -36,12 +36,9 @@ describe('the head of a forwarded request', () => {
       ['Sec-WebSocket-Protocol', 'a', 'Sec-WebSocket-Protocol', 'b, c'],
     ],
     [['sec-websocket-protocol', 'tollgate,tollgate.bearer.x'], []],
-  ])(
-    'drops the subprotocols that are for the gateway, and keeps the others in their order: %j',
-    (raw, kept) => {
-      expect(forwarded(raw)).toEqual([...kept, ...ours]);
-    },
-  );
+  ])('drops the subprotocols for the gateway, and keeps the others in order: %j', (raw, kept) => {
+    expect(forwarded(raw)).toEqual([...kept, ...ours]);
+  });
 
   it.each([
     'X-Key-Id',
@@ -98,7 +95,7 @@ describe('the head of a forwarded request', () => {
   );
 
   it.each(['X-Trace', 'x_trace', 'X-Original', 'X-HTTP', 'Proxy-Hint', 'X-Real', 'Accept_Language'])(
-    'keeps %s, which no backend takes for any of these',
+    'keeps %s, which no backend mistakes for these fields',
     (name) => {
       expect(forwarded([name, 'theirs'])).toEqual([name, 'theirs', ...ours]);
     },
@@ -116,7 +113,7 @@ describe('the head of a forwarded request', () => {
     'Expect',
     'Authorization',
     'AUTHORIZATION',
-  ])('drops %s, which is for the gateway alone', (name) => {
+  ])('drops %s, which is only for the gateway', (name) => {
     expect(forwarded([name, 'x', 'Accept', 'a'])).toEqual(['Accept', 'a', ...ours]);
   });
 

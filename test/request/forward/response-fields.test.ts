@@ -48,7 +48,7 @@ describe('the head of a response', () => {
   });
 
   it.each(['Deprecation', 'DEPRECATION', 'Sunset', 'X-Stability', 'x-stability'])(
-    'drops the backend’s %s, also when we set none',
+    'drops the backend’s %s, even if the gateway sets none',
     (name) => {
       expect(fieldsOf([name, 'theirs', 'Server', 'store'])).toEqual(['Server', 'store', ...cached]);
     },
@@ -66,7 +66,7 @@ describe('the head of a response', () => {
     'Last-Modified',
     'Location',
     'Retry-After',
-  ])('keeps only the first %s, however the others are spelled', (name) => {
+  ])('keeps only the first %s, for any spelling of the others', (name) => {
     const fields = [name, 'first', 'Server', 'store', name.toUpperCase(), 'second', name, 'third'];
     expect(fieldsOf(fields)).toEqual([name, 'first', 'Server', 'store', ...cached]);
   });

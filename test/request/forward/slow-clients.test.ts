@@ -117,7 +117,7 @@ describe('an upload', () => {
     expect((await Promise.all(responses)).map(statusOf)).toEqual([200, 200]);
   });
 
-  it('is waited for while the backend does not read it', async () => {
+  it('does not time out while the backend does not read it', async () => {
     await backend.close();
     let reader: Socket | undefined;
     backend = await startRecordingBackend({
@@ -142,7 +142,7 @@ describe('an upload', () => {
 });
 
 describe('bodies that are being collected', () => {
-  it('share memory among keys: a request beyond its key’s share is 503 with Retry-After', async () => {
+  it('share memory among keys, and a request above its key’s share gets 503 with Retry-After', async () => {
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -185,7 +185,7 @@ describe('a client', () => {
     ['often', 20],
     ['rarely, as if it had been delayed', 1_000],
   ])(
-    'that reads slowly but fast enough gets everything, when the gateway checks %s',
+    'that reads slowly but fast enough gets the whole response, when the gateway checks %s',
     async (_how, sweepIntervalMs) => {
       await front.close();
       // The kernel buffers megabytes for a client, and accepts no more until the client has read a good part of them.
@@ -208,7 +208,7 @@ describe('a client', () => {
     },
   );
 
-  it('is not slow while the backend is', async () => {
+  it('does not count as slow while the backend is slow', async () => {
     let finish = () => {};
     backend.react = (_request, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { UnorderedList } from '../../../gateway/request/forward/unordered-list.ts';
 
-it('holds exactly the items that were added and not removed, in whatever order', () => {
+it('an unordered list has exactly the items that were added and not removed', () => {
   const list = new UnorderedList<{ name: number; index: number }>();
   const items = Array.from({ length: 50 }, (_, name) => ({ name, index: 0 }));
   for (const item of items) list.add(item);

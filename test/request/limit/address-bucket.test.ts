@@ -13,7 +13,7 @@ async function charge(limiter: Limiter, address: string, times: number, perMinut
 describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
   const open = () => openLimiter(store === 'redis' ? { url: redisUrl() } : {});
 
-  it('admits exactly the limit, and says what remains and when it resets', async () => {
+  it('admits exactly the limit, and reports the remaining requests and the reset', async () => {
     const limiter = open();
     const decisions = await charge(limiter, '192.0.2.1', 5);
     expect(decisions.map(({ kind, rateLimit }) => [kind, rateLimit.inForce.remaining])).toEqual([
@@ -32,7 +32,7 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
     }
   });
 
-  it('counts each address alone, and the addresses of one IPv6 subscriber together', async () => {
+  it('counts each address separately, and the addresses of one IPv6 subscriber together', async () => {
     const limiter = open();
     await charge(limiter, '2001:db8::1', 3);
     expect((await charge(limiter, '2001:db8::2', 1))[0]?.kind).toBe('refused');
@@ -46,7 +46,7 @@ describe.each(['redis', 'memory'])('the address bucket on %s', (store) => {
   });
 });
 
-it('in memory, requests from more addresses than are remembered forget only the oldest', async () => {
+it('the address bucket in memory drops only the oldest address when there are too many', async () => {
   const rememberedAddressesMax = 1_000;
   const limiter = openLimiter({ tuning: { rememberedAddressesMax } });
   const remaining = async (address: string) =>
@@ -81,7 +81,7 @@ describe('while Redis is away', () => {
   });
   afterAll(() => server.stop());
 
-  it('each process counts addresses alone', async () => {
+  it('each process counts addresses by itself', async () => {
     const limiter = openLimiter({ url: server.url });
     await untilBack(limiter);
     await charge(limiter, '192.0.2.4', 1);

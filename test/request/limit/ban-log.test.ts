@@ -15,7 +15,7 @@ function banLines({ logged }: LoggedLimiter) {
 }
 
 describe('the log of bans', () => {
-  it('says once when a flooding key is banned, until when and on which step of the ladder', async () => {
+  it('reports a ban of a flooding key once, with its end and its step of the ladder', async () => {
     const limiter = openLimiter({ tuning: quick });
     const key = keyOf(1, 1_000);
     const decisions = await decideInTurn(limiter, key, 500, bans);
@@ -28,7 +28,7 @@ describe('the log of bans', () => {
     expect(limiter.logged[0]).toMatchObject({ until });
   });
 
-  it('says once that a ban has ended, even if the key sends nothing, and reports the next ban', async () => {
+  it('reports the end of a ban once, even without requests of the key, and then the next ban', async () => {
     let nowMs = Date.now();
     const windowsMs = { minute: 1_000, day: 86_400_000 };
     const limiter = openLimiter({ tuning: quick, nowMs: () => nowMs, windowsMs });
@@ -51,7 +51,7 @@ describe('the log of bans', () => {
     expect(banLines(limiter)[4]).toMatchObject({ keyId: other.id, ended: 'expired' });
   });
 
-  it('says that a ban was lifted: at once on the process that lifts it, on others with the next request of the key', async () => {
+  it('reports a lifted ban: at once on its process, and on other processes with the next request of the key', async () => {
     const { limiters } = openLimiters(2, redisUrl(), { ...quick, refusalRememberedMs: 50 });
     const [here, there] = limiters as [LoggedLimiter, LoggedLimiter];
     const key = keyOf(1, 1_000);
@@ -69,7 +69,7 @@ describe('the log of bans', () => {
     expect(banLines(there)[1]).toMatchObject({ keyId: key.id, ended: 'lifted' });
   });
 
-  it('remembers a limited number of bans, and says once that there are more', async () => {
+  it('keeps a limited number of bans, and reports once that there are more', async () => {
     const limiter = openLimiter({ tuning: { ...quick, loggedBansMax: 2 } });
     const keys = Array.from({ length: 5 }, () => keyOf(1, 1_000));
     for (const key of keys) await decideInTurn(limiter, key, 4, bans);

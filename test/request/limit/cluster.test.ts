@@ -4,7 +4,7 @@ import { openBareLimiters } from '../../faults/limiters.ts';
 import { startCluster } from '../../support/start-cluster.ts';
 import { patientStore } from '../../support/tuning.ts';
 
-it('while the slot of a key is moved from server to server, exactly its limit is admitted, all by Redis', async () => {
+it('exactly the limit of a key is admitted while its slot moves from server to server, and Redis decides every request', async () => {
   const found = await measureMigration({ limit: 3_000, requests: 9_000, movesMin: 10 });
   expect(found).toMatchObject({ requests: 9_000, admitted: 3_000, used: 3_000, local: 0 });
   expect(found.moves).toBeGreaterThanOrEqual(10);
@@ -17,7 +17,7 @@ it('a master that dies between a script and its reply charges nothing twice', as
   expect(countedByDefault).toBe(2);
 });
 
-it('after the failover of one server limits are exact again, and the other servers never went away', async () => {
+it('limits are exact again after the failover of one server, and the other servers stay reachable', async () => {
   const { admitted, used, logged, limit } = await measureClusterFailover(40);
   expect(admitted).toEqual({ before: 20, away: 10, after: 10 });
   expect(used).toBe(limit);
@@ -29,7 +29,7 @@ it('after the failover of one server limits are exact again, and the other serve
   }
 });
 
-it('addresses have one bucket over all processes, whichever server keeps it', async () => {
+it('an address has one bucket over all processes, on any server', async () => {
   const cluster = await startCluster({ hasReplicas: false });
   const place = { cluster: cluster.urls };
   const all = await openBareLimiters(2, { place, prefix: 'test', bounds: patientStore });

@@ -33,7 +33,7 @@ afterEach(() => Promise.all([relay.stop(), replica.stop(), primary.stop()]));
 const limit = 40;
 const key = keyOf(1_000_000, limit);
 
-it('after a failover limits are shared again on the counts that were replicated, and no process admitted more than one more limit', async () => {
+it('processes share limits again after a failover, on the replicated counts, and each has admitted at most one further limit', async () => {
   const { limiters, prefix } = openTwo();
   const admitted = [await ask(limiters, 10)];
   await replica.catchUp();
@@ -49,7 +49,7 @@ it('after a failover limits are shared again on the counts that were replicated,
   await expectWellAfterwards(limiters, prefix);
 });
 
-it('while the replica is not promoted yet and refuses writes, each process decides alone', async () => {
+it('each process decides alone while the replica is not promoted and refuses writes', async () => {
   const { limiters, prefix } = openTwo();
   await ask(limiters, 10);
   await replica.catchUp();

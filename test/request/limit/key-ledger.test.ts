@@ -23,7 +23,7 @@ function reply(strikes: number) {
   return { nowMs, admitted: 0, refused: 0, banned: 0, state };
 }
 
-it('strikes in an open call are counted once, even if other keys push the key out of the ledger meanwhile', () => {
+it('strikes in an open call count once, even if other keys push the key out of the ledger', () => {
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, one), reply(0));
@@ -36,7 +36,7 @@ it('strikes in an open call are counted once, even if other keys push the key ou
   expect(ledger.lastSeen(terms, nowMs).strikes).toBe(6);
 });
 
-it('what is decided alone is sent in units', () => {
+it('decisions without the store are sent in units', () => {
   const ledger = createKeyLedger(few);
   const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 12, perDay: 100 }) };
   expect(ledger.decideAlone(terms, { requests: 3, units: 5 }, nowMs, false).admitted).toBe(2);
@@ -46,7 +46,7 @@ it('what is decided alone is sent in units', () => {
   expect(report).toMatchObject({ requests: 0, unsent: { minuteUsed: 12, dayUsed: 12, strikes: 2 } });
 });
 
-it('a request is refused without the store only where its units find no room', () => {
+it('a request is refused without the store only if its units do not fit', () => {
   const ledger = createKeyLedger(few);
   const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 3, perDay: 100 }) };
   ledger.settle(ledger.openCall(terms, one), reply(0));
@@ -54,7 +54,7 @@ it('a request is refused without the store only where its units find no room', (
   expect([0, 1, 2].map((units) => ledger.refuse(terms, units, nowMs))).toEqual(Array(3).fill(undefined));
 });
 
-it('a refusal is remembered until a grant begins, and not a millisecond longer', () => {
+it('a refusal is kept until a grant begins, to the millisecond', () => {
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   const spent = reply(0);

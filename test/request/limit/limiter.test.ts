@@ -36,7 +36,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decisions.map(({ source }) => source)).toEqual(Array(8).fill(counts));
   });
 
-  it('decides requests of one key and turn by their own limits when a reload comes between them', async () => {
+  it('decides requests of one key and turn by their own limits when a reload separates them', async () => {
     const limiter = open();
     const before = keyOf(2, 100);
     const after = { ...before, limits: limitsOf({ perMinute: 4, perDay: 100 }) };
@@ -58,7 +58,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     ]);
   });
 
-  it('decides requests of one key and turn in the order in which they arrived, whatever they cost', async () => {
+  it('decides requests of one key and turn in the order of arrival, at any cost', async () => {
     const limiter = open();
     const key = keyOf(12, 100);
     const costs = [5, 5, 1, 5, 1, 0, 2, 1, 0];
@@ -82,7 +82,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decisions[3]).toMatchObject({ units: 5, retryAtMs: minute?.resetMs });
   });
 
-  it('refuses from memory what finds no room, and admits what does', async () => {
+  it('refuses from memory the requests without room, and admits the others', async () => {
     const limiter = open();
     const key = keyOf(12, 100);
     const kinds: string[] = [];
@@ -90,7 +90,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(kinds).toEqual(['admitted', 'refused', 'refused', 'admitted', 'refused', 'refused', 'admitted']);
   });
 
-  it('tells each request under a ban when it finds room, whatever the one before it costs', async () => {
+  it('gives each banned request the time when it fits, at any cost of the request before', async () => {
     const limiter = open();
     const key = keyOf(12, 100);
     const afterOne = { ...bans, after: 1 };
@@ -107,7 +107,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     }
   });
 
-  it('shows remaining 0, never less, when a limit falls below what was used', async () => {
+  it('shows remaining 0, never less, when a limit falls below the used requests', async () => {
     const limiter = open();
     const key = keyOf(10, 100);
     await decideTogether(limiter, key, 8);
@@ -132,7 +132,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(decision?.kind).toBe('admitted');
   });
 
-  it('tells a key that was refused, and has then moved to a plan with other windows, what it has used in them', async () => {
+  it('shows a refused key that moved to another plan its used requests in the windows of that plan', async () => {
     const limiter = open();
     const monthly: Key = { ...keyOf(1, 1), limits: limitsOf({ perMinute: 2, perMonth: 100 }) };
     const daily: Key = { ...monthly, limits: limitsOf({ perMinute: 3, perDay: 10 }) };
@@ -187,7 +187,7 @@ describe('refusals from memory', () => {
     expect(decisions.findIndex(({ kind }) => kind === 'banned')).toBe(59);
   });
 
-  it('are reported in time for the ban to fall at its threshold, over however many processes they come', async () => {
+  it('are reported in time for the ban at its threshold, over any number of processes', async () => {
     const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()), tuning: patientStore };
     const limiters = [openLimiter(shared), openLimiter(shared), openLimiter(shared)];
     const refusalsOf = async (after: number) => {
@@ -258,7 +258,7 @@ it('a ban ends at the announced instant also when the clock of the process is se
   });
 });
 
-it('a banned key that floods gets the same refusal, and no ban from the instant it ends', async () => {
+it('a banned key that floods gets the same refusal until the ban ends, and no new ban from then on', async () => {
   let nowMs = Date.now();
   const windowsMs = { minute: 1_000, day: 2_000 };
   const limiter = openLimiter({ nowMs: () => nowMs, windowsMs });
@@ -273,8 +273,8 @@ it('a banned key that floods gets the same refusal, and no ban from the instant 
   expect(await limiter.decide(key, bans)).toMatchObject({ kind: 'admitted' });
 });
 
-describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
-  it('ends at once on the process that lifts it, which returns the state of the key before and after', async () => {
+describe.each(['redis', 'memory'])('on %s, lifting a ban', (store) => {
+  it('takes effect at once on its process, and returns the state of the key before and after', async () => {
     const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
     const key = keyOf(5, 1000);
     await decideInTurn(limiter, key, 110, bans);
@@ -293,7 +293,7 @@ describe.each(['redis', 'memory'])('on %s, a ban that is lifted', (store) => {
     ]);
   });
 
-  it('leaves no counts behind when the quota is reset', async () => {
+  it('leaves no counts when the quota is reset', async () => {
     const limiter = openLimiter(store === 'redis' ? { url: redisUrl() } : {});
     const key = keyOf(5, 1000);
     await decideInTurn(limiter, key, 110, bans);

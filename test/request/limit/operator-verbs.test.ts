@@ -34,7 +34,7 @@ afterAll(() => redis.disconnect());
 describe.each(['redis', 'memory'])('on %s, a grant', (store) => {
   const open = (nowMs = Date.now) => openLimiter({ nowMs, ...(store === 'redis' && { url: redisUrl() }) });
 
-  it('is in force at once on the process that gives it and on the one that takes it away', async () => {
+  it('begins at once on the process that gives it, and ends at once on the process that removes it', async () => {
     const limiter = open();
     const key = keyOf(2, 1_000);
     const grant = { limits: limitsOf({ perMinute: 5, perMonth: 1 }), untilMs: Date.now() + 600_000 };
@@ -58,7 +58,7 @@ describe.each(['redis', 'memory'])('on %s, a grant', (store) => {
   });
 });
 
-it('a grant and its end are in force on every process, exactly, wherever the key was refused before', async () => {
+it('a grant and its end apply exactly on every process, wherever the key was refused before', async () => {
   const { limiters } = openLimiters(3, redisUrl());
   const [first] = limiters;
   const key = keyOf(6, 1_000);
@@ -70,7 +70,7 @@ it('a grant and its end are in force on every process, exactly, wherever the key
   expect(await spend(limiters, key, 6)).toBe(0);
 });
 
-it('what one process does to a ban holds on all, also on those with refusals that they have not reported', async () => {
+it('a change of a ban on one process applies to all processes, even to those with unreported refusals', async () => {
   // This limiter reports no strikes by itself, however slowly the test runs.
   const reportsNothing = { reportIntervalMs: 600_000, refusalRememberedMs: 600_000 };
   const shared = { url: redisUrl(), prefix: freshPrefix(), windowsMs: freshWindows(Date.now()) };
@@ -105,7 +105,7 @@ it('what one process does to a ban holds on all, also on those with refusals tha
   }
 });
 
-it('what a process decides while Redis is away is decided on the grant it saw last, which ends then too', async () => {
+it('a process without Redis decides with the grant that it saw last, and ends the grant in time', async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const relay = await startTcpRelay(server.port);
@@ -141,7 +141,7 @@ it('what a process decides while Redis is away is decided on the grant it saw la
 });
 
 describe('a key that was changed since it was read', () => {
-  it('is stale for each request of the turn, which charges nothing, and is decided once it was read again', async () => {
+  it('is stale for each request of the turn, which charges nothing, until the key is read again', async () => {
     const { limiter, key, quota } = openForKey(5);
     const before = { ...key, generation: 0 };
     expect((await limiter.decideFresh(before, noBans)).kind).toBe('admitted');
@@ -159,7 +159,7 @@ describe('a key that was changed since it was read', () => {
     expect(limiter.counts().calls.failed).toBe(0);
   });
 
-  it('loses none of the refusals that the stale call carried', async () => {
+  it('keeps the refusals of the stale call', async () => {
     const { limiter, key, quota } = openForKey(1);
     const read = { ...key, generation: 0 };
     for (let request = 0; request < 21; request++) await limiter.decideFresh(read, bans);

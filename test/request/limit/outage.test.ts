@@ -52,7 +52,7 @@ const outages: readonly { name: string; begin: () => unknown; end: () => unknown
 ];
 
 describe.each(outages)('while Redis is $name', ({ begin, end }) => {
-  it('a process continues from the counts it last saw and writes its own back afterwards', async () => {
+  it('a process continues from the last counts of Redis and writes its own back afterwards', async () => {
     const limiter = openLimiter({ tuning, url: server.url });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
@@ -81,7 +81,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     expect(limiter.logged[1]?.keysToWriteBack).toBeGreaterThanOrEqual(1);
   });
 
-  it('under `refuse` requests are refused as unavailable, with the time to retry', async () => {
+  it('requests under `refuse` are refused as unavailable, with the time to retry', async () => {
     const limiter = openLimiter({ tuning, url: server.url, onFailure: 'refuse' });
     const key = keyOf(10, 100);
     await decideInTurn(limiter, key, 3);
@@ -102,7 +102,7 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
   });
 });
 
-it('every request is decided, by Redis or alone, while Redis fails and returns under load', async () => {
+it('every request is decided, by Redis or locally, while Redis fails and returns under load', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(1_000_000, 1_000_000);
   const decisions: Decision[] = [];
@@ -136,7 +136,7 @@ it('every request is decided, by Redis or alone, while Redis fails and returns u
   expect(count(decisions, 'admitted')).toBe(decisions.length);
 });
 
-it('an outage admits at most one more limit for each process, and what they admitted is counted afterwards', async () => {
+it('an outage admits at most one further limit on each process, and all admitted requests are counted afterwards', async () => {
   const key = keyOf(40, 1_000);
   const { limiters } = openLimiters(3, server.url, tuning);
   const admitted: number[] = [];
@@ -175,7 +175,7 @@ it('a ban that begins during an outage is shared when Redis is back', async () =
   await until('the neighbour bans', async () => (await neighbour.decide(key, bans)).kind === 'banned');
 });
 
-it('a call that timed out and ran after all is not charged twice', async () => {
+it('a call that timed out but ran is not charged twice', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(10, 100);
   await decideInTurn(limiter, key, 1);
@@ -196,7 +196,7 @@ it('a call that timed out and ran after all is not charged twice', async () => {
   });
 });
 
-it('a key whose name has something else in Redis is decided alone and named once, and Redis counts for all others', async () => {
+it('a key whose Redis name has foreign data is decided locally and logged once, and Redis counts for all other keys', async () => {
   const prefix = freshPrefix();
   const limiter = openLimiter({ url: server.url, prefix });
   const [broken, sound] = [keyOf(10, 100), keyOf(10, 100)];
@@ -219,7 +219,7 @@ it('a key whose name has something else in Redis is decided alone and named once
   });
 });
 
-it('where the ACL stops a decision in the middle, what Redis has charged is not charged once more', async () => {
+it('a decision that the ACL stops halfway is not charged twice', async () => {
   const prefix = freshPrefix();
   const user = ['on', '>pw', '~*', '&*', '+@all', '-pttl'];
   await inspector.call('ACL', 'SETUSER', prefix, ...user);
@@ -244,7 +244,7 @@ it('a Redis that lost its scripts still decides', async () => {
   );
 });
 
-it('a limiter that starts while Redis is away uses it as soon as it is back', async () => {
+it('a limiter that starts without Redis uses Redis as soon as it is reachable', async () => {
   await server.kill();
   const limiter = openLimiter({ tuning, url: server.url });
   const key = keyOf(10, 100);
@@ -258,7 +258,7 @@ it('a limiter that starts while Redis is away uses it as soon as it is back', as
   await until('a decision is shared', async () => (await limiter.decide(key, noBans)).source === 'shared');
 });
 
-it('closing does not wait for a frozen Redis', async () => {
+it('closing a limiter does not wait for a frozen Redis', async () => {
   const limiter = openLimiter({ tuning, url: server.url });
   await decideInTurn(limiter, keyOf(1, 100), 5);
   server.freeze();

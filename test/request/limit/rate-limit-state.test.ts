@@ -33,7 +33,7 @@ it.each([
     ...{ used: [50, 50], limits: [10, 100] },
     ...{ inForce: 'minute', remaining: 0, resetMs: minuteEnd, roomAtMs: minuteEnd },
   },
-])('with $used used of $limits the window in force is the $inForce', (row) => {
+])('$used used of $limits makes the $inForce the tightest window', (row) => {
   const [minuteUsed = 0, dayUsed = 0] = row.used;
   const [perMinute = 0, perDay = 0] = row.limits;
   const state = { ...emptyQuotaState, minute, minuteUsed, day, dayUsed };
@@ -47,7 +47,7 @@ it.each([
   expect(roomAtMs(at, state, terms, { units: 1 })).toBe(row.roomAtMs);
 });
 
-it('each request of a batch gets its own remaining, and a banned one the time when a request will be admitted', () => {
+it('each request of a batch gets its own remaining, and a banned request the time of the next admission', () => {
   const bannedUntilMs = nowMs + 1_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
@@ -70,7 +70,7 @@ it('each request of a batch gets its own remaining, and a banned one the time wh
   });
 });
 
-it('a request of several units finds room when they fit, and its batch counts what each costs', () => {
+it('a request of several units is admitted when they fit, and its batch counts the cost of each request', () => {
   const state = { ...emptyQuotaState, minute, minuteUsed: 8, day, dayUsed: 97 };
   const limits = limitsOf({ perMinute: 10, perDay: 100 });
   const outcome = { nowMs, admitted: 2, refused: 1, banned: 0, state };
@@ -82,7 +82,7 @@ it('a request of several units finds room when they fit, and its batch counts wh
   expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
 });
 
-it('during a ban the window in force has 0 remaining until the ban ends, whatever its count', () => {
+it('the tightest window has 0 remaining until a ban ends, for any count', () => {
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
@@ -105,7 +105,7 @@ describe('under a grant', () => {
     grant: { limits: limitsOf({ perMinute: 10, perDay: 500 }), untilMs },
   });
 
-  it('its limits are told, up to its end', () => {
+  it('a response has the grant’s limits until its end', () => {
     const limitsAt = (atMs: number) =>
       rateLimitState(stateUnder(nowMs + 5_000, 20), { limits, windowsMs, nowMs: atMs }).windows.map(
         ({ limit, remaining }) => [limit, remaining],
@@ -130,25 +130,28 @@ describe('under a grant', () => {
       dayUsed: 99,
       retryAtMs: minuteEnd,
     },
-  ])('a refused request is told when it will find room: it ends $ends', ({ untilMs, dayUsed, retryAtMs }) => {
-    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state: stateUnder(untilMs, dayUsed) };
-    const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
-    expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
-    const later = decideQuota(
-      outcome.state,
-      { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 },
-      windowsMs,
-      retryAtMs,
-    );
-    expect(later.admitted).toBe(1);
-  });
+  ])(
+    'a refused request gets the time when it will fit: the grant ends $ends',
+    ({ untilMs, dayUsed, retryAtMs }) => {
+      const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state: stateUnder(untilMs, dayUsed) };
+      const decision = decisionAt(0, { outcome, source: 'shared', units: 1, limits, windowsMs });
+      expect(decision).toMatchObject({ kind: 'refused', retryAtMs });
+      const later = decideQuota(
+        outcome.state,
+        { keyId: 'acme', limits, bans: noBans, requests: 1, units: 1 },
+        windowsMs,
+        retryAtMs,
+      );
+      expect(later.admitted).toBe(1);
+    },
+  );
 
   it.each([
     { ends: 'before the minute', untilMs: nowMs + 1, dayUsed: 50, retryAtMs: nowMs + 1 },
     { ends: 'before the minute, and the day is spent', untilMs: nowMs + 1, dayUsed: 500, retryAtMs: dayEnd },
     { ends: 'after the minute', untilMs: minuteEnd + 1, dayUsed: 50, retryAtMs: minuteEnd },
   ])(
-    'of fewer requests than the plan: room is there with its end at the latest, if the plan has room ($ends)',
+    'a grant of fewer requests than the plan makes room at its end at the latest, if the plan has room ($ends)',
     (row) => {
       const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: row.untilMs };
       const state = { ...emptyQuotaState, minute, minuteUsed: 2, day, dayUsed: row.dayUsed, grant };
@@ -173,7 +176,7 @@ describe('under a grant', () => {
       retryAtMs: minuteEnd + 5,
     },
     { limits: { perMinute: 50 }, fromMs: minuteEnd + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: minuteEnd },
-  ])('before it begins, a refused request is told when it will find room: $limits, $dayUsed used', (row) => {
+  ])('a refused request before the grant gets the time when it will fit: $limits, $dayUsed used', (row) => {
     const grant = { limits: limitsOf(row.limits), fromMs: row.fromMs, untilMs: row.untilMs };
     const state = { ...emptyQuotaState, minute, minuteUsed: 3, day, dayUsed: row.dayUsed, grant };
     const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
@@ -186,7 +189,7 @@ describe('under a grant', () => {
     expect([admittedAt(row.retryAtMs - 1), admittedAt(row.retryAtMs)]).toEqual([0, 1]);
   });
 
-  it('a banned request is told when it will find room after the ban, if the grant ends before that', () => {
+  it('a banned request gets the time when it will fit after the ban, even if the grant ends before', () => {
     const bannedUntilMs = minuteEnd + 30_000;
     const before = stateUnder(bannedUntilMs, 200);
     const retryAtMs = (state: QuotaState) => {

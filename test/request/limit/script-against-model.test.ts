@@ -108,7 +108,7 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
   );
 });
 
-it('a grant that ends within the millisecond is in the reply that set it', async () => {
+it('a grant that ends within the millisecond is in the reply to its own command', async () => {
   const store = await subject.open(windowsMs);
   const prefix = freshPrefix();
   const limits = [{ window: 'minute', max: 3 }] as const;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { measureIsolatedMaster } from '../../faults/isolated-master.ts';
 
-it('when the master is cut off from its Sentinels, no more is admitted beyond the limit than it counted alone', async () => {
+it('a master that is cut off from its Sentinels lets only the requests that it counted alone exceed the limit', async () => {
   const { limit, admitted, lost, left, used } = await measureIsolatedMaster(3_000);
   expect(used).toBe(limit);
   // The last call to the old master may not have run, and the limiter does not repeat it.

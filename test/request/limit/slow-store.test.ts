@@ -43,7 +43,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-it('a Redis that answers slowly but in time decides everything, exactly', async () => {
+it('a Redis that replies slowly but in time decides every request, exactly', async () => {
   const { limiters } = openLimiters(2, url);
   relay.delay(inTime);
   const key = keyOf(40, 1_000);
@@ -59,7 +59,7 @@ it('a Redis that answers slowly but in time decides everything, exactly', async 
   expect(limiters.flatMap(({ logged }) => logged)).toEqual([]);
 });
 
-it('while Redis answers too late every request is decided alone; the outage begins and ends once, and nothing is charged twice', async () => {
+it('every request is decided locally while Redis replies too late; the outage begins and ends once, and no request is charged twice', async () => {
   const { limiters, prefix } = openLimiters(2, url, tuning);
   const roomy = keyOf(1_000_000, 1_000_000);
   const tight = keyOf(1_000_000, 40);
@@ -101,7 +101,7 @@ it('while Redis answers too late every request is decided alone; the outage begi
   expect(admitted.tight).toBeLessThanOrEqual(40 + 2 * 40);
 });
 
-it('under `refuse` requests are refused as unavailable while Redis answers too late', async () => {
+it('requests under `refuse` are refused as unavailable while Redis replies too late', async () => {
   const limiter = openLimiter({ tuning, url, onFailure: 'refuse' });
   const key = keyOf(100, 100);
   await decideInTurn(limiter, key, 1);

@@ -7,7 +7,7 @@ import { openRawClient } from '../../support/raw-http.ts';
 const get = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const longDrain = { deadlineMs: 20_000 };
 
-test('a response in flight is finished with Connection: close', async () => {
+test('a drain finishes a response in flight with Connection: close', async () => {
   const arrived = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
     handlers: { onRequest: (_req, res) => arrived.resolve(res) },
@@ -26,7 +26,7 @@ test('a response in flight is finished with Connection: close', async () => {
   await drained;
 });
 
-test('a response that is being streamed is finished and its connection closed', async () => {
+test('a drain finishes a streamed response and closes its connection', async () => {
   const begun = Promise.withResolvers<ServerResponse>();
   const { listener, port } = await startListener({
     handlers: {
@@ -48,7 +48,7 @@ test('a response that is being streamed is finished and its connection closed', 
   await drained;
 });
 
-test('a request on an idle connection right at the start is served, with Connection: close', async () => {
+test('a request on an idle connection at the start of a drain is served, with Connection: close', async () => {
   const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 15_000 } });
   const client = await openRawClient(port);
   client.send(get);
@@ -62,7 +62,7 @@ test('a request on an idle connection right at the start is served, with Connect
   await drained;
 });
 
-test('a request behind a response that was not yet read is served, with Connection: close', async () => {
+test('a request behind an unread response is served during a drain, with Connection: close', async () => {
   const long = 'x'.repeat(8_000_000);
   const fields = ['Content-Length', String(long.length)];
   const answered = Promise.withResolvers<void>();
@@ -88,7 +88,7 @@ test('a request behind a response that was not yet read is served, with Connecti
   await drained;
 });
 
-test('requests pipelined before the start are all answered, the last with Connection: close', async () => {
+test('requests pipelined before a drain all get responses, the last with Connection: close', async () => {
   const { promise: draining, resolve: begin } = Promise.withResolvers<void>();
   let isFirst = true;
   const { listener, port } = await startListener({
@@ -112,7 +112,7 @@ test('requests pipelined before the start are all answered, the last with Connec
   await drained;
 });
 
-test('idle connections are closed without a response and new ones are not accepted', async () => {
+test('a drain closes idle connections without a response, and accepts no new connections', async () => {
   const { listener, port } = await startListener();
   const clients = await Promise.all([openRawClient(port), openRawClient(port)]);
   clients[0]?.send(get);
@@ -124,7 +124,7 @@ test('idle connections are closed without a response and new ones are not accept
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('a connection that is not finished by the deadline is destroyed', async () => {
+test('a drain destroys a connection that is not finished by the deadline', async () => {
   const arrived = Promise.withResolvers<void>();
   const { listener, port } = await startListener({ handlers: { onRequest: () => arrived.resolve() } });
   const client = await openRawClient(port);
@@ -135,7 +135,7 @@ test('a connection that is not finished by the deadline is destroyed', async () 
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('clients that send requests without a pause see no failure', async () => {
+test('clients that send requests without a pause see no failure during a drain', async () => {
   const { listener, port } = await startListener({ bounds: { drainIdleGraceMs: 15_000 } });
   const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
   let answered = 0;

@@ -36,7 +36,7 @@ test.each([
   ['a declared length', 'Content-Length: 9000000000', ''],
   ['an endless chunk', 'Transfer-Encoding: chunked', 'fffffffff\r\n'],
 ])(
-  'an endless body with %s after a refusal: the response arrives, a bounded part is read, the connection ends',
+  'an endless body with %s after a refusal is read in part, the response arrives, and the connection ends',
   async (_, field, begin) => {
     stopTimers();
     const read = Promise.withResolvers<number>();
@@ -62,7 +62,7 @@ test.each([
   },
 );
 
-test('with the default bounds, a client that stops within its body and keeps the connection open is disconnected within a second', async () => {
+test('a client that stops within its body after an early response is disconnected within a second with the default bounds', async () => {
   stopTimers();
   const { lingerTimeoutMs } = defaultBounds;
   const { listener, port } = await startRefusing(lingerTimeoutMs);
@@ -89,7 +89,7 @@ test('a client that sends the rest of a small body reads its response without a 
   await client.closed;
 });
 
-test('a request in the discarded rest is not served', async () => {
+test('a request in the discarded rest of a body is not served', async () => {
   const seen: string[] = [];
   const { port } = await startListener({
     handlers: {
@@ -115,7 +115,7 @@ test('a refusal of a complete request closes the connection at once', async () =
   await expect.poll(() => listener.connections()).toBe(0);
 });
 
-test('if the body does not arrive after an early response, the connection is closed without a second response', async () => {
+test('a body that does not arrive after an early response closes the connection without a second response', async () => {
   const { port } = await startListener({
     handlers: { onRequest: (_req, res) => void res.end('early') },
     bounds: { headersTimeoutMs: 1_500, requestTimeoutMs: 2_000 },

@@ -20,14 +20,14 @@ function heapUsed(): number {
 const get = 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n';
 
 describe('sizes', () => {
-  test.each([9_000, 30_000, 60_000])('a target of %i bytes is answered 414', async (length) => {
+  test.each([9_000, 30_000, 60_000])('a target of %i bytes gets 414', async (length) => {
     const { port } = await startListener();
     const target = `/${'a'.repeat(length - 1)}`;
     const [response] = await exchangeRaw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
     expectRejection(response, 'uri_too_long');
   });
 
-  test.each([33_000, 1_000_000])('a header field of %i bytes is answered 431', async (length) => {
+  test.each([33_000, 1_000_000])('a header field of %i bytes gets 431', async (length) => {
     const { port } = await startListener();
     const [response] = await exchangeRaw(
       port,
@@ -36,14 +36,14 @@ describe('sizes', () => {
     expectRejection(response, 'headers_too_large');
   });
 
-  test('too many header fields are answered 431', async () => {
+  test('too many header fields get 431', async () => {
     const { port } = await startListener();
     const fields = 'X: a\r\n'.repeat(defaultBounds.headersCountMax);
     const [response] = await exchangeRaw(port, `GET / HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
     expectRejection(response, 'headers_too_large');
   });
 
-  test('trailers without end are answered 431 in place of the response', async () => {
+  test('endless trailers get 431 in place of the response', async () => {
     const { port } = await startListener();
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n';
     const responses = await exchangeRaw(port, `${head}X: ${'a'.repeat(40_000)}\r\n\r\n`);
@@ -56,21 +56,21 @@ describe('times', () => {
   // The timeouts begin when the connection opens, and the server must read what the client sends before they end.
   const bounds = { headersTimeoutMs: 2_000, requestTimeoutMs: 2_500 };
 
-  test('a head that stays unfinished is answered 408', async () => {
+  test('an unfinished head gets 408', async () => {
     const { port } = await startListener({ bounds });
     const [response, ...more] = await exchangeRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\nX: a');
     expectRejection(response, 'request_timeout');
     expect(more).toEqual([]);
   });
 
-  test('a second head that stays unfinished is answered 408 after the first response', async () => {
+  test('an unfinished second head gets 408 after the first response', async () => {
     const { port } = await startListener({ bounds });
     const [first, second] = await exchangeRaw(port, `${get}GET / HTTP/1.1\r\nHost`);
     expect(first?.status).toBe(200);
     expectRejection(second, 'request_timeout');
   });
 
-  test('a body that stays unfinished is answered 408 in place of the response', async () => {
+  test('an unfinished body gets 408 in place of the response', async () => {
     const { port } = await startListener({ bounds });
     const responses = await exchangeRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
     expect(responses).toHaveLength(1);
@@ -80,7 +80,7 @@ describe('times', () => {
   describe.each([
     ['head', 'GET / HTTP/1.1\r\nHos', 't: a\r\n\r\n'],
     ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab', 'cd'],
-  ])('a %s whose beginning came behind requests that wait', (_, begin, rest) => {
+  ])('a %s that begins behind waiting requests', (_, begin, rest) => {
     const put = 'PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
 
     /** The handler holds the first response, and reading pauses, until the timeouts of the last request have passed. */
@@ -104,7 +104,7 @@ describe('times', () => {
       return client;
     }
 
-    test('is no fault of its client', async () => {
+    test('does not time out while those requests wait', async () => {
       const client = await sendBehindWaiting(rest);
       expect((await client.response()).status).toBe(200);
       await sleep(2_500);
@@ -113,7 +113,7 @@ describe('times', () => {
       client.destroy();
     });
 
-    test('is answered 408 when it stays unfinished', async () => {
+    test('gets 408 when it stays unfinished', async () => {
       const client = await sendBehindWaiting('');
       expectRejection(await client.response(), 'request_timeout');
       client.destroy();
@@ -171,7 +171,7 @@ describe('times', () => {
 });
 
 describe('counts', () => {
-  test('connections beyond the limit of one address are closed at once, others are served', async () => {
+  test('connections above the limit of one address are closed at once, and other addresses are served', async () => {
     const { port } = await startListener({ bounds: { connectionsPerAddressMax: 2 } });
     const held = await Promise.all([openRawClient(port), openRawClient(port)]);
     const third = await openRawClient(port);
@@ -186,7 +186,7 @@ describe('counts', () => {
     for (const client of [...held, neighbour]) client.destroy();
   });
 
-  test('connections beyond the limit in total are closed at once', async () => {
+  test('connections above the total limit are closed at once', async () => {
     const { port } = await startListener({ bounds: { connectionsMax: 1 } });
     const held = await openRawClient(port);
     const second = await openRawClient(port, { localAddress: '127.0.0.2' });
@@ -196,7 +196,7 @@ describe('counts', () => {
     held.destroy();
   });
 
-  test('one address gets at most half of all connections, so that others get some', async () => {
+  test('one address gets at most half of all connections', async () => {
     const { port } = await startListener({ bounds: { connectionsMax: 4 } });
     const held = await Promise.all([openRawClient(port), openRawClient(port)]);
     const third = await openRawClient(port);
@@ -209,7 +209,7 @@ describe('counts', () => {
     }
   });
 
-  test('the count of connections follows those that are open, down to 0', async () => {
+  test('the count of connections is the number of open connections, down to 0', async () => {
     const { listener, port } = await startListener();
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port)));
     await expect.poll(() => listener.connections()).toBe(20);
@@ -246,7 +246,7 @@ async function statusOf(port: number): Promise<number | undefined> {
 }
 
 describe('pipelining', () => {
-  test('requests of one connection are served one after the other and answered in order', async () => {
+  test('requests of one connection are served one after the other, with responses in order', async () => {
     let underWay = 0;
     let mostUnderWay = 0;
     const { port } = await startListener({
@@ -297,7 +297,7 @@ describe('pipelining', () => {
     expect(await client.responsesToEnd()).toHaveLength(20);
   });
 
-  test('a fault behind the last of them gets its error response after theirs', async () => {
+  test('a fault after the last request gets its error response after all other responses', async () => {
     const { port } = await startListener({
       handlers: { onRequest: (_req, res) => setImmediate(() => res.end('ok')) },
     });
@@ -323,7 +323,7 @@ describe('pipelining', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('what comes behind the last request of a connection is not read while that one is served', async () => {
+  test('octets after the last request of a connection are not read while it is served', async () => {
     // Node's parser takes this connection for a lasting one. The gateway does not, because the client speaks HTTP/1.0.
     const last = 'GET /last HTTP/1.0\r\nHost: a\r\nProxy-Connection: keep-alive\r\n\r\n';
     const held = Promise.withResolvers<ClientResponse>();
@@ -346,7 +346,7 @@ describe('pipelining', () => {
     other.destroy();
   });
 
-  test('what comes together with the last request of a connection takes no memory while that one is served', async () => {
+  test('octets together with the last request of a connection take no memory while it is served', async () => {
     const held: ClientResponse[] = [];
     const all = Promise.withResolvers<void>();
     const connections = 20;
@@ -363,7 +363,7 @@ describe('pipelining', () => {
     for (const client of clients) client.destroy();
   });
 
-  test('bytes behind a request with Connection: close are ignored', async () => {
+  test('bytes after a request with Connection: close are ignored', async () => {
     const { port, served } = await startListener();
     const responses = await exchangeRaw(
       port,
@@ -373,7 +373,7 @@ describe('pipelining', () => {
     expect(served).toHaveLength(1);
   });
 
-  test('a parser error during a response is answered after its end', async () => {
+  test('a parser error during a response gets its error response afterwards', async () => {
     const { port } = await startListener({
       handlers: {
         onRequest: async (_req, res) => {
@@ -428,7 +428,7 @@ describe('Expect: 100-continue', () => {
     client.destroy();
   });
 
-  test('a refusal is the first and only response', async () => {
+  test('a refusal is the only response, without a 100', async () => {
     const { port } = await startListener({
       handlers: { onRequest: (_req, res) => refuse(res, 'missing_key') },
     });
@@ -438,8 +438,8 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-describe('what the parser takes for a request', () => {
-  test.each(['RTSP/1.0', 'RTSP/1.1'])('is refused with 400 when it says %s', async (version) => {
+describe('a request that speaks another protocol', () => {
+  test.each(['RTSP/1.0', 'RTSP/1.1'])('is refused with 400 when it has %s', async (version) => {
     const { port, served } = await startListener();
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const responses = await exchangeRaw(
@@ -479,7 +479,7 @@ describe('a HEAD that the parser refuses', () => {
     }
   });
 
-  test('behind another request gets no body either', async () => {
+  test('after another request gets no body either', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send(`${get}HEAD / HTTP/1.1\r\n${fields(33_000)}`);
@@ -496,7 +496,7 @@ describe('a HEAD that the parser refuses', () => {
     expect(await client.responsesToEnd()).toEqual([]);
   });
 
-  test('is not assumed because the end of a body looks like one', async () => {
+  test('is not assumed when the end of a body looks like HEAD', async () => {
     const { port } = await startListener();
     for (const [length, rest] of [
       [5, 'HEAD / HTTP/1.1\r\nfragment\r\n\r\n'],
@@ -514,7 +514,7 @@ describe('a HEAD that the parser refuses', () => {
     }
   });
 
-  test('is not assumed of a refused GET behind a HEAD: its response has a body', async () => {
+  test('is not assumed for a refused GET after a HEAD, whose response has a body', async () => {
     const { port } = await startListener();
     const client = await openRawClient(port);
     client.send(`${get.replace('GET', 'HEAD')}GET / HTTP/1.1\r\n${fields(33_000)}`);
@@ -526,7 +526,7 @@ describe('a HEAD that the parser refuses', () => {
 test.each([
   ['before the response', true],
   ['after it', false],
-])('a connection that was answered 400 is closed when its client closes %s', async (_when, early) => {
+])('a connection that got 400 is closed when its client closes %s', async (_when, early) => {
   const { listener, port } = await startListener({ bounds: { lingerTimeoutMs: 600_000 } });
   const client = await openRawClient(port);
   client.send('GET /v1/p ets HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -542,7 +542,7 @@ describe('upgrades', () => {
     ['behind a chunk in the packet of the head', ['2\r\nhi\r\nZZ\r\n']],
     ['in a later packet', ['', '2\r\nhi\r\n', '3\r\nabcd\r\n']],
     ['behind half a size', ['2', '\rX']],
-  ])('a broken chunk behind an ignored upgrade is answered 400 at once: %s', async (_where, pieces) => {
+  ])('a broken chunk after an ignored upgrade gets 400 at once: %s', async (_where, pieces) => {
     const { port } = await startListener({ bounds: { requestTimeoutMs: 600_000 } });
     const client = await openRawClient(port);
     const [first = '', ...later] = pieces;
@@ -559,7 +559,7 @@ describe('upgrades', () => {
     expect(await statusOf(port)).toBe(200);
   });
 
-  test('a body behind an ignored upgrade is read completely, however it is split', async () => {
+  test('a body after an ignored upgrade is read completely, for any split', async () => {
     const { port } = await startListener();
     const head = upgrade('h2c').replace('GET', 'POST').slice(0, -2);
     const cut = [
@@ -583,7 +583,7 @@ describe('upgrades', () => {
   const upgrade = (protocol: string) =>
     `GET /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
 
-  test('an upgrade to h2c is ignored and the request served, but nothing behind it', async () => {
+  test('an upgrade to h2c is ignored and the request served, but no later request', async () => {
     const { port } = await startListener();
     const h2c = upgrade('h2c').replace('Connection: Upgrade', 'Connection: Upgrade, HTTP2-Settings');
     const [response, ...more] = await exchangeRaw(port, h2c + get);
@@ -603,7 +603,7 @@ describe('upgrades', () => {
     ['a length', 'Content-Length: 3\r\n\r\nabc'],
     ['chunks', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
   ])(
-    'a POST that asks for h2c, as the clients of Java and curl do, is served: a body with %s',
+    'a POST with an upgrade to h2c, as Java and curl send it, is served with its body of %s',
     async (_, rest) => {
       const { port } = await startListener();
       const [response] = await exchangeRaw(port, upgrade('h2c').replace('GET', 'POST').slice(0, -2) + rest);
@@ -613,14 +613,14 @@ describe('upgrades', () => {
 
   const onUpgrade = (_req: unknown, res: ClientResponse) => refuse(res, 'missing_key');
 
-  test('an accepted kind of upgrade can be refused like a request, and the connection is closed', async () => {
+  test('an upgrade to WebSocket can be refused like a request, and the connection is closed', async () => {
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
     const [response, ...more] = await exchangeRaw(port, `${upgrade('websocket')}frames`);
     expectRejection(response, 'missing_key');
     expect(more).toEqual([]);
   });
 
-  test('an accepted kind of upgrade behind a request in flight, or with a body, is served as a request', async () => {
+  test('an upgrade to WebSocket behind a request in flight, or with a body, is served as a request', async () => {
     const { port } = await startListener({ handlers: { wantsUpgrade: () => true, onUpgrade } });
     const client = await openRawClient(port);
     client.send(get + upgrade('websocket'));
@@ -633,7 +633,7 @@ describe('upgrades', () => {
     expect(response?.status).toBe(200);
   });
 
-  test('the refusal of an upgrade reaches a client that reads completely, however long it is', async () => {
+  test('the refusal of an upgrade reaches a reading client completely, at any length', async () => {
     const body = Buffer.alloc(5 << 20, 'a');
     const { port } = await startListener({
       handlers: {

@@ -90,13 +90,13 @@ describe('request targets', () => {
     });
   });
 
-  test('the longest URI is accepted and one byte more is too long', () => {
+  test('the longest URI is accepted, and one byte more is refused', () => {
     const longest = `/${'a'.repeat(defaultBounds.targetBytesMax - 1)}`;
     expect(withTarget(longest).kind).toBe('accepted');
     expect(withTarget(`${longest}a`)).toMatchObject({ kind: 'refused', code: 'uri_too_long' });
   });
 
-  test('no printable URI that is accepted can be read in a second way', () => {
+  test('no accepted printable URI has a second reading', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         '/',
@@ -204,7 +204,7 @@ describe('the Host field', () => {
     });
   });
 
-  test('without it a request is refused, in HTTP/1.0 too', () => {
+  test('is required, in HTTP/1.0 too', () => {
     expect(screen({ ...plain, rawHeaders: [] }).kind).toBe('refused');
     expect(screen({ ...plain, rawHeaders: [], httpVersion: '1.0' }).kind).toBe('refused');
   });
@@ -266,7 +266,7 @@ describe('framing', () => {
 
 describe('header fields', () => {
   test.each(['Host', 'Authorization', 'Content-Type', 'Content-Length', 'Transfer-Encoding', 'Expect'])(
-    'a second %s is refused, even with the same value and however it is spelled',
+    'a second %s is refused, even with the same value and in any spelling',
     (name) => {
       const value =
         { Host: 'api.example.com', 'Content-Length': '3', 'Transfer-Encoding': 'chunked' }[name] ?? 'x';
@@ -296,7 +296,7 @@ describe('header fields', () => {
     expect(withFields('X-Note', 'a\tb \xe9\xff').kind).toBe('accepted');
   });
 
-  test('the largest number of header fields is accepted and one more is refused', () => {
+  test('the largest number of header fields is accepted, and one more is refused', () => {
     const most = Array.from({ length: defaultBounds.headersCountMax - 1 }, (_, i) => [`X-${i}`, '1']).flat();
     expect(withFields(...most).kind).toBe('accepted');
     expect(withFields(...most, 'X-More', '1')).toMatchObject({ code: 'headers_too_large' });

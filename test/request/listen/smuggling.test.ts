@@ -91,7 +91,7 @@ const corpus: readonly [name: string, bytes: string, code?: ErrorCode][] = [
 ];
 
 test.each(corpus)(
-  '%s: one error, the end of the connection, and nothing smuggled',
+  '%s gets one error and the end of the connection, and smuggles no request',
   async (_, bytes, code) => {
     const { port, served } = await startListener();
     const responses = await exchangeRaw(port, bytes);
@@ -102,7 +102,7 @@ test.each(corpus)(
 );
 
 test.each(corpus)(
-  'behind a good request, %s: the good response first, then the error',
+  '%s behind a good request gets an error after the good response',
   async (_, bytes, code) => {
     const { port, served } = await startListener();
     const [good, bad, ...more] = await exchangeRaw(port, `GET /good HTTP/1.1\r\nHost: a\r\n\r\n${bytes}`);
@@ -113,7 +113,7 @@ test.each(corpus)(
   },
 );
 
-test('the preface of HTTP/2 is told which version is spoken here', async () => {
+test('the preface of HTTP/2 gets an error that names the version of this listener', async () => {
   const { port } = await startListener();
   const [response] = await exchangeRaw(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   expect(JSON.parse(response?.body ?? '').message).toBe(

@@ -73,15 +73,15 @@ async function clientHello(): Promise<Buffer> {
   return hello;
 }
 
-describe('what is negotiated', () => {
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('requests are served over %s', async (version) => {
+describe('the TLS negotiation', () => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('serves requests over %s', async (version) => {
     const { port } = await start();
     const result = await attempt(port, { minVersion: version, maxVersion: version });
     expect(result).toMatchObject({ error: '', protocol: version });
     expect(result.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('TLS 1.1 is refused', async () => {
+  it('refuses TLS 1.1', async () => {
     const { port, failedHandshakes } = await start();
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     const result = await attempt(port, old);
@@ -90,7 +90,7 @@ describe('what is negotiated', () => {
   });
 
   it.each(['AES256-SHA', 'AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-SHA'])(
-    'TLS 1.2 with %s, without forward secrecy or authenticated encryption, is refused',
+    'refuses TLS 1.2 with %s, without forward secrecy or authenticated encryption',
     async (ciphers) => {
       const { port } = await start();
       const result = await attempt(port, { maxVersion: 'TLSv1.2', ciphers });
@@ -98,7 +98,7 @@ describe('what is negotiated', () => {
     },
   );
 
-  it('ALPN selects http/1.1, and a client that only speaks h2 is refused', async () => {
+  it('selects http/1.1 by ALPN, and refuses a client that only speaks h2', async () => {
     const { port } = await start();
     expect(await attempt(port, { ALPNProtocols: ['h2', 'http/1.1'] })).toMatchObject({
       alpn: 'http/1.1',
@@ -107,7 +107,7 @@ describe('what is negotiated', () => {
     expect((await attempt(port, { ALPNProtocols: ['h2'] })).error).toMatch(/NO_APPLICATION_PROTOCOL/);
   });
 
-  it('a client cannot renegotiate', async () => {
+  it('does not let a client renegotiate', async () => {
     const { port } = await start();
     const client = connect({ port, host: '127.0.0.1', ca, maxVersion: 'TLSv1.2' });
     onTestFinished(() => void client.destroy());
@@ -119,7 +119,7 @@ describe('what is negotiated', () => {
 });
 
 describe('requests over TLS', () => {
-  it('pipelined ones are served in their order', async () => {
+  it('are served in order when pipelined', async () => {
     const { port, served } = await start();
     const client = await openRawClient(port, { ca });
     client.send(Array.from({ length: 20 }, (_, i) => get.replace('/a', `/${i}`)).join('') + lastGet);
@@ -128,7 +128,7 @@ describe('requests over TLS', () => {
     expect(served.slice(0, 20)).toEqual(Array.from({ length: 20 }, (_, i) => `GET /${i}`));
   });
 
-  it('a request that the parser refuses is answered 400', async () => {
+  it('get 400 when the parser refuses them', async () => {
     const { port } = await start();
     const client = await openRawClient(port, { ca });
     client.send('GET /p ets HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -136,7 +136,7 @@ describe('requests over TLS', () => {
     await client.closed;
   });
 
-  it('a slow header is answered 408, as without TLS', async () => {
+  it('get 408 for a slow header, as without TLS', async () => {
     const { port } = await start({ bounds: { headersTimeoutMs: 2_000 } });
     const client = await openRawClient(port, { ca });
     client.send('GET / HTTP/1.1\r\nHost:');
@@ -144,7 +144,7 @@ describe('requests over TLS', () => {
     await client.closed;
   });
 
-  it('the response to a request whose body is still being sent can be read', async () => {
+  it('get a readable response while their body is still being sent', async () => {
     const { port } = await start();
     const client = await openRawClient(port, { ca });
     client.send('GET /%00 HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');
@@ -153,7 +153,7 @@ describe('requests over TLS', () => {
     await client.closed;
   });
 
-  it('an idle connection is closed after the idle timeout', async () => {
+  it('close an idle connection after the idle timeout', async () => {
     const { port, listener } = await start({ bounds: { keepAliveTimeoutMs: 1_500 } });
     const client = await openRawClient(port, { ca });
     client.send(get);
@@ -168,7 +168,7 @@ describe('requests over TLS', () => {
       res.answer({ status: 200, fields: ['Content-Length', String(large.length)], body: large }),
   };
 
-  it('a client that reads nothing of one large write is disconnected', async () => {
+  it('end when a client reads nothing of one large write', async () => {
     const served = Promise.withResolvers<void>();
     const { port, listener } = await start({
       handlers: {
@@ -186,7 +186,7 @@ describe('requests over TLS', () => {
     await until('it is disconnected', () => listener.connections() === 0);
   });
 
-  it('a client that reads one large write slowly gets all of it', async () => {
+  it('give a slow reader all of one large write', async () => {
     const writeTimeoutMs = 2_000;
     const { port } = await start({ handlers: answerLarge, bounds: { writeTimeoutMs } });
     const client = connect({ port, host: '127.0.0.1', ca });
@@ -223,7 +223,7 @@ describe('a client without TLS', () => {
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['something that the parser refuses', 'GARBAGE\r\n\r\n'],
     ['an empty line first', `\r\n${get}`],
-  ])('that sends %s gets 400 in cleartext, which says what to do', async (_what, bytes) => {
+  ])('that sends %s gets 400 in cleartext, with the remedy', async (_what, bytes) => {
     const { port, served, failedHandshakes } = await start({ handlers: { wantsUpgrade: () => true } });
     const [response, ...more] = await exchangeRaw(port, bytes);
     expectRejection(response, 'invalid_request');
@@ -231,13 +231,13 @@ describe('a client without TLS', () => {
     expect({ more, served, failedHandshakes }).toEqual({ more: [], served: [], failedHandshakes: [] });
   });
 
-  it('gets one response, however many requests it has pipelined', async () => {
+  it('gets one response for any number of pipelined requests', async () => {
     const { port, served } = await start();
     expect(await exchangeRaw(port, get.repeat(5))).toHaveLength(1);
     expect(served).toEqual([]);
   });
 
-  it('that sends no HTTP either is closed without an octet', async () => {
+  it('that sends no HTTP either is disconnected without an octet', async () => {
     const { port, failedHandshakes } = await start();
     const socket = await openTcp(port, Buffer.from([0x80, 0x2e, 0x01, 0x00, 0x02]));
     await closeOf(socket);
@@ -245,7 +245,7 @@ describe('a client without TLS', () => {
     expect(failedHandshakes).toEqual(['neither TLS nor HTTP']);
   });
 
-  it('that sends a TLS record other than a handshake is closed', async () => {
+  it('that sends a TLS record other than a handshake is disconnected', async () => {
     const { port, failedHandshakes } = await start();
     await closeOf(await openTcp(port, Buffer.from([0x16, 0xff, 0xff, 0x00, 0x05, 1, 2, 3, 4, 5])));
     expect(failedHandshakes).toEqual([expect.stringMatching(/^ERR_SSL_/)]);
@@ -268,14 +268,14 @@ describe('handshakes', () => {
     ['sends one octet', async () => Buffer.from([0x16])],
     ['sends half a ClientHello', async () => (await clientHello()).subarray(0, 100)],
     ['sends its ClientHello and nothing more', clientHello],
-  ])('a client that %s is disconnected after the timeout', async (_what, make) => {
+  ])('time out, and the client is disconnected, when it %s', async (_what, make) => {
     const { port, failedHandshakes } = await start({ bounds: { tlsHandshakeTimeoutMs: 150 } });
     const socket = await openTcp(port, await make());
     await closeOf(socket);
     expect(failedHandshakes).toEqual(['timeout']);
   });
 
-  it('a client cannot extend the timeout by sending octet by octet', async () => {
+  it('cannot be extended by a client that sends octet by octet', async () => {
     const { port, failedHandshakes } = await start({ bounds: { tlsHandshakeTimeoutMs: 200 } });
     const hello = await clientHello();
     const socket = await openTcp(port);
@@ -294,7 +294,7 @@ describe('handshakes', () => {
   it.each([
     ['at once', 0],
     ['when it has read the ServerHello', 1],
-  ])('a client that sends its ClientHello and closes its side %s is disconnected', async (_when, octets) => {
+  ])('end when a client sends its ClientHello and closes its side %s', async (_when, octets) => {
     const { port } = await start({ bounds: { tlsHandshakeTimeoutMs: 3_600_000 } });
     const hello = await clientHello();
     // Some clients wait for their turn, so the test needs several.
@@ -308,7 +308,7 @@ describe('handshakes', () => {
     );
   });
 
-  it('those of one address count as its connections before they are complete', async () => {
+  it('of one address count as its connections before they are complete', async () => {
     const { port, listener } = await start({
       bounds: { connectionsPerAddressMax: 5, tlsHandshakeTimeoutMs: 60_000 },
     });
@@ -330,7 +330,7 @@ describe('handshakes', () => {
     await until('there is room again', async () => (await attempt(port, {})).error === '');
   });
 
-  it('requests of others are served while one address has many handshakes in progress', async () => {
+  it('of one address do not delay the requests of other addresses', async () => {
     const { port } = await start();
     const client = await openRawClient(port, { ca, localAddress: '127.0.0.2' });
     const hello = await clientHello();
@@ -343,7 +343,7 @@ describe('handshakes', () => {
   });
 });
 
-describe('another certificate', () => {
+describe('a changed certificate', () => {
   it('is used from the next handshake on; open connections and the TLS options stay', async () => {
     const { port, listener } = await start();
     const before = await openRawClient(port, { ca });
@@ -376,7 +376,7 @@ describe('a drain', () => {
     await drained;
   });
 
-  it('a client that sends requests without a pause loses none', async () => {
+  it('loses no request of a client that sends without a pause', async () => {
     const { port, listener } = await start({ bounds: { drainIdleGraceMs: 9_000 } });
     const clients = await Promise.all(Array.from({ length: 20 }, () => openRawClient(port, { ca })));
     let served = 0;

@@ -37,7 +37,7 @@ describe('a served file', () => {
     ['br; q=0.000,gzip ;Q=0', undefined],
     ['br;q=0.001', 'br'],
     ['brotli, x-gzip, gzipped', undefined],
-  ])('is sent to who accepts %j in the coding %s', async (accepted, coding) => {
+  ])('with Accept-Encoding %j is sent in the coding %s', async (accepted, coding) => {
     const response = await ask(file().served, accepted === undefined ? {} : { 'accept-encoding': accepted });
     expect([response.status, response.coding, response.text]).toEqual([200, coding, text]);
     expect(response.fields.get('Content-Length')).toBe(String(response.length));
@@ -45,7 +45,7 @@ describe('a served file', () => {
     expect(response.fields.get('X-Content-Type-Options')).toBe('nosniff');
   });
 
-  it('is 304 to whoever has that very representation, and 200 to everybody else', async () => {
+  it('gives 304 to a client with the same representation, and 200 to all others', async () => {
     const { served } = file();
     const tagOf = async (accepted: string) =>
       (await ask(served, { 'accept-encoding': accepted })).fields.get('ETag') ?? '';
@@ -68,7 +68,7 @@ describe('a served file', () => {
     expect((await ask(file('short').served, { 'accept-encoding': 'br' })).coding).toBeUndefined();
   });
 
-  it('is read once, also when its first requests come together, and one buffer serves them all', async () => {
+  it('is read once, even for simultaneous first requests, and one buffer serves all requests', async () => {
     const { served, reads } = file();
     expect(reads()).toBe(0);
     const responses = await Promise.all(
@@ -78,7 +78,7 @@ describe('a served file', () => {
     expect(reads()).toBe(1);
   });
 
-  it('that could not be read is read again by the next request', async () => {
+  it('is read again by the next request after a failed read', async () => {
     let isThere = false;
     const read = async () => {
       if (!isThere) throw new Error('not there');

@@ -20,7 +20,7 @@ test('a message is a status line, the unchanged fields, Date, Connection and the
 });
 
 test.each(['a\r\nSet-Cookie: b', 'a\rb', 'a\0', '\u0159'])(
-  'a value that may split it is a bug: %j',
+  'a value that may split a message is a bug: %j',
   (value) => {
     const bad = { ...refusal, fields: ['Link', value] };
     expect(() => responseMessage(bad, { nowMs: 0, keepAliveSeconds: 60, head: false })).toThrow(
@@ -45,7 +45,7 @@ async function startRefusing(when: 'at once' | 'later') {
 }
 
 test.each(['at once', 'later'] as const)(
-  'answered %s, pipelined requests get one response each, in order',
+  'pipelined requests that are answered %s get one response each, in order',
   async (when) => {
     const { client, received } = await startRefusing(when);
     const targets = Array.from({ length: 8 }, (_, index) => `/${index}`);
@@ -60,7 +60,7 @@ test.each(['at once', 'later'] as const)(
   },
 );
 
-test('while a client does not read its response, no request behind it is served', async () => {
+test('no further request is served while a client does not read its response', async () => {
   const received: string[] = [];
   const long = 'x'.repeat(8_000_000);
   const { port } = await startListener({
@@ -149,7 +149,7 @@ test.each(['begin', 'answer'] as const)(
   },
 );
 
-test('after a body that was read the next request is served', async () => {
+test('the next request after a read body is served', async () => {
   const { port } = await startListener({
     handlers: { onRequest: (req, res) => req.on('data', () => {}).on('end', () => res.answer(refusal)) },
   });

@@ -15,17 +15,20 @@ const standingOf = (inForce: Window): RateLimitState => ({ nowMs, windows: [inFo
 it.each([
   ['minute', 60, 'All 60 requests of this minute are used. Retry in 12 s.'],
   ['day', 1, 'The one request of this day is used. Retry in 12 s.'],
-] as const)('a spent %s of %i says so, and when to come back', (name, limit, message) => {
-  const rateLimit = standingOf(windowOf(name, limit));
-  const retryAtMs = rateLimit.inForce.resetMs;
-  expect(limitRefusal({ kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
-    code: 'rate_limited',
-    message,
-    fields: ['Retry-After', '12'],
-  });
-});
+] as const)(
+  'the refusal of a spent %s of %i states the limit and when to come back',
+  (name, limit, message) => {
+    const rateLimit = standingOf(windowOf(name, limit));
+    const retryAtMs = rateLimit.inForce.resetMs;
+    expect(limitRefusal({ kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
+      code: 'rate_limited',
+      message,
+      fields: ['Retry-After', '12'],
+    });
+  },
+);
 
-it('a banned request gets the reason, the end of the ban, and when a request will be admitted', () => {
+it('the refusal of a banned request has the reason, the end of the ban, and the time of the next admission', () => {
   const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
   const retryAtMs = nowMs + 71_500;
   expect(limitRefusal({ kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({

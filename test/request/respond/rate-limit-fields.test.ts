@@ -23,7 +23,7 @@ const day: Window = {
 };
 
 describe('rateLimitFields', () => {
-  it("the specification's three describe the window in force, the draft's two list every window", () => {
+  it('describes the tightest window in the specification’s three fields, and lists every window in the draft’s two', () => {
     const rateLimit: RateLimitState = { nowMs, windows: [minute, day], inForce: minute };
     expect(rateLimitFields(rateLimit, undefined)).toEqual([
       'X-RateLimit-Limit',
@@ -40,7 +40,7 @@ describe('rateLimitFields', () => {
   });
 });
 
-it('a ban is a policy of its own, and the windows have what remains of them', () => {
+it('a ban is a separate policy, and the windows have their remaining requests', () => {
   const banUntilMs = nowMs + 60_000;
   const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
   const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs }, undefined);
@@ -56,7 +56,7 @@ it('a ban is a policy of its own, and the windows have what remains of them', ()
   ]);
 });
 
-it('the policy of a key follows a grant and the length of the month, and never lists windows that the response does not have', () => {
+it('the policy of a key follows a grant and the length of the month, and lists only windows of the response', () => {
   const policyText = createPolicyText();
   const month = (windowSeconds: number): Window => ({ ...day, name: 'month', limit: 5, windowSeconds });
   const address: Window = { ...minute, name: 'address', limit: 30 };
@@ -81,7 +81,7 @@ describe('secondsUntil', () => {
     [1001, 2],
     [0, 0],
     [-5, 0],
-  ])('%i ms from now is %i s, so that a client that waits is never early', (fromNowMs, seconds) => {
+  ])('rounds %i ms up to %i s, so that a waiting client is never early', (fromNowMs, seconds) => {
     expect(secondsUntil(nowMs + fromNowMs, nowMs)).toBe(seconds);
   });
 });

@@ -40,12 +40,12 @@ describe('operationFields', () => {
 });
 
 describe('isGone', () => {
-  it('is gone from the instant of the sunset on, not before', () => {
+  it('is true from the instant of the sunset on, and not before', () => {
     expect(isGone(getPet, sunsetMs - 1)).toBe(false);
     expect(isGone(getPet, sunsetMs)).toBe(true);
   });
 
-  it('is served after the sunset when the document says so', () => {
+  it('is false after the sunset when the document says so', () => {
     const kept: Operation = { ...getPet, deprecation: { sinceMs: 0, sunsetMs, afterSunset: 'serve' } };
     expect(isGone(kept, sunsetMs)).toBe(false);
   });

@@ -73,11 +73,11 @@ describe('routeRequest', () => {
     '/v1/reports/2026',
     '/v1/folder',
     '/v1/calls/',
-  ])('%j is no path of the API: it is matched byte for byte', (path) => {
+  ])('does not match %j, because paths are compared byte for byte', (path) => {
     expect(routed('GET', path)).toBe('not_found');
   });
 
-  it('another method on a path yields the methods that it offers', () => {
+  it('gives the methods of a path for another method', () => {
     expect(routeRequest(table, 'DELETE', '/v1/pets')).toEqual({
       kind: 'method_not_allowed',
       allow: 'GET, POST, HEAD',
@@ -88,7 +88,7 @@ describe('routeRequest', () => {
     });
   });
 
-  it('names of Object.prototype are neither paths nor methods', () => {
+  it('takes names of Object.prototype neither as paths nor as methods', () => {
     expect(routed('constructor', '/v1/pets')).toBe('method_not_allowed');
     expect(routed('GET', '__proto__')).toBe('not_found');
   });

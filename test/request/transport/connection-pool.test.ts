@@ -23,7 +23,7 @@ it('consecutive requests share a connection', async () => {
   expect(connectionsOf(backend)).toEqual([1, 1, 1, 1, 1]);
 });
 
-it('concurrent requests have a connection each up to the limit; the others wait in order', async () => {
+it('concurrent requests have their own connections up to the limit, and the others wait in order', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
   const all = ['/1', '/2', '/3', '/4', '/5'].map((path) => send(pool, { path, holder: path }));
   await Promise.all(all.map(({ ended }) => ended));
@@ -34,7 +34,7 @@ it('concurrent requests have a connection each up to the limit; the others wait 
   expect(Math.max(...connectionsOf(backend))).toBe(2);
 });
 
-it('a request that is withdrawn while it waits is never sent, and the others are', async () => {
+it('a request that is withdrawn while it waits is never sent, and the other requests are', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
   pool.withdraw(get, withdrawn);
@@ -51,7 +51,7 @@ it.each([
   ['after a response in HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
   ['when octets follow the response', `${okResponse('')}x`],
   ['when the backend announces that it closes at once', okResponse('', 200, ['Keep-Alive: timeout=0'])],
-])('a connection is not used again %s', async (_why, raw) => {
+])('a connection is not reused %s', async (_why, raw) => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(raw);
   for (let i = 0; i < 3; i++) {
@@ -75,7 +75,7 @@ it('octets that a backend sends without a request are never taken for a response
   expect(sent.body).toBe('asked');
 });
 
-it('a connection that the backend closed while it was idle is not used again', async () => {
+it('a connection that the backend closed while it was idle is not reused', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => void socket.end(okResponse('bye'));
   for (let i = 0; i < 3; i++) {
@@ -87,7 +87,7 @@ it('a connection that the backend closed while it was idle is not used again', a
   expect(connectionsOf(backend)).toEqual([1, 2, 3]);
 });
 
-it('an idle connection is closed after the idle timeout, and after half of what the backend announces', async () => {
+it('an idle connection is closed after the idle timeout, or after half of the backend’s announced timeout', async () => {
   const { backend, pool } = await startPool({ upstreamIdleTimeoutMs: 600_000 });
   backend.react = (_request, socket) => socket.write(okResponse('', 200, ['Keep-Alive: max=7, timeout=1']));
   await send(pool).ended;
@@ -130,7 +130,7 @@ it('each connection that fails to open fails one request and no other', async ()
   }
 });
 
-it('a process that was stopped for longer than the timeout of a response first reads what has arrived meanwhile', async () => {
+it('a process that was stopped for longer than the response timeout first reads what has arrived', async () => {
   // The interval is so short that a sweep is often under way when the process stops.
   const { backend, pool } = await startPool({ sweepIntervalMs: 1 });
   const clock = stopClock();
@@ -147,7 +147,7 @@ it('a process that was stopped for longer than the timeout of a response first r
   }
 });
 
-it('a process that was stopped for longer than the connect timeout first notices that it is connected', async () => {
+it('a process that was stopped for longer than the connect timeout first notices the connection', async () => {
   // This server speaks cleartext even when the other tests use TLS, because a TLS handshake takes several reads.
   const server = createServer((socket) =>
     socket.once('data', () => socket.end(okResponse('in time'))),
@@ -175,7 +175,7 @@ it.each([
   ['before a byte of the response', '', 'unanswered_fresh'],
   ['within the head', 'HTTP/1.1 200 OK\r\nX:', 'answering'],
   ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhal', 'answering'],
-])('when a backend closes the connection %s the request is lost', async (_when, raw, reach) => {
+])('a request is lost when the backend closes the connection %s', async (_when, raw, reach) => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => void socket.end(raw);
   const sent = send(pool);
@@ -201,7 +201,7 @@ it.each([
   await until('the connection is closed', () => backend.openConnections() === 0);
 });
 
-it('a head that comes in small pieces has no longer timeout than one that comes at once', async () => {
+it('a head in small pieces has the same timeout as a head in one piece', async () => {
   const { backend, pool } = await startPool({ upstreamHeadersTimeoutMs: 200 });
   backend.react = (_request, socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
@@ -299,7 +299,7 @@ class TestBody implements StreamedBody {
 it.each([
   [true, 'Transfer-Encoding: chunked', '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'],
   [false, 'Content-Length: 5', 'abcde'],
-])('a streamed body is sent as it comes; in chunks: %s', async (chunked, field, rawBody) => {
+])('a streamed body is sent as it arrives; in chunks: %s', async (chunked, field, rawBody) => {
   const { backend, pool } = await startPool();
   const body = new TestBody();
   const fields = chunked ? get.fields : [...get.fields, 'Content-Length', '5'];
@@ -341,7 +341,7 @@ it('a body waits while the backend does not read, and continues when it does', a
   await until('there is room again', () => body.resumed > resumed);
 });
 
-it('a request body that comes slowly does not time out as the backend’s fault', async () => {
+it('a slow request body does not time out as the backend’s fault', async () => {
   const { pool } = await startPool();
   const clock = stopClock();
   const body = new TestBody();
@@ -373,7 +373,7 @@ it('sending the request body does not make a paused response time out', async ()
   expect(sent.failure).toMatchObject({ kind: 'timeout' });
 });
 
-it('a response that comes before the body is sent arrives completely; the connection is closed and the rest dropped', async () => {
+it('a response before the end of the request body arrives completely, and then the connection is closed', async () => {
   const { backend, pool } = await startPool({}, { reactTo: 'head' });
   const body = new TestBody();
   const sent = send(pool, { method: 'PUT', body, chunked: true });
@@ -388,7 +388,7 @@ it('a response that comes before the body is sent arrives completely; the connec
   expect(connectionsOf(backend)).toEqual([1, 2, 2]);
 });
 
-it('after closing, requests in flight and in the queue are served, and no others', async () => {
+it('closing the pool serves the requests in flight and in the queue, and no others', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, second] = [send(pool), send(pool)];
   const closed = pool.close();
@@ -399,7 +399,7 @@ it('after closing, requests in flight and in the queue are served, and no others
   await until('the connection is closed', () => backend.openConnections() === 0);
 });
 
-it('destroying fails every request in flight and in the queue, each once', async () => {
+it('destroying the pool fails every request in flight and in the queue, each once', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   backend.react = () => {};
   const [first, second] = [send(pool), send(pool)];
@@ -409,7 +409,7 @@ it('destroying fails every request in flight and in the queue, each once', async
   expect(second).toMatchObject({ ends: 1, failure: { kind: 'closed', reach: 'not_reached' } });
 });
 
-it('destroying closes a connection that is still being opened', async () => {
+it('destroying the pool closes a connection that is still being opened', async () => {
   const { pool } = await startPool();
   const sent = send(pool);
   await pool.destroy();
@@ -450,7 +450,7 @@ it.each([
   ['GET', 'HTTP/1.1 204 No Content\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
   ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 40\r\n\r\n', okResponse('of acme')],
   ['DELETE', 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n', '2\r\nhi\r\n0\r\n\r\n'],
-])('a body that comes after %s, %j never reaches the next request', async (method, head, body) => {
+])('a stray body after %s, %j never reaches the next request', async (method, head, body) => {
   for (const afterMs of [0, 1, 20, 50]) {
     const { backend, pool } = await startPool();
     backend.react = ({ target }, socket) => {
@@ -475,7 +475,7 @@ it.each([
   ['its end', (socket: Socket) => void socket.destroy()],
   ['its reset', (socket: Socket) => void reset(socket)],
 ])(
-  'data or an end that arrived on an idle connection is noticed before the next request is sent: %s',
+  'data or an end on an idle connection is noticed before the next request is sent: %s',
   async (_what, act) => {
     const { backend, pool } = await startPool();
     let kept: Socket | undefined;
@@ -492,7 +492,7 @@ it.each([
   },
 );
 
-it('when a connection is lost before an octet of the response, the failure tells whether it was a reused one', async () => {
+it('the failure of a connection before the response tells whether the connection was reused', async () => {
   const { backend, pool } = await startPool();
   backend.react = ({ target }, socket) =>
     target === '/crash' ? reset(socket) : socket.write(okResponse('x'));
@@ -505,7 +505,7 @@ it('when a connection is lost before an octet of the response, the failure tells
   expect(reused.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
 });
 
-it('interim responses are passed on before the response, and HEAD is sent with Connection: close', async () => {
+it('interim responses reach the caller before the response, and HEAD is sent with Connection: close', async () => {
   const { backend, pool } = await startPool();
   backend.react = (_request, socket) => socket.write(`HTTP/1.1 103 X\r\nLink: a\r\n\r\n${okResponse('x')}`);
   const sent = send(pool);
@@ -523,7 +523,7 @@ describe('shares', () => {
     return backend.requests.length;
   };
 
-  it('one holder gets half of the connections; the next gets some at once', async () => {
+  it('give one holder half of the connections, and the next holder some at once', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 16 });
     backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 40; i++) send(pool, { holder: 'greedy' });
@@ -533,7 +533,7 @@ describe('shares', () => {
     expect(next.status).toBe(200);
   });
 
-  it('greedy holders leave a share for the next', async () => {
+  it('of greedy holders leave a share for the next holder', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 90 });
     backend.react = ({ target }, socket) => target === '/next' && socket.write(okResponse('x'));
     for (let i = 0; i < 100; i++)
@@ -544,7 +544,7 @@ describe('shares', () => {
     expect(next.status).toBe(200);
   });
 
-  it('a holder with a quarter of the connections gets no more while others wait, which are served in turn', async () => {
+  it('end at a quarter of the connections while other holders wait, which are served in turn', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
     const served: Socket[] = [];
     backend.react = (_request, socket) => void served.push(socket);
@@ -563,7 +563,7 @@ describe('shares', () => {
     expect(open4.toSorted()).toEqual(['/a', '/a', '/b', '/b']);
   });
 
-  it('the requests of one holder in the queue are limited, so that others find room', async () => {
+  it('limit the requests of one holder in the queue, so that others have room', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2, queuedPerTargetMax: 8 });
     backend.react = hang;
     const sent = Array.from({ length: 10 }, () => send(pool, { holder: 'greedy' }));
@@ -576,7 +576,7 @@ describe('shares', () => {
     expect(pool.hasRoom('greedy')).toBe(true);
   });
 
-  it('a key without competition may have 2,000 requests at a target at once', async () => {
+  it('let a single key have 2,000 requests at a target at the same time', async () => {
     const { backend, pool } = await startPool();
     const answer = backend.react;
     backend.react = hang;
@@ -588,7 +588,7 @@ describe('shares', () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(2_000 - 128);
   });
 
-  it('a withdrawn request frees its place in the queue for the next', async () => {
+  it('include the place of a withdrawn request in the queue', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
     backend.react = hang;
     const [first, second] = [send(pool, { holder: 'a' }), send(pool, { holder: 'a', path: '/2' })];

@@ -36,7 +36,7 @@ const request = fc.record({
   isAborted: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
 });
 
-it('each request gets its own response once, whatever the backend does to others', async () => {
+it('each request gets its own response once, however the backend treats the other requests', async () => {
   const bodyOf = ({ target }: RecordedRequest) => `${target} ${'x'.repeat(Number(target.split('/')[3]))}`;
   const clock = stopClock();
   const hanging = new Set<string>();

@@ -19,7 +19,7 @@ describe('the head of a response', () => {
     );
   });
 
-  it('keeps octets that are not ASCII, also a no-break space at the start or end', () => {
+  it('keeps octets that are not ASCII, including a no-break space at the start or end', () => {
     expect(parse(['HTTP/1.1 200 OK', 'X: \xa0é\xff'])).toMatchObject({ fields: ['X', '\xa0é\xff'] });
   });
 
@@ -30,7 +30,7 @@ describe('the head of a response', () => {
     },
   );
 
-  it.each([100, 102, 103, 199])('is an interim one with status %i', (status) => {
+  it.each([100, 102, 103, 199])('is an interim response with status %i', (status) => {
     expect(parse([`HTTP/1.1 ${status} X`, 'Link: <a>'])).toEqual({
       kind: 'interim',
       status,

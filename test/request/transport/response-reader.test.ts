@@ -22,7 +22,7 @@ describe('a response', () => {
       'interim responses first',
       'HTTP/1.1 103 X\r\nA: b\r\n\r\nHTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi',
     ],
-  ])('with %s is read whole, and what follows is surplus', (_what, text) => {
+  ])('with %s is read whole, and later octets are surplus', (_what, text) => {
     expect(read(text)).toMatchObject({ end: 'complete', status: 200, body: 'hi' });
     expect(read(text.slice(0, -1))).toMatchObject({ end: 'open' });
     expect(read(text.slice(0, -1), { closes: true })).toMatchObject({ end: 'open' });
@@ -35,7 +35,7 @@ describe('a response', () => {
     expect(read(text, { closes: true })).toMatchObject({ end: 'complete', body: 'hi' });
   });
 
-  it('to HEAD has no body, whatever follows', () => {
+  it('to HEAD has no body, whatever octets follow', () => {
     const text = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
     expect(read(text, { method: 'HEAD' })).toMatchObject({ end: 'complete', body: '' });
     expect(read(`${text}hi`, { method: 'HEAD' })).toMatchObject({ end: 'surplus', body: '' });
@@ -81,7 +81,7 @@ it('many small chunks in one read are all parsed, with or without the last chunk
   expect(read(text)).toMatchObject({ end: 'complete', body: 'x'.repeat(1_000) });
 });
 
-describe('the limits', () => {
+describe('the limits of the response reader', () => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   const bounds = {
     upstreamHeadersBytesMax: 100,
@@ -91,7 +91,7 @@ describe('the limits', () => {
   };
   const end = (text: string) => readResponse({ method: 'GET', reads: [text], closes: false, bounds }).end;
 
-  it('hold for a head, complete or not', () => {
+  it('hold for a head, complete or incomplete', () => {
     const head = (length: number) => `HTTP/1.1 204 OK\r\nX: ${'x'.repeat(length - 20)}\r\n\r\n`;
     expect(end(head(100))).toBe('complete');
     expect(end(head(101))).toBe('malformed');
@@ -107,7 +107,7 @@ describe('the limits', () => {
     expect(end(interim + head(150 - interim.length).slice(0, -4))).toBe('malformed');
   });
 
-  it('hold for the number of interim responses, also those that are not passed on', () => {
+  it('hold for the number of interim responses, including those that are dropped', () => {
     const response = 'HTTP/1.1 204 X\r\n\r\n';
     const interims = (count: number) => 'HTTP/1.1 100 C\r\n\r\n'.repeat(count);
     expect(end(interims(3) + response)).toBe('complete');
@@ -130,7 +130,7 @@ describe('the limits', () => {
   });
 });
 
-describe('a response that comes octet by octet', () => {
+describe('a response in single octets', () => {
   it('takes work in proportion to its length', () => {
     const head = (fields: number) =>
       `HTTP/1.1 204 X\r\n${'X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(fields)}\r\n`;
@@ -155,19 +155,19 @@ describe('a response that comes octet by octet', () => {
     ['a bare LF', 'HTTP/1.1 200 OK\r\nX: a\n'],
     ['a NUL', 'HTTP/1.1 200 OK\r\nX: \0'],
     ['another control character', 'HTTP/1.1 200 \x0b'],
-  ])('is malformed as soon as %s comes', (_what, text) => {
+  ])('is malformed as soon as %s arrives', (_what, text) => {
     const reads = [...text];
     expect(readResponse({ method: 'GET', reads, closes: false }).end).toBe('malformed');
     expect(readResponse({ method: 'GET', reads: reads.slice(0, -1), closes: false }).end).toBe('open');
   });
 });
 
-it('nothing of a response is passed on if its body is malformed in the same read as its head', () => {
+it('no part of a response reaches the caller if its body is malformed in the same read as its head', () => {
   const text = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\nZZ\r\n';
   expect(read(text)).toMatchObject({ end: 'malformed', status: undefined, body: '' });
 });
 
-it('interim responses are passed on in their order, except 100', () => {
+it('interim responses reach the caller in order, except 100', () => {
   const text = 'HTTP/1.1 103 A\r\n\r\nHTTP/1.1 100 B\r\n\r\nHTTP/1.1 102 C\r\n\r\nHTTP/1.1 204 D\r\n\r\n';
   expect(read(text)).toMatchObject({ end: 'complete', interims: [103, 102] });
   expect(readResponse({ method: 'GET', reads: [...text], closes: false })).toMatchObject({
@@ -226,8 +226,8 @@ const response = fc
   );
 const exchange = fc.record({ method: pick('GET', 'GET', 'HEAD', 'POST'), text: response });
 
-describe('any octets', () => {
-  it('are parsed alike however they are split into reads', () => {
+describe('random octets', () => {
+  it('are parsed alike for any split into reads', () => {
     const cuts = fc.array(fc.nat(400), { maxLength: 12 });
     fc.assert(
       fc.property(exchange, cuts, ({ method, text }, places) => {
@@ -261,7 +261,7 @@ describe('any octets', () => {
   });
 });
 
-it('in a sequence on one connection each response is that of its own request, as Node’s parser reads it', async () => {
+it('each response in a sequence on one connection belongs to its own request, as with Node’s parser', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const clock = stopClock();
   const sound = fc.record({

@@ -52,25 +52,28 @@ async function ask(
   return sent;
 }
 
-it('the name is verified and sent, although the connection goes to an address', async () => {
+it('a connection to an address of a target verifies and sends the host name', async () => {
   const { port } = await startBackend();
   const { status, body } = await ask(port);
   expect([status, JSON.parse(body)]).toEqual([200, { servername: 'store.test', alpnProtocol: false }]);
 });
 
-it('a name with its dot at the end is the same name', async () => {
+it('a host name with a final dot is the same name', async () => {
   const { port } = await startBackend();
   const { status, body } = await ask(port, { name: 'store.test.' });
   expect([status, JSON.parse(body)]).toMatchObject([200, { servername: 'store.test' }]);
 });
 
-it.each(['127.0.0.1', '::1'])('%s is verified as an address, and not sent as a name', async (address) => {
-  const { port } = await startBackend(authority.issue({ names: ['127.0.0.1', '::1'] }));
-  const { status, body } = await ask(port, { name: address });
-  expect([status, JSON.parse(body)]).toMatchObject([200, { servername: false }]);
-});
+it.each(['127.0.0.1', '::1'])(
+  '%s as a host is verified as an address, and not sent as a name',
+  async (address) => {
+    const { port } = await startBackend(authority.issue({ names: ['127.0.0.1', '::1'] }));
+    const { status, body } = await ask(port, { name: address });
+    expect([status, JSON.parse(body)]).toMatchObject([200, { servername: false }]);
+  },
+);
 
-it('with a target that also speaks HTTP/2, HTTP/1.1 is negotiated', async () => {
+it('a target that also speaks HTTP/2 negotiates HTTP/1.1', async () => {
   const { port } = await startBackend({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] });
   expect(JSON.parse((await ask(port)).body)).toMatchObject({ alpnProtocol: 'http/1.1' });
 });
@@ -102,7 +105,7 @@ it.each([
   },
 );
 
-it('no environment variable switches verification off', async () => {
+it('no environment variable switches off the verification of a target', async () => {
   const backend = await startBackend(others.issue({ names: ['store.test'] }));
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   onTestFinished(() => void delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
@@ -110,12 +113,12 @@ it('no environment variable switches verification off', async () => {
   expect(backend.requests).toEqual([]);
 });
 
-it('a given authority replaces those that Node trusts', async () => {
+it('an authority in the configuration replaces the authorities of Node', async () => {
   const backend = await startBackend();
   expect((await ask(backend.port, { ca: others.cert })).failure).toMatchObject({ kind: 'connect' });
 });
 
-it('TLS before 1.2 is refused', async () => {
+it('a target with TLS before 1.2 is refused', async () => {
   const { port } = await startBackend({
     ...certificate,
     minVersion: 'TLSv1',
@@ -126,7 +129,7 @@ it('TLS before 1.2 is refused', async () => {
 });
 
 it.each(['TLSv1.2', 'TLSv1.3'] as const)(
-  'a target that asks for a certificate gets it in %s',
+  'a target that requests a client certificate gets it in %s',
   async (version) => {
     const tls = { ...certificate, ca: authority.cert, requestCert: true, rejectUnauthorized: true };
     const { port } = await startBackend({ ...tls, minVersion: version, maxVersion: version });
@@ -137,7 +140,7 @@ it.each(['TLSv1.2', 'TLSv1.3'] as const)(
   },
 );
 
-it('the failure of a target that speaks cleartext differs from that of one that cannot be reached', async () => {
+it('a target that speaks cleartext and an unreachable target fail differently', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -146,7 +149,7 @@ it('the failure of a target that speaks cleartext differs from that of one that 
   expect(failure?.cause).toMatch(/^(wrong version number|packet length too long)$/);
 });
 
-it('the connect timeout includes the handshake', async () => {
+it('the connect timeout of a target includes the TLS handshake', async () => {
   let connections = 0;
   const server = createTcpServer(() => connections++).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
@@ -157,7 +160,7 @@ it('the connect timeout includes the handshake', async () => {
   expect(connections).toBe(1);
 });
 
-it('every connection is verified again, since no TLS session is resumed', async () => {
+it('every connection to a target is verified again, because no TLS session is resumed', async () => {
   const reused: boolean[] = [];
   const backend = await startBackend();
   backend.react = (_request, socket) => {

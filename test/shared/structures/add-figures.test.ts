@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { addFigures } from '../../../gateway/shared/structures/add-figures.ts';
 
-it('numbers in maps, lists and objects are added; what only one side has is taken as it is, and neither is changed', () => {
+it('addFigures adds numbers in maps, lists and objects, copies members of only one side, and changes neither side', () => {
   const one = {
     total: 1,
     byStatus: new Map([[200, new Map([['admitted', 3]])]]),

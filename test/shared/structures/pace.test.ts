@@ -16,7 +16,7 @@ function start() {
   return { begun, add };
 }
 
-it('work begins at once, and beyond that at the rate, whatever was spared before', () => {
+it('work begins at once up to the burst, and then at the rate, even after a pause', () => {
   const { begun, add } = start();
   vi.advanceTimersByTime(60_000);
   for (let number = 0; number < 100; number++) add('a', `${number}`);
@@ -31,7 +31,7 @@ it('work begins at once, and beyond that at the rate, whatever was spared before
   expect(begun.at(-1)).toBe('after a pause');
 });
 
-it('holders take turns, however many pieces of work one of them has', () => {
+it('holders take turns, with any number of pieces of work', () => {
   const { begun, add } = start();
   for (let number = 0; number < 1_000; number++) add('greedy', 'greedy');
   add('b', 'b');
@@ -40,7 +40,7 @@ it('holders take turns, however many pieces of work one of them has', () => {
   expect(begun.slice(2, 6).toSorted()).toEqual(['b', 'c', 'greedy', 'greedy']);
 });
 
-it('work that nobody wants any more takes no place of other work', () => {
+it('abandoned work takes no place of other work', () => {
   const { begun, add } = start();
   for (let number = 0; number < 1_000; number++) add('a', 'gone', false);
   for (const name of ['1', '2']) add('a', name);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rememberLast } from '../../../gateway/shared/structures/remember-last.ts';
 
-test('each value gets its own result, and only that of the last value is remembered', () => {
+test('rememberLast gives each value its own result, and keeps only the last result', () => {
   const made: (number | undefined)[] = [];
   const textOf = rememberLast((value: number | undefined) => {
     made.push(value);

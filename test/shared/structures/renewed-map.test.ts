@@ -7,7 +7,7 @@ setFlagsFromString('--expose-gc');
 const collect: (options: { type: 'minor' }) => void = runInNewContext('gc');
 
 describe('a Map that is renewed', () => {
-  it('has what was set and not deleted, in the order of setting', () => {
+  it('has the entries that were set and not deleted, in the order of setting', () => {
     const map = new RenewedMap<number, string>();
     const expected = new Map<number, string>();
     for (let at = 0; at < 5_000; at++) {
@@ -29,7 +29,7 @@ describe('a Map that is renewed', () => {
     expect([map.size, [...map]]).toEqual([0, []]);
   });
 
-  it('leaves nothing of what passes through it in the old generation', () => {
+  it('leaves no passing entry in the old generation', () => {
     const map = new RenewedMap<number, object>();
     for (let at = 1; at <= 3; at++) map.set(-at, {});
     // The map's table is in the old generation by now.

@@ -11,14 +11,14 @@ function join(rounds: Rounds, count: number) {
 }
 
 describe('rounds', () => {
-  it('whoever comes after a pause does not wait, nor who comes in the same turn', async () => {
+  it('do not delay a caller after a pause, or in the same turn', async () => {
     const rounds = new Rounds(60_000);
     const [first, second] = [join(rounds, 1), join(rounds, 3)];
     await Promise.all([first.all, second.all]);
     expect([first.begun, second.begun]).toEqual([1, 3]);
   });
 
-  it('who comes in a later turn waits, and begins together with all others that wait', async () => {
+  it('make a caller in a later turn wait, and begin with all other waiting callers', async () => {
     stopTimers(['setTimeout', 'clearTimeout', 'performance']);
     const rounds = new Rounds(300);
     await rounds.join();

@@ -15,7 +15,7 @@ describe('shares', () => {
     [256, 4, [42, 42, 42, 42]],
     [90, 8, [8, 8, 8, 8, 8, 8, 8, 8]],
     [1, 1, [1]],
-  ])('of %i, %i greedy holders get alike', (max, count, each) => {
+  ])('of %i units are equal for %i greedy holders', (max, count, each) => {
     const shares = new Shares(max);
     const holders = Array.from({ length: count }, (_, i) => `key-${i}`);
     expect(takeAll(shares, holders)).toEqual(each);
@@ -28,13 +28,13 @@ describe('shares', () => {
     [256, 38],
     [128, 24],
     [10_000, 400],
-  ])('of %i something is left after %i greedy holders that come one after the other', (max, count) => {
+  ])('of %i units leave a rest after %i successive greedy holders', (max, count) => {
     const shares = new Shares(max);
     for (let i = 0; i < count; i++) takeAll(shares, [`key-${i}`]);
     expect(shares.take('late', 1)).toBe(true);
   });
 
-  it.each([1, 8, 40, 200])('leave something for the next after %i greedy holders', (count) => {
+  it.each([1, 8, 40, 200])('leave a rest for the next holder after %i greedy holders', (count) => {
     const shares = new Shares(256);
     takeAll(
       shares,
@@ -43,7 +43,7 @@ describe('shares', () => {
     expect(shares.take('late', 1)).toBe(true);
   });
 
-  it('take a bounded memory however many holders come and go', () => {
+  it('take bounded memory for any number of passing holders', () => {
     const shares = new Shares(10);
     for (let i = 0; i < 100_000; i++) {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
@@ -55,7 +55,7 @@ describe('shares', () => {
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);
   });
 
-  it('never leave a holder with more than was free, give one that has none what there is, and take everything back', () => {
+  it('never exceed the free units, give a holder without units what is free, and take everything back', () => {
     const step = fc.record({
       holder: fc.constantFrom('a', 'b', 'c'),
       amount: fc.integer({ min: 1, max: 40 }),

@@ -8,7 +8,7 @@ describe('terminalOf', () => {
   const stream = { isTTY: true, columns: 120 };
   const usual = { TERM: 'xterm-256color' };
 
-  it('is undefined where there is no terminal: in a pipe or a file', () => {
+  it('is undefined without a terminal: for a pipe or a file', () => {
     expect(terminalOf({}, usual)).toBeUndefined();
   });
 
@@ -33,7 +33,7 @@ describe('terminalOf', () => {
   });
 });
 
-describe('the screen of a command', () => {
+describe('the size of the screen', () => {
   const terminal = { isTTY: true, columns: 120 };
 
   it.each([
@@ -45,7 +45,7 @@ describe('the screen of a command', () => {
     ['a very narrow terminal', { isTTY: true, columns: 12 }, {}, 40],
     ['a terminal with a COLUMNS that is no width', terminal, { COLUMNS: '0' }, 120],
     ['a terminal with an empty COLUMNS', terminal, { COLUMNS: '' }, 120],
-  ])('%s has this many columns', (_, stream, env, columns) => {
+  ])('has the right columns: %s', (_, stream, env, columns) => {
     expect(screenOf(stream, { TERM: 'xterm', ...env }).columns).toBe(columns);
   });
 });
@@ -64,13 +64,13 @@ describe('printable text', () => {
     expect(printable(text)).toBe(shown);
   });
 
-  it('is every text of a JSON value, names of members too', () => {
+  it('covers every text of a JSON value, including names of members', () => {
     expect(printableJson({ 'a\u001b': ['\u0007', 1, null, { b: '\u009b' }] })).toEqual({
       'a\\u{1b}': ['\\u{7}', 1, null, { b: '\\u{9b}' }],
     });
   });
 
-  it('as JSON means the same, and has nothing in it that a terminal obeys', () => {
+  it('has the same meaning as JSON, without control sequences of a terminal', () => {
     const value = { name: '\u001b[2J \u009b \u202e \u{e0041} \ud800 猫\n', list: [1, true] };
     const text = printableJsonText(value);
     expect(text).not.toMatch(/[^\P{C}\n]/u);
@@ -103,7 +103,7 @@ describe('the width of text', () => {
     expect(widthOf(shown)).toBeLessThanOrEqual(columns);
   });
 
-  it('is respected by every line of a wrapped text, which has all its words', () => {
+  it('limits every line of a wrapped text, which keeps all its words', () => {
     const lines = wrapText('a sentence of several words,  and\nanother', 12);
     expect(lines).toEqual(['a sentence', 'of several', 'words, and', 'another']);
     expect(wrapText('unbreakable-word', 8)).toEqual(['unbr…ord']);

@@ -175,7 +175,7 @@ const overHours: Twins = {
   editAt: 0,
 };
 
-describe('what a real gateway did', () => {
+describe('the record of a real gateway', () => {
   let runs: readonly TwinsRecorded[];
   beforeAll(async () => {
     const random = fc
@@ -189,12 +189,12 @@ describe('what a real gateway did', () => {
   const disagreements = (simulate: Simulator) =>
     runs.filter((run) => !isSame(simulate(run), actual(run))).length;
 
-  it('is what the simulator says, and the rules as anybody would write them down', () => {
+  it('agrees with the simulator, and with the rules in their simplest form', () => {
     expect(runs.length).toBeGreaterThan(3);
     expect([disagreements(real), disagreements(simulator({}))]).toEqual([0, 0]);
   });
 
-  it.each(broken)('contradicts a simulator in which $mistake', ({ simulate }) => {
+  it.each(broken)('contradicts a simulator where $mistake', ({ simulate }) => {
     expect(disagreements(simulate)).toBeGreaterThan(0);
   });
 });
@@ -259,7 +259,7 @@ it('a rule that holds for every key is broken where every request is charged 1 u
   );
 });
 
-it.each(misled)('a rule that holds for every key is broken where $mistake', ({ simulate }) => {
+it.each(misled)('a rule for every key is broken by a simulator where $mistake', ({ simulate }) => {
   const runs = fc.sample(twins, { numRuns: 500, seed: 17 }).map(decideTwins);
   expect(runs.flatMap((run) => brokenRules(run, replay))).toEqual([]);
   expect(runs.flatMap((run) => brokenRules(run, simulate))).not.toEqual([]);

@@ -17,7 +17,7 @@ function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: num
 }
 
 for (const numRuns of [5, 20])
-  it(`says of ${numRuns} random plans and traffic what a real gateway did: key by key, window by window`, {
+  it(`the simulator agrees with a real gateway on ${numRuns} random plans and traffic: key by key, window by window`, {
     tags: numRuns === 20 ? ['full'] : [],
   }, async () => {
     const seen = { certain: 0, bounded: 0, banned: 0, refused: 0 };
@@ -63,7 +63,7 @@ for (const [costs, cases] of [
   ['1 unit', twins],
   ['0, 1, 2 and 5 units', mixedTwins],
 ] as const)
-  it(`says of thousands of random keys with requests of ${costs} minutes that add up to the total, which is the middle of true bounds`, () => {
+  it(`the simulator’s minutes of thousands of random keys with requests of ${costs} add up to the total, the middle of true bounds`, () => {
     const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
     const property = fc.property(cases, (random) => {
       const run = decideTwins(random);

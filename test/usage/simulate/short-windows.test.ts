@@ -32,7 +32,7 @@ const limits = fc
   .map(toLimits)
   .filter((stated) => stated.length > 0);
 
-it('reproduces what two gateways on one Redis did with random plans in windows that end all the time', async () => {
+it('the simulator reproduces two gateways on one Redis with random plans and very short windows', async () => {
   const plans = fc.sample(limits, 12).map((stated, index) => ({ name: `plan-${index}`, stated }));
   const keys = plans.map(({ name, stated }) => ({
     stated,

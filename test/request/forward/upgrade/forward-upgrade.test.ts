@@ -105,7 +105,7 @@ async function tunnels(front: Front, count: number): Promise<void> {
 }
 
 describe('a WebSocket', () => {
-  it('carries messages both ways and ends with either side', async () => {
+  it('carries messages in both directions and ends with either side', async () => {
     const server = createServer((_req, res) => res.end()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const sockets = new WebSocketServer({ server });
@@ -151,7 +151,7 @@ describe('a WebSocket', () => {
     expect(Buffer.concat(received).equals(sent)).toBe(true);
   });
 
-  it('whose handshake cannot be written reaches no backend and affects no other', async () => {
+  it('whose handshake cannot be written reaches no backend and affects no other WebSocket', async () => {
     const backend = await startRecording(({ head }, socket) =>
       head.includes('/v1/live') ? socket.destroy() : void socket.write(okResponse('fine')),
     );
@@ -202,7 +202,7 @@ describe('a WebSocket', () => {
     client.destroy();
   });
 
-  it('that the backend refuses gets its response like any request, and the connection is closed', async () => {
+  it('that the backend refuses gets the response like any request, and the connection is closed', async () => {
     const backend = await startRecording((_request, socket) =>
       socket.write(okResponse('no', 403, ['X-RateLimit-Limit: 9', 'Connection: close'])),
     );
@@ -214,7 +214,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'forwarded', status: 403 }]);
   });
 
-  it('that the backend refuses with a body that is malformed from its beginning is 502', async () => {
+  it('that the backend refuses with a body that is malformed at its beginning gets 502', async () => {
     const backend = await startRecording((_request, socket) =>
       socket.end('HTTP/1.1 403 X\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nno'),
     );
@@ -249,7 +249,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toMatchObject([{ kind: 'failed', headersSent: true }]);
   });
 
-  it('gets the 101 and the bytes behind it, whether they come in one piece or in many', async () => {
+  it('gets the 101 and the bytes after it, in one piece or in many', async () => {
     const response = `${interim}${switching()}hello`;
     for (const pieces of [[response], [...response]]) {
       const backend = await startRecording(async (_request, socket) => {
@@ -269,7 +269,7 @@ describe('a WebSocket', () => {
     [17, 502, switching()],
     [16, 403, okResponse('no', 403)],
     [17, 502, okResponse('no', 403)],
-  ])('with %i interim responses before its response is %i', async (count, status, response) => {
+  ])('with %i interim responses before its response gets %i', async (count, status, response) => {
     const backend = await startRecording((_request, socket) => socket.end(interim.repeat(count) + response));
     const front = await startFor(backend.url);
     const received = await sendRaw(front.port, handshake);
@@ -278,7 +278,7 @@ describe('a WebSocket', () => {
     expect(front.outcomes).toHaveLength(1);
   });
 
-  it('whose response comes slowly times out as one that does not come', async () => {
+  it('whose response is slow times out like a WebSocket without a response', async () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write('HTTP/1.1 101 X\r\n');
@@ -292,7 +292,7 @@ describe('a WebSocket', () => {
     expect(statusOf(await sendRaw(front.port, handshake))).toBe(504);
   });
 
-  it('whose response has arrived while the process was stopped for longer than its timeouts gets it', async () => {
+  it('whose response arrived while the process was stopped for longer than its timeouts gets the response', async () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
@@ -327,7 +327,7 @@ describe('a WebSocket', () => {
     ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
     ['a 101 to nothing', 502, 'HTTP/1.1 101 X\r\n\r\n'],
     ['a control character', 502, switching('X: a\x01b')],
-  ])('whose backend answers with %s is %i', async (_what, status, raw) => {
+  ])('whose backend responds with %s gets %i', async (_what, status, raw) => {
     let closed: Promise<unknown> = Promise.resolve();
     const backend = await startRecording((_request, socket) => {
       closed = new Promise((resolve) => socket.once('close', resolve));
@@ -342,7 +342,7 @@ describe('a WebSocket', () => {
     expect(front.bugs).toEqual([]);
   });
 
-  it('whose backend answers with nothing is 504', async () => {
+  it('whose backend does not respond gets 504', async () => {
     stopTimers();
     let closed: Promise<unknown> = Promise.resolve();
     const backend = await startRecording((_request, socket) => {
@@ -358,7 +358,7 @@ describe('a WebSocket', () => {
     expect(front.bugs).toEqual([]);
   });
 
-  it('without a backend is 503', async () => {
+  it('without a backend gets 503', async () => {
     const backend = await startRecording(() => {});
     const front = await startFor(backend.url);
     await backend.close();
@@ -379,7 +379,7 @@ describe('a WebSocket', () => {
     await closed;
   });
 
-  it("takes no connections from requests, however many are open; those beyond the target's limit are 503", async () => {
+  it("takes no connections from requests, and gets 503 above the target's limit", async () => {
     const backend = await startRecording(acceptOrDecline);
     const room = { connectionsPerTargetMax: 1, queuedPerTargetMax: 1, tunnelsPerTargetMax: 5 };
     const front = await startFor(backend.url, room);
@@ -391,7 +391,7 @@ describe('a WebSocket', () => {
     for (const client of clients) client.destroy();
   });
 
-  it('beyond the limit of its key is refused until the key closes another', async () => {
+  it('above the limit of its key is refused until the key closes another', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelsPerKeyMax: 2 });
     const [first, second] = [await openTunnel(front), await openTunnel(front)];
@@ -404,7 +404,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('gets a place at a target though other keys open as many as they may', async () => {
+  it('gets a place at a target although other keys open as many as they may', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelsPerTargetMax: 16, tunnelsPerKeyMax: 16 });
     for (const holder of ['a', 'b', 'c', 'd']) {
@@ -423,7 +423,7 @@ describe('a WebSocket', () => {
     ['sends more and closes too', (client: Socket) => client.end('more')],
     ['sends more and stays', (client: Socket) => client.write('more')],
     ['only stays', () => {}],
-  ])('is over soon after its backend has closed it, when the client %s', async (_what, react) => {
+  ])('ends soon after its backend has closed it, when the client %s', async (_what, react) => {
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
       socket.once('data', () => socket.end('last words'));
@@ -452,7 +452,7 @@ describe('a WebSocket', () => {
     await Promise.all([once(client, 'close'), closed]);
   });
 
-  it('is closed by a drain after what its backend still sends, and no other is opened', async () => {
+  it('is closed by a drain after its backend’s last octets, and no new WebSocket is opened', async () => {
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
       socket.once('end', () => socket.end('last words'));
@@ -471,7 +471,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('whose backend and client ignore the drain is closed anyway', async () => {
+  it('whose backend and client ignore the drain is still closed', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { lingerTimeoutMs: 50 });
     const client = connect({ port: front.port, host: '127.0.0.1', allowHalfOpen: true });

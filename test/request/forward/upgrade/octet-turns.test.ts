@@ -30,7 +30,7 @@ function startTurns() {
   };
 }
 
-it('all WebSockets of a key move at most the limit in a turn, and what was read with it', async () => {
+it('all WebSockets of a key together move at most the limit in a turn, plus the rest of one read', async () => {
   const { moved, open, endTurn } = startTurns();
   for (let i = 0; i < 8; i++) await open('greedy', 3);
   let before = 0;
@@ -46,7 +46,7 @@ it('all WebSockets of a key move at most the limit in a turn, and what was read 
   expect(turns).toBeGreaterThan(4);
 });
 
-it('a WebSocket of another key waits for one of each key before it, however many they have', async () => {
+it('a WebSocket of another key waits for one WebSocket of each key, however many those keys have', async () => {
   const { moved, open, endTurn } = startTurns();
   for (let i = 0; i < 20; i++) await open('greedy', 3);
   await open('other', 1);

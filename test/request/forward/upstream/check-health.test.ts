@@ -23,14 +23,14 @@ it.each([
   [204, 'healthy'],
   [302, 'down'],
   [503, 'down'],
-])('a target that answers %i is %s', async (status, health) => {
+])('a target that responds with %i is %s', async (status, health) => {
   const backend = await startRecordingBackend();
   onTestFinished(() => backend.close());
   backend.health = status;
   expect(await look(backend.port, 10_000)).toMatchObject({ health });
 });
 
-it('a target that refuses the connection is gone', async () => {
+it('a target that refuses the connection is down', async () => {
   const backend = await startRecordingBackend();
   await backend.close();
   expect(await look(backend.port, 10_000)).toMatchObject({

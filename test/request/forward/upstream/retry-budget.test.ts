@@ -9,7 +9,7 @@ function granted(budget: RetryBudget, nowMs: number): number {
   return count;
 }
 
-it('a few retries are allowed however few requests there are', () => {
+it('a few retries are allowed for any number of requests', () => {
   expect(granted(new RetryBudget(bounds), 0)).toBe(10);
 });
 

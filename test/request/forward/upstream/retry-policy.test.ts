@@ -27,7 +27,7 @@ describe('a failed attempt', () => {
     ['lost', 'answering', 'GET', false, false],
     ['malformed', 'answering', 'GET', false, false],
     ['timeout', 'unanswered_reused', 'GET', false, false],
-  ] as const)('%s when %s: %s with body %s is tried again: %s', (kind, reach, method, hasBody, expected) => {
+  ] as const)('%s when %s: retry of %s with body %s: %s', (kind, reach, method, hasBody, expected) => {
     expect(retried(kind, reach, { method, hasBody })).toBe(expected);
   });
 

@@ -57,7 +57,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 const isHealthy = (front: Front, address: string) =>
   front.targets().some((target) => target.address.startsWith(address) && target.healthy);
 
-it('requests are shared among all addresses of the name', async () => {
+it('requests are divided among all addresses of the host name', async () => {
   const [one, two] = await startBackends(2);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1', '127.0.0.2']);
   for (let i = 0; i < 40; i++) expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
@@ -65,7 +65,7 @@ it('requests are shared among all addresses of the name', async () => {
   expect(two?.requests.length).toBeGreaterThan(0);
 });
 
-it('a request before the first lookup waits for it', async () => {
+it('a request before the first look-up of the host name waits for it', async () => {
   const [one] = await startBackends(1);
   let answerLookup = (_addresses: string[]) => {};
   const front = await startFor(one?.port ?? 0, [], {
@@ -76,7 +76,7 @@ it('a request before the first lookup waits for it', async () => {
   expect(statusOf(await answer)).toBe(200);
 });
 
-it('when a target dies no request fails, not even a POST', async () => {
+it('no request fails when a target dies, not even a POST', async () => {
   const [one, two] = await startBackends(2);
   const port = one?.port ?? 0;
   const front = await startFor(port, ['127.0.0.1', '127.0.0.2'], {
@@ -132,7 +132,7 @@ it('a target that begins to hang gets no more requests after two health checks, 
   expect(healthPauseMs + 2 * healthTimeoutMs).toBeLessThan(1_000);
 });
 
-it('a silent target still gets requests when there is no other, and may respond late', async () => {
+it('a silent target still gets requests when there is no other target, and may respond late', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: { ...quick, healthTimeoutMs: 50 },
@@ -142,7 +142,7 @@ it('a silent target still gets requests when there is no other, and may respond 
   for (let i = 0; i < 5; i++) expect(await sendRaw(front.port, post)).toMatch(/from 1$/);
 });
 
-it('a target that refused and is now silent gets nothing until a health check passes', async () => {
+it('a target that refused and is now silent gets no request until a health check passes', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: { ...quick, healthTimeoutMs: 50 },
@@ -157,7 +157,7 @@ it('a target that refused and is now silent gets nothing until a health check pa
   await until(async () => statusOf(await sendRaw(front.port, get('/'))) === 200);
 });
 
-it('when all targets are gone the response is an immediate 503 with Retry-After', async () => {
+it('requests get an immediate 503 with Retry-After when all targets are gone', async () => {
   const [one, two] = await startBackends(2);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1', '127.0.0.2']);
   await one?.close();
@@ -174,7 +174,7 @@ it('when all targets are gone the response is an immediate 503 with Retry-After'
   });
 });
 
-it('a name that cannot be looked up is 503 until it can', async () => {
+it('a host name that cannot be resolved gives 503 until it can', async () => {
   const [one] = await startBackends(1);
   let known = false;
   const front = await startFor(one?.port ?? 0, [], {
@@ -191,7 +191,7 @@ it('a name that cannot be looked up is 503 until it can', async () => {
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
 
-it('addresses that appear are used, those that disappear finish their requests', async () => {
+it('new addresses of a host name are used, and removed addresses finish their requests', async () => {
   const [one, two] = await startBackends(2);
   const addresses = ['127.0.0.1'];
   const front = await startFor(one?.port ?? 0, addresses);
@@ -207,7 +207,7 @@ it('addresses that appear are used, those that disappear finish their requests',
   expect(await slow).toMatch(/late from 1$/);
 });
 
-it('a hanging target holds no more than its share, others are unaffected', async () => {
+it('a hanging target holds no more than its share, and other targets are unaffected', async () => {
   const [one, two] = await startBackends(2);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1', '127.0.0.2'], {
     bounds: { ...quick, connectionsPerTargetMax: 2, queuedPerTargetMax: 1 },
@@ -226,7 +226,7 @@ it('a hanging target holds no more than its share, others are unaffected', async
   expect(two?.requests.length).toBeLessThanOrEqual(2);
 });
 
-it('with one target, which hangs, requests beyond a key’s share of connections and queue are 503, and the others time out', async () => {
+it('requests to a single hanging target get 503 above a key’s share of connections and queue, and the others time out', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: {
@@ -248,7 +248,7 @@ it('with one target, which hangs, requests beyond a key’s share of connections
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
 });
 
-it('after a change of the upstream new requests go to the new one, those in flight finish on the old', async () => {
+it('a change of the upstream sends new requests to the new one, and requests in flight finish on the old one', async () => {
   const [one] = await startBackends(1);
   const other = await startBackend(3);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1']);
@@ -264,7 +264,7 @@ it('after a change of the upstream new requests go to the new one, those in flig
   expect(one?.requests).toHaveLength(1);
 });
 
-it('closing ends within its timeout although a backend hangs', async () => {
+it('closing the targets ends within its timeout although a backend hangs', async () => {
   const [one] = await startBackends(1);
   const front = await startFor(one?.port ?? 0, ['127.0.0.1'], {
     bounds: { ...quick, upstreamCloseTimeoutMs: 50 },

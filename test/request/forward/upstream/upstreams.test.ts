@@ -63,7 +63,7 @@ it.each<[what: string, change: Partial<Upstream>]>([
   expect(after && fieldLines(after)).toContain(`Host: ${host}`);
 });
 
-it('a request whose upstream a reload has just removed is 503 with Retry-After', async () => {
+it('a request whose upstream a reload has just removed gets 503 with Retry-After', async () => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
   front.forwarder.setUpstreams([upstreamAt(backend.url, { name: 'another' })]);
@@ -82,7 +82,7 @@ it('a request whose upstream a reload has just removed is 503 with Retry-After',
   expect(backend.requests).toEqual([]);
 });
 
-it('a request whose body is still coming when its upstream is removed is 503, and no other request is affected', async () => {
+it('a request whose upstream is removed during its body gets 503, and no other request is affected', async () => {
   const backend = await startBackend();
   const front = await startFor(backend.url);
   const client = connect(front.port, '127.0.0.1').setEncoding('latin1');
@@ -106,7 +106,7 @@ it('a request whose body is still coming when its upstream is removed is 503, an
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(200);
 });
 
-it('a request whose body is still coming when its upstream is changed gets to the new one with its Host', async () => {
+it('a request whose upstream changes during its body goes to the new upstream, with the new Host', async () => {
   const [before, after] = [await startBackend(), await startBackend()];
   const front = await startFor(before.url, { host: 'target' });
   const client = connect(front.port, '127.0.0.1').setEncoding('latin1').resume();
@@ -179,7 +179,7 @@ const at = (name: string, { url }: RecordingBackend) => url.replace('127.0.0.1',
 
 const stateOf = (front: Front) => front.forwarder.state().default;
 
-it('an edit whose host name cannot be looked up keeps the earlier targets, until it can', async () => {
+it('an edit with a host name that cannot be resolved keeps the old targets until it can', async () => {
   const [old, next] = [await startBackend(), await startBackend()];
   const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
   const { asked, resolve } = startNames(names);
@@ -209,7 +209,7 @@ it('an edit whose host name cannot be looked up keeps the earlier targets, until
   expect(asked.filter((name) => name === 'old.test')).toHaveLength(ofOld);
 });
 
-it('an edit that is taken back while its host name is awaited leaves everything as it was', async () => {
+it('an edit that is reverted during its look-up changes nothing', async () => {
   const backend = await startBackend();
   const { asked, resolve } = startNames({ 'old.test': ['127.0.0.1'] });
   const front = await startNamed(at('old.test', backend), resolve);
@@ -227,7 +227,7 @@ it('an edit that is taken back while its host name is awaited leaves everything 
   expect(new Set(backend.requests.map(({ connection }) => connection)).size).toBe(1);
 });
 
-it('an edit of anything but the host name is in force at once, although names cannot be looked up', async () => {
+it('an edit of other settings than the host name takes effect at once, even if names cannot be resolved', async () => {
   const backend = await startBackend();
   const names: Record<string, readonly string[]> = { 'old.test': ['127.0.0.1'] };
   const front = await startNamed(at('old.test', backend), startNames(names).resolve);
@@ -240,7 +240,7 @@ it('an edit of anything but the host name is in force at once, although names ca
   await until('/readyz can tell', () => stateOf(front)?.lookupError === 'getaddrinfo ENOTFOUND old.test');
 });
 
-it('where nothing was found before there is nothing to keep: an edit is looked up and used', async () => {
+it('an edit after a failed look-up is looked up and used', async () => {
   const backend = await startBackend();
   const front = await startNamed('http://old.test:1', startNames({ 'next.test': ['127.0.0.1'] }).resolve);
   expect(statusOf(await sendRaw(front.port, get('/')))).toBe(503);

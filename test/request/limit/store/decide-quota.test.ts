@@ -21,7 +21,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-it('deciding n requests at once equals deciding them one by one, bans included', () => {
+it('deciding n requests at once equals deciding them one by one, including bans', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
       let together: Readonly<QuotaState> = emptyQuotaState;
@@ -51,7 +51,7 @@ it('deciding n requests at once equals deciding them one by one, bans included',
   );
 });
 
-it('never charges beyond a limit, never charges a refusal, leaves no room for a refused request, and expires no sooner than its last window', () => {
+it('a decision never charges above a limit or for a refusal, leaves no room for a refused request, and expires no sooner than its last window', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
       let state: Readonly<QuotaState> = emptyQuotaState;
@@ -77,7 +77,7 @@ it('never charges beyond a limit, never charges a refusal, leaves no room for a 
   );
 });
 
-it('never goes back to an earlier window', () => {
+it('a decision never returns to an earlier window', () => {
   const call = {
     keyId: 'k',
     limits: limitsOf({ perMinute: 2, perDay: 9 }),
@@ -90,7 +90,7 @@ it('never goes back to an earlier window', () => {
   expect([older.refused, older.state.minute, older.state.day]).toEqual([2, state.minute, state.day]);
 });
 
-it('counts strikes in a fixed span that begins with the first refusal', () => {
+it('strikes count in a fixed span that begins with the first refusal', () => {
   const bans = { after: 3, withinMs: 100, forMs: 10, maxMs: 100 };
   const day = { ...windowsMs, minute: 1_000_000, day: 1_000_000 };
   const call = { keyId: 'k', limits: limitsOf({ perMinute: 1, perDay: 1 }), bans, units: 1 };

@@ -26,7 +26,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('what is no hash under the name of one key fails this key alone, of those that are decided together', async () => {
+it('foreign data under the name of one key fails only this key of a batch', async () => {
   const store = await subject.open(windowsMs);
   const inspector = inspect(server.url);
   await inspector.set(redisKeys.quota.name(subject.prefix, 'broken'), 'no hash');
@@ -48,7 +48,7 @@ it('what is no hash under the name of one key fails this key alone, of those tha
   inspector.disconnect();
 });
 
-it('of keys that are decided together while Redis is out of memory, none is charged', async () => {
+it('no key of a batch is charged while Redis is out of memory', async () => {
   const store = await subject.open(windowsMs);
   const inspector = inspect(server.url);
   const calls = [callOf('full-a', 3), callOf('full-b', 4), callOf('full-c', 5)];
@@ -62,7 +62,7 @@ it('of keys that are decided together while Redis is out of memory, none is char
   inspector.disconnect();
 });
 
-it('more keys than one call takes are all decided, each with its own reply', async () => {
+it('keys beyond the size of one call are all decided, each with its own reply', async () => {
   const store = await subject.open(windowsMs);
   const calls = Array.from({ length: 8 }, (_, index) => callOf(`many-${index}`, index));
   const replies = await store.decide(calls);
