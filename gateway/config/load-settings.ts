@@ -1,9 +1,8 @@
-import { dirname, isAbsolute, join } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, plansAt } from '../keys/plans.ts';
 import type { Operation, Plans, Settings, UpstreamTls } from '../shared/model.ts';
-import { type Certificates, certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
+import { certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import type { References } from './api/follow-references.ts';
 import { anyOperation } from './api/operation-schema.ts';
 import { apiDocument } from './api/published-document.ts';
@@ -25,6 +24,7 @@ import { type RawSettings, type RawUpstream, settingsSchema } from './schema/set
 import { shapeProblems } from './schema/shape-problems.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { readCertificate } from './source/read-certificate.ts';
+import { readUpstreamTls } from './source/read-client-tls.ts';
 import {
   type Contents,
   type Digests,
@@ -33,8 +33,7 @@ import {
   textOf,
 } from './source/read-config-file.ts';
 import { readRedis } from './source/read-redis.ts';
-import { readUpstreamTls } from './source/read-upstream-tls.ts';
-import { createSourceReader, type SourceReader } from './source/source-reader.ts';
+import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
 export interface LoadOptions {
@@ -117,14 +116,15 @@ export function loadSettings(options: LoadOptions): Loaded {
     const [digests, version] = [reader.digests(), reader.version()];
     return { kind: 'invalid', problems: [other], suspects: [[file]], digests, version };
   }
+  const context = main && { main, mainFile: file, fileOf, reader, problems };
   const raw = main && parseShape(main, problems);
   const nowMs = Date.now();
   const stated = raw && compilePlans(raw.plans);
   const plans = stated && plansAt({ plans: stated }, nowMs);
-  const keyList = main && readKeyList({ main, mainFile: file, fileOf, reader, plans, before }, problems);
+  const keyList = context && readKeyList({ ...context, plans, before });
   const others = onlyKeys
     ? nothingElse
-    : main && readOthers({ ...options, main, raw, plans, keyList, reader }, problems);
+    : context && readOthers({ ...context, raw, plans, keyList, inForce: options.inForce });
 
   const digests = reader.digests();
   const version = reader.version();
@@ -183,22 +183,19 @@ const nothingElse: Others = {
   certificates: {},
 };
 
-interface OthersToRead extends Pick<LoadOptions, 'file' | 'inForce'> {
-  readonly main: YamlSource;
+interface OthersToRead extends LoadContext {
   readonly raw: RawSettings | undefined;
   readonly plans: Plans | undefined;
   readonly keyList: ReadKeyList | undefined;
-  readonly reader: SourceReader;
+  readonly inForce: Digests | undefined;
 }
 
 /** @returns undefined when a part could not be read */
-function readOthers(
-  { file, main, raw, plans, keyList, reader, inForce }: OthersToRead,
-  problems: Problem[],
-): Others | undefined {
+function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead): Others | undefined {
+  const { main, problems } = context;
   const upstreams = readUpstreamNames(main);
   problems.push(...upstreams.problems);
-  const api = readApi({ main, mainFile: file, reader, upstreamNames: upstreams.names }, problems);
+  const api = readApi(context, upstreams.names);
   if (raw === undefined || plans === undefined) {
     problems.push(...(api?.problems ?? []));
     return undefined;
@@ -211,11 +208,16 @@ function readOthers(
     ];
     problems.push(...misfits.map((problem) => ({ ...problem, files: [problem.file, api.file] })));
   }
-  const fileOf = (path: string) => besideFile(file, path);
-  const upstreamTls = readTlsOfUpstreams({ raw, main, mainFile: file, reader }, problems);
-  const redis = readRedis(raw, { main, reader, fileOf }, problems);
-  const certificates = readCertificates({ raw, main, mainFile: file, reader, inForce }, problems);
-  const docs = api && publish(raw, main, { document: api.document, plans }, problems);
+  const upstreamTls = new Map<RawUpstream, UpstreamTls>();
+  for (const { path, upstream } of upstreamsByPath(raw)) {
+    const tls = readUpstreamTls(upstream, path, context);
+    if (tls !== undefined) upstreamTls.set(upstream, tls);
+  }
+  const redis = readRedis(raw, context);
+  const listen = readCertificate('listen', raw.listen.tls, context, inForce);
+  const admin = readCertificate('admin', raw.admin.tls, context, inForce);
+  const certificates = { ...(listen && { listen }), ...(admin && { admin }) };
+  const docs = api && publish(raw, { document: api.document, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
     api && {
@@ -295,27 +297,17 @@ interface ReadApi {
   readonly document: References | undefined;
 }
 
-interface ApiToRead {
-  readonly main: YamlSource;
-  readonly mainFile: string;
-  readonly reader: SourceReader;
-  readonly upstreamNames: readonly string[] | undefined;
-}
-
-function readApi(
-  { main, mainFile, reader, upstreamNames }: ApiToRead,
-  problems: Problem[],
-): ReadApi | undefined {
+function readApi(context: LoadContext, upstreamNames: readonly string[] | undefined): ReadApi | undefined {
+  const { main } = context;
   const api = isMapping(main.value) ? main.value.api : undefined;
   if (api === undefined) {
     const [upstream = ''] = upstreamNames ?? [];
     const operations = [anyOperation(upstream)];
-    return { file: mainFile, operations, problems: [], warnings: [], document: undefined };
+    return { file: context.mainFile, operations, problems: [], warnings: [], document: undefined };
   }
   if (typeof api !== 'string') return undefined;
-  const file = besideFile(mainFile, api);
-  const open = (path: string, mentionedAt: Place) =>
-    openApiFile({ file: path, mentionedAt, reader }, problems);
+  const file = context.fileOf(api);
+  const open = (path: string, mentionedAt: Place) => openApiFile(path, mentionedAt, context);
   const source = open(file, main.placeOf(['api']));
   if (source === undefined) return undefined;
   const { references, ...read } = readOperations(source, { file, upstreamNames, open });
@@ -324,8 +316,9 @@ function readApi(
 
 /** Reads one file of the API document. */
 function openApiFile(
-  { file, mentionedAt, reader }: { file: string; mentionedAt: Place; reader: SourceReader },
-  problems: Problem[],
+  file: string,
+  mentionedAt: Place,
+  { reader, problems }: LoadContext,
 ): YamlSource | undefined {
   const bytes = reader.readBytes({ file, kind: 'api', mentionedAt });
   if (bytes === undefined) return undefined;
@@ -339,9 +332,8 @@ function openApiFile(
 /** The API reference; undefined when `docsPath` is not set. */
 function publish(
   raw: RawSettings,
-  main: YamlSource,
   { document, plans }: { readonly document: References | undefined; readonly plans: Plans },
-  problems: Problem[],
+  { main, problems }: LoadContext,
 ): Settings['docs'] | undefined {
   const { docsPath: path, limitsPath, baseUrl } = raw;
   if (path === undefined) return undefined;
@@ -359,60 +351,10 @@ function publish(
   return undefined;
 }
 
-interface TlsToRead {
-  readonly raw: RawSettings;
-  readonly main: YamlSource;
-  readonly mainFile: string;
-  readonly reader: SourceReader;
-}
-
-function readTlsOfUpstreams(
-  { raw, main, mainFile, reader }: TlsToRead,
-  problems: Problem[],
-): ReadonlyMap<RawUpstream, UpstreamTls> {
-  const all = new Map<RawUpstream, UpstreamTls>();
-  const fileOf = (path: string) => besideFile(mainFile, path);
-  for (const { path, upstream } of upstreamsByPath(raw)) {
-    const tls = readUpstreamTls({ upstream, path, main, reader, fileOf }, problems);
-    if (tls !== undefined) all.set(upstream, tls);
-  }
-  return all;
-}
-
-interface CertificatesToRead extends TlsToRead {
-  readonly inForce: Digests | undefined;
-}
-
-function readCertificates(
-  { raw, main, mainFile, reader, inForce }: CertificatesToRead,
-  problems: Problem[],
-): Certificates {
-  const read = (listener: 'listen' | 'admin') => {
-    const { tls } = raw[listener];
-    if (tls === undefined) return undefined;
-    const placed = (name: 'cert' | 'key') => ({
-      file: besideFile(mainFile, tls[name]),
-      mentionedAt: main.placeOf([listener, 'tls', name]),
-    });
-    const cert = placed('cert');
-    const isInForce = () => inForce?.get(cert.file) === reader.digests().get(cert.file);
-    const result = readCertificate({ reader, cert, key: placed('key'), nowMs: Date.now(), isInForce });
-    if (result.kind === 'read') return result.certificate;
-    problems.push(...result.problems);
-    return undefined;
-  };
-  const [listen, admin] = [read('listen'), read('admin')];
-  return { ...(listen && { listen }), ...(admin && { admin }) };
-}
-
 function warnOfCertificates(settings: Settings, nowMs: number): string[] {
   return Object.entries(certificatesOf(settings)).flatMap(
     ([listener, certificate]) => expiryNotice(listener, certificate, nowMs) ?? [],
   );
-}
-
-function besideFile(mainFile: string, path: string): string {
-  return isAbsolute(path) ? path : join(dirname(mainFile), path);
 }
 
 /**

@@ -1,10 +1,9 @@
-import { dirname, isAbsolute, join } from 'node:path';
 import { otherDocument } from './problems/other-document.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { adminAddressSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
 import { parseCertificates } from './source/parse-pem.ts';
-import { createSourceReader } from './source/source-reader.ts';
+import { besideFile, createSourceReader } from './source/source-reader.ts';
 
 /** The address of the admin listener in a configuration. */
 export type AdminAddress =
@@ -43,7 +42,7 @@ export function readAdminAddress({
   const { host, port, tls } = data.admin;
   if (tls === undefined) return { kind: 'read', host, port };
   const mentionedAt = main.placeOf(['admin', 'tls', 'cert']);
-  const certFile = isAbsolute(tls.cert) ? tls.cert : join(dirname(file), tls.cert);
+  const certFile = besideFile(file, tls.cert);
   const pem = reader.readText({ file: certFile, mentionedAt });
   if (pem === undefined) return { kind: 'unreadable', problems: reader.problems().slice(-1) };
   const certificates = parseCertificates(pem);

@@ -3,11 +3,10 @@ import { keyListSchema, type RawKey } from '../../keys/key-schema.ts';
 import { tableOf } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
 import { checkKeys } from '../check-keys.ts';
-import type { Problem } from '../problems/problem.ts';
 import { shapeProblems } from '../schema/shape-problems.ts';
 import type { ParsedYaml, YamlSource } from '../source/parse-yaml.ts';
 import { textOf } from '../source/read-config-file.ts';
-import type { SourceReader } from '../source/source-reader.ts';
+import type { LoadContext } from '../source/source-reader.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
 import { fitPlans } from './key-uses.ts';
 import { readPlainEntry } from './plain-entry.ts';
@@ -34,12 +33,7 @@ export interface ReadKeyList {
   readonly entries?: ReadEntries;
 }
 
-interface KeyListToRead {
-  readonly main: YamlSource;
-  readonly mainFile: string;
-  /** Resolves a path that the main file names. */
-  readonly fileOf: (path: string) => string;
-  readonly reader: SourceReader;
+interface KeyListToRead extends LoadContext {
   /** The plans; undefined when the main file is not valid. */
   readonly plans: Settings['plans'] | undefined;
   readonly before: ReadEntries | undefined;
@@ -49,10 +43,15 @@ interface KeyListToRead {
  * Reads the keys from the main file or from the keys file. A keys file is split into entries, and only changed entries are read.
  * The whole file is parsed if it cannot be split, or if there is a problem in an entry or between entries.
  */
-export function readKeyList(
-  { main, mainFile, fileOf, reader, plans, before }: KeyListToRead,
-  problems: Problem[],
-): ReadKeyList | undefined {
+export function readKeyList({
+  main,
+  mainFile,
+  fileOf,
+  reader,
+  problems,
+  plans,
+  before,
+}: KeyListToRead): ReadKeyList | undefined {
   const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
   if (Array.isArray(keys)) {
     // The schema of the main file has already checked these keys.

@@ -48,8 +48,8 @@ export function readStatedAccess({
   const hasKeys = !isMain || Array.isArray(written);
   // Without plans, so that plan names are not checked.
   const main = { placeOf: () => mentionedAt, lineOf: () => 1, ...source, value: { keys: written } };
-  const toRead = { main, mainFile, fileOf: () => file, reader, plans: undefined, before };
-  const list = hasKeys && readKeyList(toRead, problems);
+  const toRead = { main, mainFile, fileOf: () => file, reader, problems, plans: undefined, before };
+  const list = hasKeys && readKeyList(toRead);
   if (list === undefined || problems.length > 0 || reader.problems().length > 0) return undefined;
   return {
     ...(list && { keys: list.table(new Map()).keys }),

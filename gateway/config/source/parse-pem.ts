@@ -1,4 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { type Problem, wholeFile } from '../problems/problem.ts';
 
 const certificateBegin = '-----BEGIN CERTIFICATE-----';
 const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
@@ -37,5 +39,27 @@ export function parsePrivateKey(text: string): KeyObject | string {
     return createPrivateKey(text);
   } catch {
     return 'the private key of this file cannot be read; is it cut off?';
+  }
+}
+
+/** The problem of a private key that does not belong to its certificate. */
+export function foreignKey(certFile: string, keyFile: string): Problem {
+  const message =
+    'this key does not belong to the (first) certificate of the other file; replace both together';
+  return {
+    ...wholeFile(keyFile),
+    message,
+    related: { ...wholeFile(certFile), message: 'the certificate is here' },
+  };
+}
+
+/** The reason why OpenSSL rejects these files, for example a key that is too short. @param what the files in words */
+export function refusalOfOpenSsl(options: SecureContextOptions, what: string): string | undefined {
+  try {
+    createSecureContext(options);
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return `OpenSSL does not accept ${what} (${code})`;
   }
 }

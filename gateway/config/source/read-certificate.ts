@@ -1,68 +1,53 @@
-import { createSecureContext } from 'node:tls';
 import type { Certificate } from '../../shared/model.ts';
 import { secureContextOptions } from '../../shared/tls/secure-context.ts';
-import { type Place, type Problem, wholeFile } from '../problems/problem.ts';
-import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
-import type { SourceReader } from './source-reader.ts';
+import { wholeFile } from '../problems/problem.ts';
+import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from './parse-pem.ts';
+import type { Digests } from './read-config-file.ts';
+import type { LoadContext } from './source-reader.ts';
 
-export interface CertificateFiles {
-  readonly reader: SourceReader;
-  /** The PEM file with the certificate and its chain. `key` is the PEM file with the private key. */
-  readonly cert: { readonly file: string; readonly mentionedAt: Place };
-  readonly key: { readonly file: string; readonly mentionedAt: Place };
-  readonly nowMs: number;
-  /**
-   * Whether the certificate file is unchanged from the current configuration. An unchanged certificate may have expired, because
-   * the edit may be about another file.
-   */
-  readonly isInForce: () => boolean;
-}
+/**
+ * Reads the certificate of a listener and its private key, and creates a TLS context as the listener would. No message quotes the
+ * private key.
+ *
+ * @param inForce the digests of the current configuration. A certificate of an unchanged file may have expired, because the edit may
+ *   be about another file
+ */
+export function readCertificate(
+  listener: 'listen' | 'admin',
+  tls: { readonly cert: string; readonly key: string } | undefined,
+  { main, fileOf, reader, problems }: LoadContext,
+  inForce: Digests | undefined,
+): Certificate | undefined {
+  if (tls === undefined) return undefined;
+  const read = (name: 'cert' | 'key') => {
+    const file = fileOf(tls[name]);
+    return { file, text: reader.readText({ file, mentionedAt: main.placeOf([listener, 'tls', name]) }) };
+  };
+  const [cert, key] = [read('cert'), read('key')];
+  if (cert.text === undefined || key.text === undefined) return undefined;
 
-type ReadCertificate =
-  | { readonly kind: 'read'; readonly certificate: Certificate }
-  /** The reader has further problems if a file could not be read. */
-  | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
-
-/** Reads a certificate and its private key, and creates a TLS context as a listener would. No message quotes the private key. */
-export function readCertificate({ reader, cert, key, nowMs, isInForce }: CertificateFiles): ReadCertificate {
-  const certText = reader.readText(cert);
-  const keyText = reader.readText(key);
-  if (certText === undefined || keyText === undefined) return { kind: 'invalid', problems: [] };
-
-  const chain = parseCertificates(certText);
-  const privateKey = parsePrivateKey(keyText);
-  const problems: Problem[] = [];
-  const report = (file: string, message: string) => problems.push({ ...wholeFile(file), message });
+  const chain = parseCertificates(cert.text);
+  const privateKey = parsePrivateKey(key.text);
+  const report = (file: string, message: string) => void problems.push({ ...wholeFile(file), message });
   if (typeof chain === 'string') report(cert.file, chain);
   if (typeof privateKey === 'string') report(key.file, privateKey);
-  if (typeof chain === 'string' || typeof privateKey === 'string') return { kind: 'invalid', problems };
+  if (typeof chain === 'string' || typeof privateKey === 'string') return undefined;
 
   const [leaf] = chain;
   if (leaf === undefined) throw new Error('a chain without a certificate was read');
   const notAfterMs = leaf.validToDate.getTime();
+  const isInForce = () => inForce?.get(cert.file) === reader.digests().get(cert.file);
+  const certificate = { file: cert.file, cert: cert.text, key: key.text, notAfterMs };
   if (!leaf.checkPrivateKey(privateKey)) {
-    const message =
-      'this key does not belong to the (first) certificate of the other file; replace both together';
-    const related = { ...wholeFile(cert.file), message: 'the certificate is here' };
-    problems.push({ ...wholeFile(key.file), message, related });
-  } else if (notAfterMs <= nowMs && !isInForce()) {
+    problems.push(foreignKey(cert.file, key.file));
+  } else if (notAfterMs <= Date.now() && !isInForce()) {
     const end = leaf.validToDate.toISOString();
     report(cert.file, `this certificate expired on ${end}; put a renewed one and its key in place`);
   } else {
-    const refusal = tryContext(certText, keyText);
-    if (refusal !== undefined) report(cert.file, refusal);
+    const what = 'this certificate, its chain or its key';
+    const refusal = refusalOfOpenSsl(secureContextOptions(certificate), what);
+    if (refusal === undefined) return certificate;
+    report(cert.file, refusal);
   }
-  if (problems.length > 0) return { kind: 'invalid', problems };
-  return { kind: 'read', certificate: { file: cert.file, cert: certText, key: keyText, notAfterMs } };
-}
-
-/** The reason why OpenSSL rejects the pair, for example a key that is too short. */
-function tryContext(cert: string, key: string): string | undefined {
-  try {
-    createSecureContext(secureContextOptions({ cert, key }));
-    return undefined;
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    return `OpenSSL does not accept this certificate, its chain or its key (${code})`;
-  }
+  return undefined;
 }

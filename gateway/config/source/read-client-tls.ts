@@ -1,21 +1,11 @@
-import { createSecureContext } from 'node:tls';
 import type { UpstreamTls } from '../../shared/model.ts';
 import { type Problem, wholeFile } from '../problems/problem.ts';
-import { parseCertificates, parsePrivateKey } from './parse-pem.ts';
-import type { YamlSource } from './parse-yaml.ts';
-import type { SourceReader } from './source-reader.ts';
-
-export interface ClientTlsToRead {
-  /** The paths of the files: trusted authorities, and the client's certificate and private key. */
-  readonly tls: { readonly [Field in TlsField]?: string | undefined };
-  /** The path of these fields in the main file. */
-  readonly path: readonly PropertyKey[];
-  readonly main: YamlSource;
-  readonly reader: SourceReader;
-  readonly fileOf: (path: string) => string;
-}
+import type { RawUpstream } from '../schema/settings-schema.ts';
+import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from './parse-pem.ts';
+import type { LoadContext } from './source-reader.ts';
 
 type TlsField = 'ca' | 'cert' | 'key';
+type TlsFiles = { readonly [Field in TlsField]?: string | undefined };
 
 /** A PEM file and its content. */
 interface PemFile {
@@ -23,10 +13,34 @@ interface PemFile {
   readonly text: string;
 }
 
-/** Reads the PEM files of a TLS client, and creates a TLS context as its connections would. */
+/** Reads the TLS files for connections to an upstream's targets. @param path the path of the upstream in the main file */
+export function readUpstreamTls(
+  { tls, url }: RawUpstream,
+  path: readonly PropertyKey[],
+  context: LoadContext,
+): UpstreamTls | undefined {
+  if (tls === undefined) return undefined;
+  const tlsPath = [...path, 'tls'];
+  if (!url.startsWith('https:')) {
+    const message = '`tls` needs a `url` that begins with https://';
+    context.problems.push({ ...context.main.placeOf(tlsPath), message });
+  }
+  return {
+    ...readClientTls(tls, tlsPath, context),
+    ...(tls.serverName !== undefined && { serverName: tls.serverName }),
+  };
+}
+
+/**
+ * Reads the PEM files of a TLS client, and creates a TLS context as its connections would.
+ *
+ * @param tls the paths of the files: trusted authorities, and the client's certificate and private key
+ * @param path the path of these fields in the main file
+ */
 export function readClientTls(
-  { tls, path, main, reader, fileOf }: ClientTlsToRead,
-  problems: Problem[],
+  tls: TlsFiles,
+  path: readonly PropertyKey[],
+  { main, fileOf, reader, problems }: LoadContext,
 ): Pick<UpstreamTls, 'ca' | 'own'> {
   const problem = (field: TlsField, message: string) =>
     problems.push({ ...main.placeOf([...path, field]), message });
@@ -62,23 +76,10 @@ function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): reado
   const privateKey = check(key, parsePrivateKey);
   if (problems.length > 0) return problems;
   if (cert && key && leaf && privateKey && !leaf.checkPrivateKey(privateKey)) {
-    const message =
-      'this key does not belong to the (first) certificate of the other file; replace both together';
-    const related = { ...wholeFile(cert.file), message: 'the certificate is here' };
-    return [{ ...wholeFile(key.file), message, related }];
+    return [foreignKey(cert.file, key.file)];
   }
-  const refusal = tryContext(files);
+  const options = { ca: ca?.text, cert: cert?.text, key: key?.text };
+  const refusal = refusalOfOpenSsl(options, 'this certificate or its key');
   const file = cert?.file ?? ca?.file;
   return refusal === undefined || file === undefined ? [] : [{ ...wholeFile(file), message: refusal }];
-}
-
-/** The reason why OpenSSL rejects the files, for example a key that is too short. */
-function tryContext({ ca, cert, key }: Readonly<Record<TlsField, PemFile | undefined>>): string | undefined {
-  try {
-    createSecureContext({ ca: ca?.text, cert: cert?.text, key: key?.text });
-    return undefined;
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    return `OpenSSL does not accept this certificate or its key (${code})`;
-  }
 }

@@ -1,17 +1,17 @@
 import type { RedisSettings } from '../../shared/model.ts';
 import { isTls } from '../check-redis.ts';
-import { type Problem, wholeFile } from '../problems/problem.ts';
+import { wholeFile } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
-import { type ClientTlsToRead, readClientTls } from './read-client-tls.ts';
+import { readClientTls } from './read-client-tls.ts';
+import type { LoadContext } from './source-reader.ts';
 
 /** Reads the Redis settings and the files that they name. Undefined for the in-memory store. */
 export function readRedis(
   { redis, environment }: RawSettings,
-  source: Omit<ClientTlsToRead, 'tls' | 'path'>,
-  problems: Problem[],
+  context: LoadContext,
 ): RedisSettings | undefined {
   if (redis === undefined || redis.url === '') return undefined;
-  const { main, reader, fileOf } = source;
+  const { main, reader, fileOf, problems } = context;
   const { cluster, sentinel, ca, cert, key } = redis;
 
   /** Reads a password file. The final line break, which editors and `echo` add, is not part of the password. */
@@ -25,7 +25,7 @@ export function readRedis(
   };
   const password = readPassword(redis.passwordFile, ['passwordFile']);
   const sentinelPassword = readPassword(sentinel?.passwordFile, ['sentinel', 'passwordFile']);
-  const tls = readClientTls({ tls: { ca, cert, key }, path: ['redis'], ...source }, problems);
+  const tls = readClientTls({ ca, cert, key }, ['redis'], context);
   const { url, username = redis.username } = password === undefined ? redis : splitUser(redis.url);
 
   return {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { dirname, relative } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import { type ParsedYaml, parseYaml, type YamlSource } from './parse-yaml.ts';
@@ -52,6 +52,21 @@ export interface SourceReader {
   contents(): Contents;
   /** A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. */
   version(): string;
+}
+
+/** The main file of a load, what reads the files that it names, and the problems that the rules find. */
+export interface LoadContext {
+  readonly main: YamlSource;
+  readonly mainFile: string;
+  /** Resolves a path that the main file names. */
+  readonly fileOf: (path: string) => string;
+  readonly reader: SourceReader;
+  readonly problems: Problem[];
+}
+
+/** A path relative to the folder of the main file. */
+export function besideFile(mainFile: string, path: string): string {
+  return isAbsolute(path) ? path : join(dirname(mainFile), path);
 }
 
 /**
