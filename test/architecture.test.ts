@@ -84,7 +84,8 @@ describe('the architecture', () => {
 
   it('every file is imported by a process or a command, directly or indirectly', () => {
     const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
-    const reached = new Set(entries);
+    // The JavaScript of the pages imports these types in its comments.
+    const reached = new Set([...entries, 'gateway/admin/pages/browser/api-body.ts']);
     for (const file of reached) {
       for (const { target } of imports.filter((one) => one.file === file)) reached.add(target);
     }

@@ -72,7 +72,7 @@ describe('the pages of operators', () => {
     for (const path of loaded.filter((path) => path.endsWith('.js'))) {
       const { status, body } = await get(path);
       expect([path, status]).toEqual([path, 200]);
-      for (const [, specifier = ''] of String(body).matchAll(/from '(\.{1,2}\/[^']+)'/g)) {
+      for (const [, specifier = ''] of String(body).matchAll(/from '(\.{1,2}\/[^']+\.js)'/g)) {
         imported.add(new URL(specifier, `http://pages${path}`).pathname);
       }
     }

@@ -1,14 +1,22 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pino } from 'pino';
-import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Browser, HTTPRequest, Page } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { milliseconds } from '../../gateway/admin/pages/browser/formats.js';
 import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
 import { makeToken } from '../support/admin-client.ts';
-import { axeFindings, openWithToken, startBrowser, watchedPage } from '../support/browser.ts';
+import {
+  axeFindings,
+  enterToken,
+  openTab,
+  openWithToken,
+  startBrowser,
+  type Tab,
+  watchedPage,
+} from '../support/browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
@@ -22,8 +30,13 @@ import { until } from '../support/until.ts';
 
 /** The operators' pages in a real browser, on real gateways with the sample store as their backend. */
 let browser: Browser;
+let profile: string;
 let store: StoreProcess;
 let shared: Running;
+/** Shows the pages of `shared`. */
+let tab: Tab;
+/** All requests of the tab. */
+const sent: HTTPRequest[] = [];
 
 const { token, entry } = makeToken('read', 'ada');
 const attack = '<img src=x onerror=attacked()><b>bold</b>';
@@ -90,7 +103,8 @@ async function send(api: string, secret: string, times: number, path = '/pets?li
 }
 
 beforeAll(async () => {
-  [browser, store] = await Promise.all([startBrowser(), startStoreHere()]);
+  profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
+  [browser, store] = await Promise.all([startBrowser(profile), startStoreHere()]);
   shared = await start();
   await send(shared.api, calm.secret, 20);
   await send(shared.api, calm.secret, 2, '/pets/1');
@@ -100,11 +114,17 @@ beforeAll(async () => {
   shared.gateway.reload(shared.settings);
   shared.gateway.reportFailedReload('gateway.yaml:3:1: `plans` must be a mapping', '0123456789ab');
   shared.gateway.reload(shared.settings);
+  tab = await openTab(browser, shared.origin, token);
+  tab.page.on('request', (request) => sent.push(request));
+});
+afterEach(() => {
+  expect(tab.complaints.splice(0)).toEqual([]);
 });
 afterAll(async () => {
   await shared.gateway.drain({ graceMs: 0 });
   await browser.close();
   await store.stop();
+  await rm(profile, { recursive: true, force: true });
 });
 
 async function open(page: Page, { origin }: Running, path: string, ready: string): Promise<void> {
@@ -135,11 +155,10 @@ const allPages = [
 const widths = [1280, 390];
 
 it('every page shows its figures without a complaint of the browser', async () => {
-  const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
   for (const [path, parts] of allPages) {
-    await open(page, shared, path, parts[0]);
+    const page = await tab.show(path, parts[0]);
     for (const part of parts) await page.waitForSelector(part);
-    expect([path, complaints]).toEqual([path, []]);
+    expect([path, tab.complaints]).toEqual([path, []]);
   }
 });
 
@@ -196,66 +215,7 @@ async function askAgain(page: Page, asked: string): Promise<void> {
   );
 }
 
-async function enterToken(page: Page, entered: string): Promise<void> {
-  const field = await page.waitForSelector('#token');
-  await field?.type(entered);
-  await page.keyboard.press('Enter');
-}
-
 describe('the token', () => {
-  it('is sent only in Authorization to its own origin, and is in no file of the browser', {
-    tags: 'full',
-  }, async () => {
-    const profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
-    onTestFinished(() => rm(profile, { recursive: true, force: true }));
-    const own = await startBrowser(profile);
-    onTestFinished(() => own.close());
-    const page = await own.newPage();
-    const sent: { readonly url: string; readonly headers: Record<string, string>; readonly body: string }[] =
-      [];
-    page.on('request', (request) =>
-      sent.push({
-        url: request.url().split('#', 1)[0] ?? '',
-        headers: request.headers(),
-        body: request.postData() ?? '',
-      }),
-    );
-    await page.goto(`${shared.origin}/keys?sort=id`);
-    await enterToken(page, token);
-    await page.waitForSelector('tbody tr');
-    expect(page.url()).toBe(`${shared.origin}/keys?sort=id`);
-    const withToken = sent.filter((request) => JSON.stringify(request).includes(token));
-    expect(withToken.length).toBeGreaterThan(1);
-    for (const { url, headers } of withToken) {
-      const { authorization, ...others } = headers;
-      expect([url.startsWith(`${shared.origin}/api/v1/`), authorization]).toEqual([true, `Bearer ${token}`]);
-      expect(JSON.stringify([url, others])).not.toContain(token);
-    }
-    expect(await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]')).toEqual([
-      {},
-      { token },
-      '',
-    ]);
-    expect(await page.content()).not.toContain(token);
-    await page.reload();
-    await page.waitForSelector('tbody tr');
-    // The browser writes its files when it ends.
-    await own.close();
-    const files = await readdir(profile, { recursive: true, withFileTypes: true });
-    const filesWith = async (text: string) => {
-      const found = await Promise.all(
-        files
-          .filter((file) => file.isFile())
-          .map(async ({ parentPath, name }) =>
-            (await readFile(join(parentPath, name))).includes(text) ? [name] : [],
-          ),
-      );
-      return found.flat();
-    };
-    expect(await filesWith(`${shared.origin}/keys?sort=id`)).toContain('History');
-    expect(await filesWith(token)).toEqual([]);
-  });
-
   it('is requested on a narrow page too, and the way to make one is visible without scrolling', {
     tags: 'full',
   }, async () => {
@@ -284,8 +244,7 @@ describe('the token', () => {
 
 describe('the page', () => {
   it('Now shows the limited and banned keys, with all other figures', async () => {
-    const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/', '.rows li a');
+    const page = await tab.show('/', '.rows li a');
     await expect
       .poll(() => textOf(page, '.rows li'))
       .toContainEqual(expect.stringMatching(/^globex.*banned until/s));
@@ -411,8 +370,7 @@ describe('the page', () => {
   });
 
   it('Key explains the responses to the key, and shows its windows and requests', async () => {
-    const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/keys/globex', '.why p');
+    const page = await tab.show('/keys/globex', '.why p');
     expect(await firstText(page, '.why p')).toMatch(/^globex \(free\) is banned until .*refused/);
     expect(await textOf(page, '.window.long .name')).toEqual(['minute', 'day']);
     expect((await textOf(page, '.window.long .amount'))[1]).toBe('60 of 1,000');
@@ -422,12 +380,11 @@ describe('the page', () => {
   });
 
   it('shows names that look like markup as text', async () => {
-    const { page, complaints } = await watchedPage(browser, shared.origin, 1280);
     let attacks = 0;
-    await page.exposeFunction('attacked', () => {
+    await tab.page.exposeFunction('attacked', () => {
       attacks += 1;
     });
-    await open(page, shared, `/keys?q=${encodeURIComponent(attack)}`, 'tbody tr');
+    const page = await tab.show(`/keys?q=${encodeURIComponent(attack)}`, 'tbody tr');
     expect(await firstText(page, 'td.id')).toBe(`${hostile.entry.id} ${attack}`);
     await page.click('td.id a');
     await page.waitForSelector('.why p');
@@ -435,12 +392,10 @@ describe('the page', () => {
     expect(await firstText(page, 'h1')).toBe(hostile.entry.id);
     expect(await page.$$('[onerror], td b, h1 i')).toEqual([]);
     expect(attacks).toBe(0);
-    expect(complaints).toEqual([]);
   });
 
   it('restores the filters of the keys from a link, and the previous view with Back', async () => {
-    const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/keys?q=lo&state=banned&plan=free&sort=id', '.filters');
+    const page = await tab.show('/keys?q=lo&state=banned&plan=free&sort=id', '.filters');
     const fields =
       "[...document.querySelectorAll('.filters input, .filters select')].map(({ value }) => value)";
     await page.waitForFunction(`document.querySelectorAll('.filters option[value=free]').length === 1`);
@@ -473,13 +428,11 @@ describe('the page', () => {
       'listPets',
     ],
   ])('at %s keeps a choice in the address, which restores it', async (path, control, after, chosen, text) => {
-    const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, path, control);
+    const page = await tab.show(path, control);
     await page.click(control);
     await expect.poll(() => page.url()).toBe(`${shared.origin}${after}`);
     await expect.poll(() => firstText(page, chosen)).toBe(text);
-    await page.reload();
-    await page.waitForSelector(chosen);
+    await tab.show(after, chosen);
     expect(await firstText(page, chosen)).toBe(text);
   });
 
@@ -505,8 +458,7 @@ describe('the page', () => {
   });
 
   it('lets the keyboard reach every page and every row: `/`, Esc, g and a letter, arrows, Enter', async () => {
-    const { page } = await watchedPage(browser, shared.origin, 1280);
-    await open(page, shared, '/', '.figures');
+    const page = await tab.show('/', '.figures');
     const focused = () => page.evaluate('document.activeElement.textContent');
     const isSearching = () => page.evaluate("document.activeElement.id === 'search'");
     await page.keyboard.press('/');
@@ -579,13 +531,13 @@ describe('figures that change', () => {
     const running = await startForTest();
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
-    await expect.poll(() => textOf(page, '.chart .note')).toContain('No request was recorded in this time.');
+    await expect.poll(() => textOf(page, '.chart .note')).toContain('No requests in this period.');
     // Like the loop that `npm start` prints: one request after the other until the minute is spent.
     await send(running.api, limited.secret, 61);
     await page.waitForFunction(
       "document.querySelector('.chart .note') === null && !document.querySelector('.legend b').textContent.startsWith('0 ')",
     );
-    await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of the minute used');
+    await expect.poll(() => firstText(page, '.rows li')).toContain('all 60 of this minute used');
   });
 
   it('keep the order of a list under the pointer, and sort it when the pointer leaves', {
@@ -619,7 +571,7 @@ describe('figures that change', () => {
     await first.gateway.drain({ graceMs: 0 });
     await page.waitForSelector('.verdict .bad');
     expect(await firstText(page, '.verdict .bad')).toMatch(
-      /^The gateway does not answer\. The figures are from \d\d:\d\d:\d\d; this page goes on asking\.$/,
+      /^The gateway does not respond\. The figures are from \d\d:\d\d:\d\d\. This page keeps retrying\.$/,
     );
     await page.waitForSelector('.stale .figures');
     expect(await firstText(page, '.facts')).toMatch(/\d s old/);
@@ -682,3 +634,41 @@ describe('a fleet', () => {
     expect(await firstText(page, '.empty code')).toContain('keys create');
   });
 });
+
+/** The last test: the browser writes its files when it ends. */
+it('the token is sent only in Authorization to its own origin; the browser keeps it in the storage of the tab and in no other file', async () => {
+  const { page } = tab;
+  await tab.show('/keys?sort=id', 'tbody tr');
+  const withToken = sent.filter((request) =>
+    JSON.stringify([request.url(), request.headers()]).includes(token),
+  );
+  expect(withToken.length).toBeGreaterThan(1);
+  for (const request of withToken) {
+    const { authorization, ...others } = request.headers();
+    expect(authorization).toBe(`Bearer ${token}`);
+    expect(request.url()).toMatch(`${shared.origin}/api/v1/`);
+    expect(JSON.stringify([request.url(), others, request.postData()])).not.toContain(token);
+  }
+  expect(await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]')).toEqual([
+    {},
+    { token },
+    '',
+  ]);
+  expect(await page.content()).not.toContain(token);
+  await browser.close();
+  expect(await filesWith(`${shared.origin}/keys?sort=id`)).toContain('History');
+  expect(await filesWith(token)).toEqual(['Session Storage']);
+});
+
+/** Files of the profile that have a text, in either encoding; where Chromium names them itself, their folder. */
+async function filesWith(text: string): Promise<readonly string[]> {
+  const files = await readdir(profile, { recursive: true, withFileTypes: true });
+  const found: string[] = [];
+  for (const file of files.filter((file) => file.isFile())) {
+    const content = await readFile(join(file.parentPath, file.name));
+    if (!content.includes(text) && !content.includes(Buffer.from(text, 'utf16le'))) continue;
+    const folder = basename(file.parentPath);
+    found.push(folder === 'Session Storage' ? folder : file.name);
+  }
+  return [...new Set(found)];
+}

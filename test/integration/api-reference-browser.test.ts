@@ -125,12 +125,14 @@ for (const width of [1280, 390])
     ]);
     // No element is wider than the window.
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-    await page.reload({ waitUntil: 'networkidle0' });
-    await page.waitForSelector('.opblock');
-    expect(await page.$$('.authorization__btn[aria-label$="unlocked"], .btn.authorize.unlocked')).not.toEqual(
-      [],
-    );
-    expect(await page.content()).not.toContain(secret);
+    if (width === 390) {
+      await page.reload({ waitUntil: 'networkidle0' });
+      await page.waitForSelector('.opblock');
+      expect(
+        await page.$$('.authorization__btn[aria-label$="unlocked"], .btn.authorize.unlocked'),
+      ).not.toEqual([]);
+      expect(await page.content()).not.toContain(secret);
+    }
     expect(complaints).toEqual([]);
   });
 

@@ -33,12 +33,14 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
-/** Opens a page, and collects the complaints of its browser. */
+/** Opens a page in a fresh context, without data that another page stored or cached. Collects the complaints of its browser. */
 export async function watchedPage(browser: Browser, origin: string, width: number): Promise<WatchedPage> {
-  // A fresh context has no data that another page stored or cached.
   const context = await browser.createBrowserContext();
   onTestFinished(() => context.close());
-  const page = await context.newPage();
+  return watched(await context.newPage(), origin, width);
+}
+
+async function watched(page: Page, origin: string, width: number) {
   page.setDefaultTimeout(timeoutMs);
   await page.setViewport({ width, height: 900 });
   const complaints: string[] = [];
@@ -63,6 +65,47 @@ export async function openWithToken(page: Page, url: string, token: string): Pro
   const { identifier } = await page.evaluateOnNewDocument(source);
   await page.goto(url);
   await page.removeScriptToEvaluateOnNewDocument(identifier);
+}
+
+/** A tab for all tests of a file. Loading the document costs half a second of CPU time, so it is loaded once. */
+export interface Tab {
+  readonly page: Page;
+  /** As of `WatchedPage`. A test takes them away after itself. */
+  readonly complaints: string[];
+  /** Opens another of the operators' pages as a link does, afresh, and waits for an element of it. */
+  show(path: string, ready: string, width?: number): Promise<Page>;
+}
+
+/** @param token is entered in the form, as an operator does */
+export async function openTab(browser: Browser, origin: string, token: string): Promise<Tab> {
+  const { page, complaints } = await watched(await browser.newPage(), origin, 1280);
+  await page.goto(`${origin}/changes`);
+  await enterToken(page, token);
+  await page.waitForSelector('header.top');
+  const goTo = async (path: string, ready: string) => {
+    await page.evaluate((to) => {
+      history.pushState(null, '', to);
+      dispatchEvent(new PopStateEvent('popstate'));
+    }, path);
+    await page.waitForSelector(ready);
+  };
+  return {
+    page,
+    complaints,
+    async show(path, ready, width = 1280) {
+      await page.setViewport({ width, height: 900 });
+      // So nothing is left of the page before, also where it has the same path.
+      await goTo('/nowhere', 'main > .empty a[href="/"]');
+      await goTo(path, ready);
+      return page;
+    },
+  };
+}
+
+export async function enterToken(page: Page, token: string): Promise<void> {
+  const field = await page.waitForSelector('#token');
+  await field?.type(token);
+  await page.keyboard.press('Enter');
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/**
- * The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. Its responses are
- * described in `gateway/admin/api/openapi.yaml`.
- */
+/** @import { BodyOf, Polled, RowOf } from './api-body.ts' */
+
+/** The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. */
 
 const tokenName = 'token';
 
@@ -49,9 +48,10 @@ export function nowMs() {
 /**
  * Asks the API.
  *
- * @param {string} path below `/api/v1`
+ * @template {string} Path
+ * @param {Path} path below `/api/v1`
  * @param {AbortSignal} [signal]
- * @returns {Promise<any>} the body
+ * @returns {Promise<BodyOf<Path>>}
  * @throws {ApiError}
  */
 export function ask(path, signal) {
@@ -93,7 +93,7 @@ async function request(path, { headers, ...options }) {
     body = response.status === 204 ? undefined : await response.json();
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new ApiError(response?.status ?? 0, 'The gateway does not answer.', false);
+    throw new ApiError(response?.status ?? 0, 'The gateway does not respond.', false);
   }
   noteClock(response.headers.get('Date'));
   if (response.ok) return body;
@@ -109,13 +109,6 @@ function noteClock(date) {
   const aheadBy = Date.parse(date ?? '') - Date.now();
   if (!Number.isNaN(aheadBy)) aheadMs = Math.abs(aheadBy) < 2_000 ? 0 : aheadBy;
 }
-
-/**
- * @typedef {object} Polled what was asked for last, and how that went
- * @property {any} body the last body that arrived; undefined before the first
- * @property {number} atMs when it arrived, on this machine's clock
- * @property {ApiError | undefined} error set while it cannot be had
- */
 
 /** A question that took long is asked less often: at most this part of the time one is under way. */
 const busyShareMax = 1 / 15;
@@ -142,19 +135,20 @@ export function showSoon(show) {
   );
 }
 
-/** @type {Polled} */
+/** @type {Polled<never>} */
 const nothingYet = { body: undefined, atMs: 0, error: undefined };
 
 /**
  * Polls a path while the page is visible. While the gateway is away it goes on asking, so that the page
  * heals by itself; the last body stays meanwhile, and what shows it says how old it is.
  *
- * @param {string | undefined} path below `/api/v1`; undefined: nothing is asked
+ * @template {string} Path
+ * @param {Path | undefined} path below `/api/v1`; undefined: nothing is asked
  * @param {number} everyMs
- * @returns {Polled}
+ * @returns {Polled<BodyOf<Path>>}
  */
 export function usePolled(path, everyMs) {
-  const [polled, setPolled] = useState(nothingYet);
+  const [polled, setPolled] = useState(/** @type {Polled<BodyOf<Path>>} */ (nothingYet));
   useEffect(() => {
     if (path === undefined) return undefined;
     return repeat(everyMs, (signal) => ask(path, signal), setPolled);
@@ -169,16 +163,17 @@ const keptBeforeMs = 3_600_000;
 /**
  * Rows of a period that grows at its end (`/traffic`, the usage of a key): all of them once, then only the last minutes.
  *
- * @param {(fromMs: number) => string} pathOf the path that asks for rows from this instant on
+ * @template {string} Path
+ * @param {(fromMs: number) => Path} pathOf the path that asks for rows from this instant on
  * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` changes when other rows are wanted
- * @returns {Polled} its body is a Map from the instant of a row (epoch ms) to the row
+ * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their instants, epoch ms
  */
 export function useRows(pathOf, { id, fromMs, everyMs }) {
-  const [polled, setPolled] = useState(nothingYet);
+  const [polled, setPolled] = useState(/** @type {Polled<Map<number, RowOf<Path>>>} */ (nothingYet));
   const latest = useRef({ pathOf, fromMs });
   latest.current = { pathOf, fromMs };
   useEffect(() => {
-    /** @type {Map<number, any>} */
+    /** @type {Map<number, RowOf<Path>>} */
     const rows = new Map();
     let completeUntilMs = 0;
     setPolled(nothingYet);
@@ -186,7 +181,8 @@ export function useRows(pathOf, { id, fromMs, everyMs }) {
       const firstMs = latest.current.fromMs();
       const askedMs = nowMs();
       const fromMs = Math.max(firstMs, completeUntilMs - stillGrowingMs);
-      const body = await ask(latest.current.pathOf(fromMs), signal);
+      /** @type {{ rows: RowOf<Path>[] }} */
+      const body = await request(latest.current.pathOf(fromMs), { signal });
       for (const row of body.rows) rows.set(Date.parse(row.at), row);
       for (const atMs of rows.keys()) if (atMs < firstMs - keptBeforeMs) rows.delete(atMs);
       completeUntilMs = askedMs;
@@ -199,20 +195,20 @@ export function useRows(pathOf, { id, fromMs, everyMs }) {
 
 /** @param {unknown} error */
 export function toApiError(error) {
-  return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not answer.', false);
+  return error instanceof ApiError ? error : new ApiError(0, 'The gateway does not respond.', false);
 }
 
 /**
  * Polls with one request at a time, and pauses while the page is hidden.
  *
+ * @template Body
  * @param {number} everyMs
- * @param {(signal: AbortSignal) => Promise<any>} find
- * @param {(change: (before: Polled) => Polled) => void} tell
+ * @param {(signal: AbortSignal) => Promise<Body>} find
+ * @param {(change: (before: Polled<Body>) => Polled<Body>) => void} tell
  * @returns {() => void} stops it
  */
 function repeat(everyMs, find, tell) {
-  let asking = new AbortController();
-  let isLeft = false;
+  const left = new AbortController();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isUnderWay = false;
@@ -223,25 +219,18 @@ function repeat(everyMs, find, tell) {
     clearTimeout(timer);
     // The request under way may have been sent before the change.
     isWanted = isUnderWay;
-    if (isUnderWay || isLeft || document.visibilityState === 'hidden') return;
+    if (isUnderWay || left.signal.aborted || document.visibilityState === 'hidden') return;
     isUnderWay = true;
-    asking = new AbortController();
-    const deadline = setTimeout(() => asking.abort(), askTimeoutMs);
     const startedMs = performance.now();
-    /** @type {Partial<Polled>} */
-    let change;
-    try {
-      const body = await find(asking.signal);
-      change = { body, atMs: Date.now(), error: undefined };
-    } catch (error) {
-      change = { error: toApiError(error) };
-    }
-    clearTimeout(deadline);
-    if (isLeft) return;
+    const signal = AbortSignal.any([left.signal, AbortSignal.timeout(askTimeoutMs)]);
+    /** @type {Partial<Polled<Body>>} */
+    const change = await find(signal).then(
+      (body) => ({ body, atMs: Date.now(), error: undefined }),
+      (error) => ({ error: toApiError(error) }),
+    );
+    if (left.signal.aborted) return;
     isUnderWay = false;
-    const show = () => {
-      if (!isLeft) tell((before) => ({ ...before, ...change }));
-    };
+    const show = () => left.signal.aborted || tell((before) => ({ ...before, ...change }));
     if (isFirst) show();
     else showSoon(show);
     isFirst = false;
@@ -254,14 +243,18 @@ function repeat(everyMs, find, tell) {
   document.addEventListener('visibilitychange', run);
   return () => {
     polls.delete(run);
-    isLeft = true;
-    asking.abort();
+    left.abort();
     clearTimeout(timer);
     document.removeEventListener('visibilitychange', run);
   };
 }
 
-/** A query string of the parameters that are set. @param {Record<string, string | number | undefined>} parameters */
+/**
+ * A query string of the parameters that are set.
+ *
+ * @param {Record<string, string | number | undefined>} parameters
+ * @returns {'' | `?${string}`}
+ */
 export function queryOf(parameters) {
   const set = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(set.map(([name, value]) => [name, String(value)])).toString();

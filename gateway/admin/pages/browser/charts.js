@@ -25,7 +25,7 @@ import { useTheme } from './theme.js';
  * @property {(value: number | undefined) => string} write a value with its unit
  * @property {(value: number) => string} [writeAxis]
  * @property {boolean} [isLog] from 0.1 up
- * @property {{ steps: { fromMs: number, value: number | undefined }[], label: string }} [limit] a line over the chart; undefined: a gap
+ * @property {{ steps: { fromMs: number, value: number | undefined }[], label: string } | undefined} [limit] a line over the chart; undefined: a gap
  * @property {Marker[]} [markers]
  * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded
  * @property {(fromMs: number, toMs: number) => void} [onZoom] a period was dragged over
@@ -161,7 +161,7 @@ function optionsOf(latest, width, point) {
         label: one.label,
         stroke: colour(one.colour),
         ...(kind === 'stacked'
-          ? { fill: colour(one.colour), width: 0, paths: bars, points: { show: false } }
+          ? { fill: colour(one.colour), width: 0, ...(bars && { paths: bars }), points: { show: false } }
           : { width: 2, dash: one.isDashed ? [6, 4] : [], points: { size: 5, filter: lonely } }),
       })),
     ],
@@ -345,25 +345,21 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
 /**
  * Evenly spaced instants from one to another, and what each has of the rows; where there is no row, nothing was recorded.
  *
- * @template Row
- * @param {Map<number, any> | undefined} rows by the beginning of their minute, epoch ms
- * @param {{ fromMs: number, toMs: number, stepMs: number, merge: (rows: any[]) => Row }} options
- * @returns {{ timesMs: number[], found: (Row | undefined)[] }}
+ * @template Row, Merged
+ * @param {Map<number, Row> | undefined} rows by the beginning of their minute, epoch ms
+ * @param {{ fromMs: number, toMs: number, stepMs: number, merge: (rows: [Row, ...Row[]]) => Merged }} options
+ * @returns {{ timesMs: number[], found: (Merged | undefined)[] }}
  */
-export function alongTime(rows, { fromMs, toMs, stepMs, merge }) {
-  /** @type {Map<number, any[]>} */
-  const groups = new Map();
-  for (const [atMs, row] of rows ?? []) {
-    const start = Math.floor(atMs / stepMs) * stepMs;
-    const group = groups.get(start);
-    if (group) group.push(row);
-    else groups.set(start, [row]);
-  }
-  const timesMs = [];
-  for (let atMs = Math.floor(fromMs / stepMs) * stepMs; atMs < toMs; atMs += stepMs) timesMs.push(atMs);
+export function alongTime(rows = new Map(), { fromMs, toMs, stepMs, merge }) {
+  const groups = Map.groupBy(rows, ([atMs]) => Math.floor(atMs / stepMs));
+  const first = Math.floor(fromMs / stepMs);
+  const timesMs = Array.from(
+    { length: Math.ceil(toMs / stepMs) - first },
+    (_, step) => (first + step) * stepMs,
+  );
   const found = timesMs.map((atMs) => {
-    const group = groups.get(atMs);
-    return group && merge(group);
+    const [row, ...others] = (groups.get(atMs / stepMs) ?? []).map(([, row]) => row);
+    return row && merge([row, ...others]);
   });
   return { timesMs, found };
 }

@@ -98,7 +98,7 @@ export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
 
-/** Limits as they are stated: 60 a minute, 1,000 a day. @param {Record<string, number>} limits */
+/** Limits as they are stated: 60 a minute, 1,000 a day. @param {Readonly<Record<string, number | undefined>>} limits */
 export function limitsInWords(limits) {
   return Object.entries(limits)
     .map(([name, limit]) => `${count(limit)} ${per(name.slice('per'.length).toLowerCase())}`)

@@ -9,7 +9,14 @@ import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';
 
-/** The header of every page: environment, version of the configuration, and the state of the parts. */
+/** @import { BodyOf, State } from './api-body.ts' */
+/** @import { Live } from './live.js' */
+
+/**
+ * The header of every page: environment, version of the configuration, and the state of the parts.
+ *
+ * @param {{ live: Live, open: string | undefined }} props
+ */
 export function Header({ live, open }) {
   return html`<header class="top">
     <div class="line">
@@ -36,68 +43,66 @@ export function Header({ live, open }) {
   </header>`;
 }
 
-function Facts({ live }) {
+/** @param {{ live: Live }} props */
+function Facts({ live: { state, polled } }) {
   useNow();
-  const { state, polled } = live;
-  const environment = state?.environment ?? '…';
   const isOld = isStale(polled);
   // Production's chip is filled, so that operators tell it from other environments.
-  const chip = `chip ${/^prod/i.test(environment) ? 'filled' : ''}`;
-  return html`<span class=${chip}>${environment}</span>
+  const chip = `chip ${/^prod/i.test(state?.environment ?? '') ? 'filled' : ''}`;
+  const [config, store, processes, targets] = state
+    ? [
+        configFact(state, isOld ? Date.now() - polled.atMs : undefined),
+        storeFact(state),
+        processesFact(state),
+        targetsFact(state),
+      ]
+    : ['config', 'store', 'processes', 'targets'].map((name) => `${name} ${noFigure}`);
+  return html`<span class=${chip}>${state?.environment ?? '…'}</span>
     <ul class=${`facts ${isOld ? 'stale' : ''}`} aria-label="State">
-      <li><${ConfigFact} state=${state} oldMs=${isOld ? Date.now() - polled.atMs : undefined} /></li>
-      <li class="store"><${StoreFact} state=${state} /></li>
-      <li><${ProcessesFact} state=${state} /></li>
-      <li class="targets"><${TargetsFact} state=${state} /></li>
+      <li>${config}</li>
+      <li class="store">${store}</li>
+      <li>${processes}</li>
+      <li class="targets">${targets}</li>
     </ul>`;
 }
 
-/** The version in force and its most important property. */
-function ConfigFact({ state, oldMs }) {
-  const now = nowMs();
-  if (!state) return html`config ${noFigure}`;
-  const { version, loadedAt, lastError } = state.config;
+/** The version in force and its most important property. @param {State} state @param {number | undefined} oldMs */
+function configFact({ config: { version, loadedAt, lastError } }, oldMs) {
   const loadedMs = Date.parse(loadedAt);
   const note =
     oldMs !== undefined
       ? html`<span class="bad">${`${duration(oldMs)} old`}</span>`
       : lastError !== undefined
-        ? html`<span class="near">edit not valid</span>`
-        : `${duration(now - loadedMs)} ago`;
+        ? html`<span class="near">invalid edit</span>`
+        : `${duration(nowMs() - loadedMs)} ago`;
   return html`<span title=${`${version}, loaded ${fullInstant(loadedMs)}`}>config <b>${shortVersion(version)}</b> · ${note}</span>`;
 }
 
-function StoreFact({ state }) {
-  if (!state) return html`store ${noFigure}`;
-  const { kind, available, sinceAt, reason } = state.store;
+/** @param {State} state */
+function storeFact({ store: { kind, available, sinceAt, reason } }) {
   if (kind === 'memory')
     return html`<span title="Counts are in the memory of one process.">store <b>memory</b></span>`;
   if (available) return html`Redis <b>ok</b>`;
-  return html`<span class="bad" title=${reason}>Redis away since ${clock(Date.parse(sinceAt), nowMs())}</span>`;
+  return html`<span class="bad" title=${reason}>Redis away since ${clock(Date.parse(sinceAt ?? ''), nowMs())}</span>`;
 }
 
-function ProcessesFact({ state }) {
-  if (!state) return html`processes ${noFigure}`;
-  const { processes, config } = state;
-  const others = processes.filter(({ configVersion }) => configVersion !== config.version);
-  const title = processes
-    .map(({ host, pid, configVersion }) => `${host} pid ${pid}: ${shortVersion(configVersion)}`)
-    .join('\n');
-  return html`<span title=${title}
+/** @param {State} state */
+function processesFact({ processes, config }) {
+  const others = processes.filter(({ configVersion }) => configVersion !== config.version).length;
+  const title = processes.map((one) => `${one.host} pid ${one.pid}: ${shortVersion(one.configVersion)}`);
+  return html`<span title=${title.join('\n')}
     ><b>${count(processes.length)}</b> ${processes.length === 1 ? 'process' : 'processes'}
-    ${others.length > 0 && html`<span class="near differs">, ${count(others.length)} with another config</span>`}</span
+    ${others > 0 && html`<span class="near differs">, ${count(others)} with another config</span>`}</span
   >`;
 }
 
-function TargetsFact({ state }) {
-  if (!state) return html`targets ${noFigure}`;
-  const targets = state.upstreams.flatMap((upstream) => upstream.targets);
+/** @param {State} state */
+function targetsFact({ upstreams }) {
+  const targets = upstreams.flatMap((upstream) => upstream.targets);
   const healthy = targets.filter((target) => target.healthy).length;
   const tone = healthy === targets.length ? '' : healthy === 0 ? 'bad' : 'near';
-  const title = targets
-    .map(({ address, healthy }) => `${address} ${healthy ? 'healthy' : 'down'}`)
-    .join('\n');
-  return html`<span class=${tone} title=${title}
+  const title = targets.map(({ address, healthy }) => `${address} ${healthy ? 'healthy' : 'down'}`);
+  return html`<span class=${tone} title=${title.join('\n')}
     >targets <b>${count(healthy)} of ${count(targets.length)}</b>${tone !== '' && html`<span class="healthy"> healthy</span>`}</span
   >`;
 }
@@ -157,9 +162,9 @@ function Search() {
   </form>`;
 }
 
-/** Keys whose id or name has this text. @param {string} text @returns {any[]} */
+/** Keys whose id or name has this text. @param {string} text */
 function useSuggested(text) {
-  const [suggested, setSuggested] = useState(/** @type {any[]} */ ([]));
+  const [suggested, setSuggested] = useState(/** @type {BodyOf<'/keys'>['keys']} */ ([]));
   useEffect(() => {
     const wanted = text.trim();
     if (wanted === '') {
@@ -178,7 +183,7 @@ function useSuggested(text) {
   return suggested;
 }
 
-/** @param {string} text @param {number} limit @param {AbortSignal} [signal] @returns {Promise<any[]>} */
+/** @param {string} text @param {number} limit @param {AbortSignal} [signal] */
 async function findKeys(text, limit, signal) {
   const { keys } = await ask(`/keys${queryOf({ q: text.slice(0, 64), sort: 'id', limit })}`, signal);
   return keys;

@@ -4,28 +4,32 @@ import { Dialog } from './dialog.js';
 import { count, counted, fullInstant, limitsInWords, per } from './formats.js';
 import { CopyButton, html, Instant } from './parts.js';
 
+/** @import { ComponentChildren } from 'preact' */
+/** @import { BodyOf, Changed } from './api-body.ts' */
+
 /**
  * The actions of an operator on a key. Each says what will happen and where before it does.
  *
  * @typedef {object} Action
  * @property {string} button
- * @property {(key: any) => boolean} isOffered
+ * @property {(key: KeyDetail) => boolean} isOffered
  * @property {string} title followed by the key's id
- * @property {(key: any, where: string) => string} says `where` is "on 3 processes"
+ * @property {(key: KeyDetail, where: string) => string} says `where` is "on 3 processes"
  * @property {boolean} [isTyped] the id has to be typed, since the key stops working
- * @property {(props: { of: any }) => any} [fields]
- * @property {(key: any, form: FormData) => Promise<any>} run resolves with the body of the response
- * @property {(key: any, form: FormData, body: any) => string} done
+ * @property {(key: KeyDetail) => ComponentChildren} [fields]
+ * @property {(key: KeyDetail, form: FormData) => Promise<Changed | undefined>} run resolves with the body of the response
+ * @property {(key: KeyDetail, form: FormData, changed: Changed | undefined) => string} done
  * @property {boolean} [isEnd] afterwards there is no key
  *
+ * @typedef {BodyOf<'/keys/{id}'>} KeyDetail
  * @typedef {{ text: string, atMs: number }} Done
  */
 
-/** @param {any} key */
+/** @param {KeyDetail} key */
 const isInDirectory = ({ source }) => source === 'directory';
-/** @param {any} key */
+/** @param {KeyDetail} key */
 const isRevoked = ({ state }) => state === 'disabled';
-/** @param {any} key */
+/** @param {KeyDetail} key @returns {`/keys/${string}`} */
 const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
 
 /** @type {Record<string, Action>} */
@@ -35,17 +39,17 @@ const actions = {
     isOffered: ({ ban }) => ban !== undefined,
     title: 'Lift the ban of',
     says: ({ id }, where) =>
-      `${id} may call again within a second, ${where}. Its refusals until now no longer count towards the next ban; what it has used stays used.`,
+      `${id} can send requests again within a second, ${where}. Earlier refusals no longer count towards the next ban. What it has used stays used.`,
     run: (key) => change('POST', `${pathOf(key)}/unban`),
     done: ({ id }) => `The ban of ${id} is lifted.`,
   },
   grant: {
     button: 'Grant more…',
     isOffered: () => true,
-    title: 'Other limits for',
+    title: 'Grant other limits to',
     says: ({ grant }, where) =>
-      `They replace its own limits within a second, ${where}, or from the instant that you choose, and end by themselves. What it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later: end that grant first.' : ' The grant that it has now is replaced.'}`,
-    fields: GrantFields,
+      `The new limits replace its own within a second, ${where}, or from the time that you choose. They end by themselves. What it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later. End that grant first.' : ' Its present grant is replaced.'}`,
+    fields: grantFields,
     run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
     done: ({ id }, form) => {
       const { limits, fromAt, untilAt } = grantIn(form);
@@ -59,26 +63,26 @@ const actions = {
     button: 'End the grant…',
     isOffered: ({ grant }) => grant !== undefined,
     title: 'End the grant of',
-    says: (_, where) => `Its own limits hold again within a second, ${where}; what it has used stays used.`,
+    says: (_, where) => `Its own limits apply again within a second, ${where}. What it has used stays used.`,
     run: (key) => change('DELETE', `${pathOf(key)}/grant`),
-    done: ({ id }) => `The grant of ${id} has ended: its own limits hold.`,
+    done: ({ id }) => `The grant of ${id} has ended. Its own limits apply.`,
   },
   rotate: {
     button: 'Rotate…',
     isOffered: isInDirectory,
     title: 'A new secret for',
     says: (_, where) =>
-      `A new secret is issued, and shown once. The ones that it has end after the time you choose: requests with them are then answered 401, ${where}.`,
-    fields: RotateFields,
+      `A new secret is issued and shown once. The old secrets end after the time that you choose. Requests with an old secret then get 401, ${where}.`,
+    fields: rotateFields,
     run: (key, form) => change('POST', `${pathOf(key)}/secrets`, overlapIn(form)),
     done: ({ id }, form) => {
       const { overlap } = overlapIn(form);
       const others =
         overlap === undefined
-          ? 'the others stay valid'
+          ? 'the old secrets stay valid'
           : overlap === '0s'
-            ? 'the others have ended'
-            : `the others end in ${overlaps[overlap]}`;
+            ? 'the old secrets have ended'
+            : `the old secrets end in ${overlaps[overlap]}`;
       return `${id} has a new secret; ${others}.`;
     },
   },
@@ -86,7 +90,8 @@ const actions = {
     button: 'Restore…',
     isOffered: (key) => isInDirectory(key) && isRevoked(key),
     title: 'Restore',
-    says: (_, where) => `Its secrets work again within a second, ${where}; those that have ended stay so.`,
+    says: (_, where) =>
+      `Its secrets work again within a second, ${where}. Secrets that have ended stay ended.`,
     run: (key) => change('PATCH', pathOf(key), { disabled: false }),
     done: ({ id }) => `${id} is restored.`,
   },
@@ -95,26 +100,26 @@ const actions = {
     isOffered: (key) => isInDirectory(key) && !isRevoked(key),
     title: 'Revoke',
     says: ({ id }, where) =>
-      `Requests of ${id} are answered 401 from its next request on, ${where}. Nothing is deleted, and Restore takes it back; what was refused meanwhile stays refused.`,
+      `From its next request on, ${id} gets 401, ${where}. Nothing is deleted. You can restore the key later.`,
     isTyped: true,
     run: (key) => change('PATCH', pathOf(key), { disabled: true }),
-    done: ({ id }) => `${id} is revoked: its requests are answered 401.`,
+    done: ({ id }) => `${id} is revoked. Its requests get 401.`,
   },
   delete: {
     button: 'Delete…',
     isOffered: isInDirectory,
     title: 'Delete',
     says: ({ id }, where) =>
-      `${id} and its secrets are gone for good: its requests are answered 401 from the next one on, ${where}. A grant ends. What it has used and a ban stay, and hold for a later key with this id.`,
+      `${id} and its secrets are deleted for good. From its next request on, it gets 401, ${where}. A grant ends. What it has used and a ban stay, and apply to a later key with this id.`,
     isTyped: true,
     run: (key) => change('DELETE', pathOf(key)),
-    done: ({ id }, _, { kept }) =>
-      `${id} is deleted: its requests are answered 401.${kept === undefined ? '' : ` For a later key with this id stay: ${keptInWords(kept)}.`}`,
+    done: ({ id }, _, changed) =>
+      `${id} is deleted. Its requests get 401.${changed?.kept ? ` A later key with this id inherits ${keptInWords(changed.kept)}.` : ''}`,
     isEnd: true,
   },
 };
 
-/** @param {{ windows?: { name: string, used: number }[], ban?: { untilMs: number } }} kept */
+/** @param {NonNullable<Changed['kept']>} kept */
 function keptInWords({ windows = [], ban }) {
   const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
   return [...used, ...(ban ? [`a ban until ${fullInstant(ban.untilMs)}`] : [])].join(', ');
@@ -123,9 +128,9 @@ function keptInWords({ windows = [], ban }) {
 /**
  * The buttons of a key, for a token that may change it, and what came of the last one.
  *
- * @param {{ of: any, live: import('./live.js').Live, result: Done | undefined, onDone: (result: string, isEnd?: boolean) => void }} props
+ * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?: boolean) => void }} props
  */
-export function KeyActions({ of: key, live, result, onDone }) {
+export function KeyActions({ of: key, live, done, onDone }) {
   const [open, setOpen] = useState(/** @type {string | undefined} */ (undefined));
   const { token, processes = [] } = live.state ?? {};
   if (token?.may !== 'write') return undefined;
@@ -134,7 +139,7 @@ export function KeyActions({ of: key, live, result, onDone }) {
   return html`<div class="actions" role="group" aria-label="Actions">
       ${offered.map(([name, { button }]) => html`<button key=${name} type="button" onClick=${() => setOpen(name)}>${button}</button>`)}
     </div>
-    <${Result} of=${result} />
+    ${result(done)}
     ${
       action &&
       html`<${ActionDialog}
@@ -148,13 +153,13 @@ export function KeyActions({ of: key, live, result, onDone }) {
     }`;
 }
 
-/** The result stays on the page with its time, because another operator may have undone it since. */
-export function Result({ of: done }) {
+/** The result stays on the page with its time, because another operator may have undone it since. @param {Done | undefined} done */
+export function result(done) {
   return html`<p class="result" role="status">${done?.text}</p>
     ${done && html`<p class="muted">Done <${Instant} atMs=${done.atMs} /></p>`}`;
 }
 
-/** @param {{ of: any, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
+/** @param {{ of: KeyDetail, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
 function ActionDialog({ of: key, action, where, onDone, onClose }) {
   // The key may be another one by the time the response is there: deleted, for one.
   const [subject] = useState(key);
@@ -174,14 +179,16 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
     setError('');
     try {
       const body = await action.run(subject, form);
-      onDone(`${action.done(subject, form, body)} This holds ${where}.`, action.isEnd);
+      onDone(`${action.done(subject, form, body)} This applies ${where}.`, action.isEnd);
       if (!action.isEnd) askForAll();
       if (body?.secret === undefined) onClose();
       else setSecret(body.secret);
     } catch (problem) {
       const { isResponse, message } = toApiError(problem);
       setError(
-        isResponse ? message : 'There was no response, so it may have been done: look before you repeat it.',
+        isResponse
+          ? message
+          : 'There was no response, so the change may have been made. Check before you repeat it.',
       );
       askForAll();
     }
@@ -189,7 +196,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   };
   if (secret !== '') {
     return html`<${Dialog} title=${`The new secret of ${subject.id}`} onClose=${onClose}>
-      <p>It is shown this once. Whoever gets it calls with <code>Authorization: Bearer …</code></p>
+      <p>It is shown only now. Clients send it as <code>Authorization: Bearer …</code></p>
       <${Secret} text=${secret} />
       <p><${CopyButton} text=${secret} /></p>
     <//>`;
@@ -197,11 +204,11 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   return html`<${Dialog} title=${title} onClose=${onClose} isHeld=${isUnderWay}>
     <form onSubmit=${submit}>
       <p>${action.says(subject, where)}</p>
-      ${action.fields && html`<${action.fields} of=${subject} />`}
+      ${action.fields?.(subject)}
       ${
         action.isTyped &&
         html`<label for="typed">Type <b>${subject.id}</b> to confirm</label>
-          <input id="typed" autocomplete="off" spellcheck=${false} onInput=${(event) => setTyped(event.currentTarget.value)} />`
+          <input id="typed" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ { currentTarget }) => setTyped(currentTarget.value)} />`
       }
       <p class="bad" role="alert">${error}</p>
       <p class="muted" role="status">${isUnderWay && 'Waiting for the gateway …'}</p>
@@ -210,7 +217,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   <//>`;
 }
 
-/** The secret takes the focus, because the button that asked for it is gone. */
+/** The secret takes the focus, because the button that asked for it is gone. @param {{ text: string }} props */
 function Secret({ text }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => element.current?.focus(), []);
@@ -218,7 +225,6 @@ function Secret({ text }) {
 }
 
 const hourMs = 3_600_000;
-
 const dayMs = 24 * hourMs;
 
 /** How long a grant holds, by the name of the choice. @type {Record<string, { text: string, untilMs: (fromMs: number) => number }>} */
@@ -233,15 +239,16 @@ const spans = {
   '7d': { text: 'for 7 days', untilMs: (fromMs) => fromMs + 7 * dayMs },
 };
 
-function GrantFields({ of: { windows } }) {
+/** @param {KeyDetail} key */
+function grantFields({ windows }) {
   return html`${windows.map(
     ({ name, limit }) => html`<div class="field" key=${name}>
-        <label for=${`grant-${name}`}>Requests ${per(name)}, in place of ${count(limit)}</label>
+        <label for=${`grant-${name}`}>Requests ${per(name)} (now ${count(limit)})</label>
         <input id=${`grant-${name}`} name=${name} type="number" min="1" step="1" placeholder="unchanged" />
       </div>`,
   )}
     <div class="field">
-      <label for="grant-from">From (your local time; empty: at once)</label>
+      <label for="grant-from">From (your local time; empty means at once)</label>
       <input id="grant-from" name="from" type="datetime-local" />
     </div>
     <div class="field">
@@ -277,15 +284,15 @@ function grantIn(form) {
 /** @type {Record<string, string>} */
 const overlaps = { '0s': 'at once', '1h': 'an hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days' };
 
-function RotateFields() {
+function rotateFields() {
   return html`<div class="field">
-    <label for="overlap">The secrets that it has now end</label>
+    <label for="overlap">The old secrets end</label>
     <select id="overlap" name="overlap">
       ${Object.entries(overlaps).map(
         ([value, text]) =>
           html`<option key=${value} value=${value} selected=${value === '24h'}>${value === '0s' ? text : `in ${text}`}</option>`,
       )}
-      <option value="">not at all</option>
+      <option value="">never</option>
     </select>
   </div>`;
 }

@@ -11,7 +11,7 @@ export const shortcuts = [
   ...Object.values(routes).flatMap(({ nav }) =>
     nav ? [/** @type {const} */ ([`g ${nav.letter}`, `open ${nav.text}`])] : [],
   ),
-  ['↓ ↑', 'walk through the rows of a table'],
+  ['↓ ↑', 'move through the rows of a table'],
   ['Esc', 'leave a field, close a dialog'],
   ['?', 'show this list'],
 ];

@@ -54,7 +54,7 @@ function App() {
 }
 
 function NotFound() {
-  return html`<p class="empty">There is no such page. <a href="/">Now</a> is where to begin.</p>`;
+  return html`<p class="empty">There is no such page. <a href="/">Go to Now</a>.</p>`;
 }
 
 const root = document.getElementById('app');

@@ -1,45 +1,42 @@
 import htm from 'htm';
 import { h } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { nowMs, showSoon } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
+import { createSignal } from './signal.js';
 
-// Small pieces that several pages are made of.
+/** @import { ComponentChildren } from 'preact' */
+/** @import { KeyWindow, Polled } from './api-body.ts' */
+
+// Small pieces that several pages are made of. A piece without a state is a function, so that the type check sees what it is given.
 
 export const html = htm.bind(h);
 
-/** Everything that shows how long ago something was is drawn anew each second, together. @type {Set<() => void>} */
-const onTick = new Set();
+/** Everything that shows how long ago something was is drawn anew each second, together. */
+const ticked = createSignal();
 setInterval(() => {
-  if (document.visibilityState !== 'visible') return;
-  showSoon(() => {
-    for (const draw of onTick) draw();
-  });
+  if (document.visibilityState === 'visible') showSoon(ticked.tell);
 }, 1_000);
 
 /** Draws the component each second. @returns {number} the gateway's time, epoch ms */
 export function useNow() {
-  const [, draw] = useState(0);
-  useEffect(() => {
-    const tick = () => draw((number) => number + 1);
-    onTick.add(tick);
-    return () => {
-      onTick.delete(tick);
-    };
-  }, []);
+  ticked.use();
   return nowMs();
 }
 
-/** How far away an instant is, with the instant in full on hover and for screen readers. */
+/**
+ * How far away an instant is, with the instant in full on hover and for screen readers.
+ *
+ * @param {{ atMs: number | undefined, prefix?: string }} props
+ */
 export function Instant({ atMs, prefix = '' }) {
-  if (atMs === undefined) return html`<span class="muted">never</span>`;
-  return html`<${KnownInstant} atMs=${atMs} prefix=${prefix} />`;
-}
-
-function KnownInstant({ atMs, prefix }) {
   const now = useNow();
-  const [full, iso] = useMemo(() => [fullInstant(atMs), new Date(atMs).toISOString()], [atMs]);
+  const [full, iso] = useMemo(
+    () => (atMs === undefined ? [] : [fullInstant(atMs), new Date(atMs).toISOString()]),
+    [atMs],
+  );
+  if (atMs === undefined) return html`<span class="muted">never</span>`;
   return html`<time dateTime=${iso} title=${full}
     >${prefix}${relative(atMs, now)}<span class="sr"> (${full})</span></time
   >`;
@@ -62,19 +59,32 @@ export function stateText(state) {
   return state.replace('_', ' ');
 }
 
-/** @param {{ state: string }} props */
-export function StateWord({ state }) {
+/** @param {string} state of a key */
+export function stateWord(state) {
   return html`<span class=${`state ${toneOf[state] ?? ''}`}>${stateText(state)}</span>`;
+}
+
+/** @param {{ id: string, name?: string | undefined }} key */
+export function keyLink({ id, name }) {
+  return html`<a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}`;
 }
 
 /**
  * Rows in the order in which they matter now. While somebody points at them, or has the focus in one, they stay where they
  * are: a row must not move away under a click. Rows are drawn by their place, so that one that changes moves nothing.
  *
- * @param {{ items: any[], idOf: (item: any) => string, row: (item: any) => any, as?: string, name?: string }} props
+ * @template Item
+ * @param {'tbody' | 'ul'} as
+ * @param {readonly Item[]} items
+ * @param {{ idOf: (item: Item) => string, row: (item: Item) => ComponentChildren }} options
  */
-export function SteadyRows({ items, idOf, row, as = 'tbody', name }) {
-  const [held, setHeld] = useState(/** @type {any[] | undefined} */ (undefined));
+export function steadyRows(as, items, { idOf, row }) {
+  return html`<${SteadyRows} as=${as} items=${items} idOf=${idOf} row=${row} />`;
+}
+
+/** @param {{ as: string, items: readonly any[], idOf: (item: any) => string, row: (item: any) => ComponentChildren }} props */
+function SteadyRows({ as, items, idOf, row }) {
+  const [held, setHeld] = useState(/** @type {readonly any[] | undefined} */ (undefined));
   const shown = useRef(items);
   const byId = new Map(items.map((item) => [idOf(item), item]));
   shown.current = held ? held.map((item) => byId.get(idOf(item)) ?? item) : items;
@@ -83,44 +93,50 @@ export function SteadyRows({ items, idOf, row, as = 'tbody', name }) {
     const isIn = currentTarget.contains(relatedTarget) || currentTarget.matches(':hover, :focus-within');
     if (!isIn) setHeld(undefined);
   };
-  return html`<${as} class=${name} onPointerEnter=${hold} onPointerLeave=${release} onFocusIn=${hold} onFocusOut=${release}>
+  return html`<${as} class=${as === 'ul' && 'rows'} onPointerEnter=${hold} onPointerLeave=${release} onFocusIn=${hold} onFocusOut=${release}>
     ${shown.current.map(row)}
   <//>`;
 }
 
 /**
+ * @template Item
  * @typedef {object} Column
- * @property {string} title on a narrow page it stands beside each cell
- * @property {(item: any) => any} cell
- * @property {'id' | 'number'} [kind]
+ * @property {ComponentChildren} title on a narrow page it stands beside each cell
+ * @property {(item: Item) => ComponentChildren} cell
+ * @property {'id' | 'number' | 'windows'} [kind] the class of its cells
+ * @property {string} [narrow] in place of the title on a narrow page
+ * @property {string} [width] the class of its heading
  * @property {string} [hint]
- * @property {(item: any) => boolean} [isBad]
+ * @property {(item: Item) => string | undefined} [cellHint]
+ * @property {(item: Item) => boolean} [isBad]
  */
 
 /**
  * A table. On a narrow page each row becomes a card.
  *
- * @param {{ columns: Column[], items: any[], idOf: (item: any) => string, isSteady?: boolean }} props
- *   `isSteady`: rows do not move while the pointer or the focus is in them
+ * @template Item
+ * @param {readonly Item[]} items
+ * @param {{ columns: readonly Column<Item>[], idOf: (item: Item) => string, isSteady?: boolean, key?: string }} options
+ *   `isSteady`: rows do not move while the pointer or the focus is in them, as long as the key stays the same
  */
-export function Cards({ columns, items, idOf, isSteady = false }) {
-  const row = (/** @type {any} */ item) => html`<tr key=${isSteady ? undefined : idOf(item)}>
+export function cards(items, { columns, idOf, isSteady = false, key }) {
+  const row = (/** @type {Item} */ item) => html`<tr key=${isSteady ? undefined : idOf(item)}>
     ${columns.map(
-      ({ title, cell, kind = '', isBad }) =>
-        html`<td class=${`${kind} ${isBad?.(item) ? 'bad' : ''}`} data-label=${kind === 'id' ? undefined : title}>${cell(item)}</td>`,
+      ({ title, cell, kind = '', narrow = title, cellHint, isBad }) =>
+        html`<td class=${`${kind} ${isBad?.(item) ? 'bad' : ''}`} data-label=${kind === 'id' || kind === 'windows' ? undefined : narrow} title=${cellHint?.(item)}>${cell(item)}</td>`,
     )}
   </tr>`;
-  return html`<table class="cards">
+  return html`<table key=${key} class="cards">
     <thead>
       <tr>
-        ${columns.map(({ title, kind, hint }) => html`<th scope="col" class=${kind === 'number' ? kind : ''} title=${hint}>${title}</th>`)}
+        ${columns.map(({ title, kind, width = kind === 'number' ? kind : '', hint }) => html`<th scope="col" class=${width} title=${hint}>${title}</th>`)}
       </tr>
     </thead>
-    ${isSteady ? html`<${SteadyRows} items=${items} idOf=${idOf} row=${row} />` : html`<tbody>${items.map(row)}</tbody>`}
+    ${isSteady ? steadyRows('tbody', items, { idOf, row }) : html`<tbody>${items.map(row)}</tbody>`}
   </table>`;
 }
 
-/** @type {Column[]} */
+/** @type {Column<{ readonly clientErrors: number, readonly serverErrors: number }>[]} */
 export const errorColumns = [
   { title: '4xx', kind: 'number', cell: ({ clientErrors }) => count(clientErrors) },
   {
@@ -131,29 +147,33 @@ export const errorColumns = [
   },
 ];
 
-/** How much of a window is used. */
-export function WindowBar({ name, limit, used, resetMs, now, isLong = false }) {
+/** How much of a window is used. @param {KeyWindow} window @param {{ now: number, isLong?: boolean }} options */
+export function windowBar({ name, limit, used, resetMs }, { now, isLong = false }) {
   // After its reset a window is empty, also before the next response says so.
-  const usedNow = resetMs !== undefined && resetMs <= now && used > 0 ? 0 : used;
+  const usedNow = resetMs <= now ? 0 : used;
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && name !== 'second' ? 'near' : '';
   const figures = `${count(usedNow)} of ${count(limit)}`;
-  return html`<div class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${name}, ${percent(part)}`}>
+  return html`<div key=${name} class=${`window ${isLong ? 'long' : ''}`} title=${`${figures} of this ${name}, ${percent(part)}`}>
     <span class="name">${name}</span>
     <span class=${`bar ${tone}`}><span style=${{ width: `${part * 100}%` }}></span></span>
     <span class="amount">${figures}</span>
-    ${isLong && html`<span class="resets muted">${resetMs > now ? `resets in ${resetWords(resetMs - now)}` : ''}</span>`}
+    ${isLong && html`<span class="resets muted">${resetMs > now ? resetText(resetMs, now) : ''}</span>`}
   </div>`;
 }
 
-/** @param {number} ms */
-function resetWords(ms) {
+/** @param {number} resetMs @param {number} now */
+export function resetText(resetMs, now) {
   // "in 0 s" for the last second would be wrong.
-  return duration(Math.max(1_000, ms));
+  return `resets ${resetMs > now ? `in ${duration(Math.max(1_000, resetMs - now))}` : 'now'}`;
 }
 
-/** Copies a text, and says whether that worked. */
-export function CopyButton({ text }) {
+/**
+ * Copies a text, and says whether that worked.
+ *
+ * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` stands there if it did not
+ */
+export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the text to copy it' }) {
   const [said, setSaid] = useState('');
   const copy = async () => {
     try {
@@ -161,17 +181,18 @@ export function CopyButton({ text }) {
       setSaid('copied');
     } catch {
       // Without TLS, and not on localhost, a browser has no clipboard for pages.
-      setSaid('select the text to copy it');
+      setSaid(otherwise);
     }
-    setTimeout(() => setSaid(''), 3_000);
+    setTimeout(() => setSaid(''), 10_000);
   };
-  return html`<button type="button" onClick=${copy}>Copy</button> <span class="muted" role="status">${said}</span>`;
+  return html`<button type="button" class="copy" title=${hint} onClick=${copy}>${label}</button>
+    <span class="muted" role="status">${said}</span>`;
 }
 
-/** A sentence in which the key leads to its page. */
-export function TextWithKey({ text, keyId }) {
+/** A sentence in which the key leads to its page. @param {string} text @param {string | undefined} keyId */
+export function textWithKey(text, keyId) {
   const at = keyId === undefined ? -1 : indexOfWord(text, keyId);
-  if (at === -1) return text;
+  if (keyId === undefined || at === -1) return text;
   return html`${text.slice(0, at)}<a href=${keyPath(keyId)}>${keyId}</a>${text.slice(at + keyId.length)}`;
 }
 
@@ -191,7 +212,7 @@ function isInId(character) {
   return character !== undefined && /[A-Za-z0-9_@+-]/.test(character);
 }
 
-/** Says how old figures are that should be younger, and why; empty while all is well. */
+/** Says how old figures are that should be younger, and why; empty while all is well. @param {{ polled: Polled }} props */
 export function Age({ polled }) {
   useNow();
   const ageMs = ageOf(polled);
@@ -201,26 +222,34 @@ export function Age({ polled }) {
 
 export const staleAfterMs = 5_000;
 
-/** @param {import('./api.js').Polled} polled */
+/** @param {Polled} polled */
 function ageOf({ body, atMs }) {
   return body === undefined ? 0 : Date.now() - atMs;
 }
 
-/** Whether figures are too old to be taken for the present ones. @param {import('./api.js').Polled} polled */
+/** Whether figures are too old to be taken for the present ones. @param {Polled} polled */
 export function isStale(polled) {
   return ageOf(polled) > staleAfterMs;
 }
 
-/** The text in place of rows: still loading, not available, or empty. */
-export function Instead({ polled, children }) {
-  if (polled.body !== undefined) return html`<div class="empty">${children}</div>`;
-  const text = polled.error ? polled.error.message : 'Loading …';
-  return html`<div class="empty" role=${polled.error ? 'alert' : 'status'}>${text}</div>`;
+/** The text in place of rows: still loading, not available, or empty. @param {Polled} polled @param {ComponentChildren} empty */
+export function instead({ body, error }, empty) {
+  if (body !== undefined) return html`<div class="empty">${empty}</div>`;
+  return html`<div class="empty" role=${error ? 'alert' : 'status'}>${error?.message ?? 'Loading …'}</div>`;
 }
 
-/** A section of a page under its heading. */
-export function Section({ title, polled, tools, children, name, heading = 'h2' }) {
-  return html`<section class=${`section ${name ?? ''}`}>
+/** The text in place of a chart's figures. @param {Polled} polled @param {string} empty */
+export function noteOf({ body, error }, empty) {
+  return error?.message ?? (body ? empty : 'Loading …');
+}
+
+/**
+ * A section of a page under its heading.
+ *
+ * @param {{ title: string, polled?: Polled, tools?: ComponentChildren, children?: ComponentChildren, name?: string, heading?: string }} props
+ */
+export function Section({ title, polled, tools, children, name = '', heading = 'h2' }) {
+  return html`<section class=${`section ${name}`}>
     <header>
       <${heading}>${title}<//>
       ${polled && html`<${Age} polled=${polled} />`}
@@ -230,75 +259,114 @@ export function Section({ title, polled, tools, children, name, heading = 'h2' }
   </section>`;
 }
 
-/** Grey when what is in it is old. */
+/** Grey when what is in it is old. @param {{ polled?: Polled, children?: ComponentChildren }} props */
 export function Fresh({ polled, children }) {
   useNow();
   return html`<div class=${polled && isStale(polled) ? 'stale' : ''}>${children}</div>`;
 }
 
 /**
- * A choice that is in the address. Another one leads back to the first page.
+ * Buttons of which one is chosen, and what stands behind them.
  *
- * @param {{ label: string, name: string, options: Record<string, string>, chosen: string }} props the text of each value; '' is the usual one
+ * @template {string} Value
+ * @param {Record<Value, string>} texts the text of each value
+ * @param {{ label: string, chosen: Value | undefined, choose: (value: Value) => void }} options
+ * @param {ComponentChildren} [more]
  */
-export function Choices({ label, name, options, chosen }) {
+export function choices(texts, { label, chosen, choose }, more) {
   return html`<span class="choice" role="group" aria-label=${label}>
-    ${Object.entries(options).map(
-      ([value, text]) => html`<button
-        key=${value}
-        type="button"
-        aria-pressed=${value === chosen}
-        onClick=${() => changeQuery({ [name]: value || undefined, after: undefined })}
-      >${text}</button>`,
+    ${Object.entries(texts).map(
+      ([value, text]) =>
+        html`<button key=${value} type="button" aria-pressed=${value === chosen} onClick=${() => choose(/** @type {Value} */ (value))}>${text}</button>`,
     )}
+    ${more}
   </span>`;
+}
+
+/**
+ * Choices that are in the address. Another one leads back to the first page.
+ *
+ * @param {string} name of the parameter @param {string} label
+ * @param {Record<string, string>} texts the text of each value; '' is the usual one
+ * @param {string} chosen
+ */
+export function choicesInAddress(name, label, texts, chosen) {
+  return choices(texts, {
+    label,
+    chosen,
+    choose: (value) => changeQuery({ [name]: value, after: undefined }),
+  });
 }
 
 /**
  * The buttons below a list, whose place in it is in the address.
  *
- * @param {{ first: string, further: string, after: string | undefined, next: string | undefined, children?: any }} props
+ * @param {{ first: string, further: string, after: string | undefined, next: string | undefined }} options
+ * @param {ComponentChildren} [more]
  */
-export function Paging({ first, further, after, next, children }) {
+export function paging({ first, further, after, next }, more) {
+  const button = (
+    /** @type {string} */ text,
+    /** @type {boolean} */ isOff,
+    /** @type {string | undefined} */ to,
+  ) =>
+    html`<button type="button" disabled=${isOff} onClick=${() => changeQuery({ after: to })}>${text}</button>`;
   return html`<p class="paging">
-    <button type="button" disabled=${after === undefined} onClick=${() => changeQuery({ after: undefined })}>${first}</button>
-    <button type="button" disabled=${next === undefined} onClick=${() => changeQuery({ after: next })}>${further}</button>
-    ${children}
+    ${button(first, after === undefined, undefined)} ${button(further, next === undefined, next)} ${more}
   </p>`;
 }
 
 /**
  * A page with a list of what all processes report, the newest first.
  *
- * @param {{ title: string, polled: import('./api.js').Polled, rows: any[] | undefined, after: string | undefined, tools?: any, name?: string, row: (item: any) => any, children?: any }} props
- *   `children`: what stands there where there are no rows
+ * @template {{ readonly id: string, readonly at: string }} Item
+ * @param {Polled<{ readonly isComplete: boolean, readonly next?: string | undefined }>} polled
+ * @param {readonly Item[]} rows
+ * @param {object} options
+ * @param {string} options.title
+ * @param {string | undefined} options.after
+ * @param {ComponentChildren} [options.tools]
+ * @param {string} [options.name]
+ * @param {(item: Item) => ComponentChildren} options.row a `timedRow`
+ * @param {string} options.empty what stands there where there are no rows
  */
-export function NewestFirst({ title, polled, rows = [], after, tools, name = '', row, children }) {
+export function newestFirst(polled, rows, { title, after, tools, name = '', row, empty }) {
   const { next, isComplete = true } = polled.body ?? {};
   return html`<${Section} title=${title} heading="h1" polled=${polled} tools=${tools}>
-    ${!isComplete && html`<p class="near">Redis is away: only what the process that answers has seen itself.</p>`}
+    ${!isComplete && html`<p class="near">Redis is away, so this list has only the entries of the process that responds.</p>`}
     ${
       rows.length === 0
-        ? html`<${Instead} polled=${polled}>${children}<//>`
+        ? instead(polled, empty)
         : html`<ul class=${`rows changes ${name}`}>${rows.map(row)}</ul>`
     }
-    <${Paging} first="Newest" further="Older" after=${after} next=${next} />
+    ${paging({ first: 'Newest', further: 'Older', after, next })}
   <//>`;
 }
 
-/** A few values as a small picture. Gaps are left out. */
-export function Sparkline({ values, label }) {
-  const known = values.filter((value) => value !== undefined);
-  const most = Math.max(...known, 1e-9);
+/**
+ * A row of a list by time.
+ *
+ * @param {{ readonly id: string, readonly at: string }} item
+ * @param {ComponentChildren} content
+ * @param {{ hint?: string, more?: ComponentChildren, isSteady?: boolean }} [options] `more`: what stands below
+ */
+export function timedRow({ id, at }, content, { hint, more, isSteady = false } = {}) {
+  return html`<li key=${isSteady ? undefined : id}>
+    <span class="when"><${Instant} atMs=${Date.parse(at)} /></span>
+    <span class="what" title=${hint}>${content}</span>${more}
+  </li>`;
+}
+
+/** A few values as a small picture. Gaps are left out. @param {readonly (number | undefined)[]} values @param {string} label */
+export function sparkline(values, label) {
+  const most = Math.max(...values.map((value) => value ?? 0), 1e-9);
   const wide = 100 / Math.max(values.length, 1);
-  const path = values
-    .map((value, index) => {
-      if (value === undefined) return '';
-      const height = Math.max(value === 0 ? 0.6 : 1.5, (value / most) * 22);
-      return `M${(index * wide).toFixed(2)} 24v-${height.toFixed(2)}h${(wide * 0.8).toFixed(2)}v${height.toFixed(2)}z`;
-    })
-    .join('');
+  const bars = values.map((value, index) => {
+    if (value === undefined) return '';
+    const height = Math.max(value === 0 ? 0.6 : 1.5, (value / most) * 22).toFixed(2);
+    return `M${(index * wide).toFixed(2)} 24v-${height}h${(wide * 0.8).toFixed(2)}v${height}z`;
+  });
   return html`<svg class="sparkline" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=${label}>
-    <path d=${path} />
+    <path d=${bars.join('')} />
   </svg>`;
 }

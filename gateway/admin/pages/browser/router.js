@@ -1,40 +1,14 @@
-import { useEffect, useState } from 'preact/hooks';
 import { matchPage } from './page-paths.js';
+import { createSignal } from './signal.js';
 
-/**
- * What is open is in the address, all of it: a link restores it.
- *
- * @typedef {object} Place
- * @property {ReturnType<typeof matchPage>} page
- * @property {URLSearchParams} query
- * @property {string} path
- */
+const moved = createSignal();
+addEventListener('popstate', moved.tell);
 
-/** @type {Set<() => void>} */
-const listeners = new Set();
-addEventListener('popstate', tellAll);
-
-function tellAll() {
-  for (const listener of listeners) listener();
-}
-
-/** @returns {Place} */
-function place() {
+/** What is open is in the address, all of it: a link restores it. The page is drawn again when it changes. */
+export function usePlace() {
+  moved.use();
   const { pathname, search } = location;
   return { page: matchPage(pathname), query: new URLSearchParams(search), path: pathname };
-}
-
-/** The present address. The page is drawn again when it changes. */
-export function usePlace() {
-  const [here, setHere] = useState(place);
-  useEffect(() => {
-    const listener = () => setHere(place());
-    listeners.add(listener);
-    return () => {
-      listeners.delete(listener);
-    };
-  }, []);
-  return here;
 }
 
 /** Goes to another page. @param {string} path with the query */
@@ -42,7 +16,7 @@ export function goTo(path) {
   if (path === location.pathname + location.search) return;
   history.pushState(null, '', path);
   scrollTo(0, 0);
-  tellAll();
+  moved.tell();
 }
 
 /**
@@ -62,7 +36,7 @@ export function changeQuery(changes, { replace = false } = {}) {
   if (path === location.pathname + location.search) return;
   if (replace) history.replaceState(null, '', path);
   else history.pushState(null, '', path);
-  tellAll();
+  moved.tell();
 }
 
 /** The path of a key's page. @param {string} id */

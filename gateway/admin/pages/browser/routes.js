@@ -7,14 +7,20 @@ import { Operations } from './pages/operations.js';
 import { Plans } from './pages/plans.js';
 import { Upstreams } from './pages/upstreams.js';
 
+/** @import { ComponentChildren } from 'preact' */
+
+/**
+ * `params` are those of its path, `live` is what `/state` said last.
+ *
+ * @typedef {{ params: Record<string, string>, query: URLSearchParams, live: import('./live.js').Live }} PageProps
+ */
+
 /**
  * The component of each path in `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
  * stands in the navigation, and `g` and the letter open it.
  *
- * Each component is given `params` (of its path), `query`, and `live`: what `/state` said last (`live.js`).
- *
  * @type {Record<keyof typeof import('./page-paths.js').pagePaths, {
- *   component: (props: any) => any,
+ *   component: (props: PageProps) => ComponentChildren,
  *   title: (params: Record<string, string>) => string,
  *   nav?: { text: string, letter: string },
  * }>}

@@ -1,7 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
-/** Asks for a token, and says how to get one. The token stays in this tab: it is in no address, no query and no cookie. */
+/**
+ * Asks for a token, and says how to get one. The token stays in this tab: it is in no address, no query and no cookie.
+ *
+ * @param {{ refusal: string, onToken: (token: string) => void }} props
+ */
 export function TokenForm({ refusal, onToken }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => field.current?.focus(), []);
@@ -21,12 +25,12 @@ export function TokenForm({ refusal, onToken }) {
       </div>
     </form>
     <p>
-      <code>npm start</code> prints the token of its run. Elsewhere, make one where the gateway is:
+      <code>npm start</code> prints the token of its run. Elsewhere, create a token on the machine of the gateway:
     </p>
     <pre tabindex="0">npm run tollgate -- admin token --name YOUR-NAME --may read</pre>
     <p>
-      and put the entry that it prints under <code>admin.tokens</code> in the configuration; it is in force two seconds later. The token stays
-      in this tab until the tab is closed.
+      Put the entry that it prints under <code>admin.tokens</code> in the configuration. The token works two seconds later. It stays in this
+      tab until you close the tab.
     </p>
   </main>`;
 }

@@ -1,65 +1,60 @@
 import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, count, counted, limitsInWords, shortVersion } from '../formats.js';
-import { html, Instant, NewestFirst, TextWithKey } from '../parts.js';
+import { html, newestFirst, textWithKey, timedRow } from '../parts.js';
+
+/** @import { BodyOf } from '../api-body.ts' */
+/** @import { PageProps } from '../routes.js' */
+
+/** @typedef {BodyOf<'/changes'>['changes'][number]} Change */
 
 const perPage = 50;
 
-/** Changes and failed changes with their author, the newest first. */
+/** Changes and failed changes with their author, the newest first. @param {PageProps} props */
 export function Changes({ query }) {
   const after = query.get('after') ?? undefined;
   const polled = usePolled(`/changes${queryOf({ limit: perPage, after })}`, 5_000);
-  return html`<${NewestFirst}
-    title="Changes"
-    polled=${polled}
-    rows=${polled.body?.changes}
-    after=${after}
-    row=${(/** @type {any} */ change) => html`<${ChangeRow} key=${change.id} change=${change} />`}
-    >Nothing has been changed yet. Save an edit of the configuration: it stands here two seconds later.<//
-  >`;
+  return newestFirst(polled, polled.body?.changes ?? [], {
+    title: 'Changes',
+    after,
+    row: changeRow,
+    empty: 'No changes yet. An edit of the configuration is listed here two seconds after you save it.',
+  });
 }
 
-function ChangeRow({ change }) {
-  const { at, error } = change;
-  return html`<li>
-    <span class="when"><${Instant} atMs=${Date.parse(at)} /></span>
-    <span class="what"><${What} change=${change} /></span>
-    ${error !== undefined && html`<pre class="error" tabindex="0" aria-label="Why it failed">${error}</pre>`}
-  </li>`;
+/** @param {Change} change */
+function changeRow(change) {
+  const { error } = change;
+  const more =
+    error !== undefined && html`<pre class="error" tabindex="0" aria-label="Why it failed">${error}</pre>`;
+  return timedRow(change, whatChanged(change), { more });
 }
 
-function What({ change: { action, by, files, key, text, before, after, inForce } }) {
+/** @param {Change} change */
+function whatChanged({ action, by, files, key, text, before, after, inForce }) {
   const who = files?.join(', ') ?? (by === 'file' ? 'an edit of the files' : by);
-  switch (action) {
-    case 'reload_failed':
-      return html`<span class="bad">${text}</span> <span class="muted">${who}</span>`;
-    case 'reload':
-      return html`${text}
-        <span class="muted members"
-          >${who}${inForce && ` · in force on ${count(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
-          configuration ${shortVersion(before)} → ${shortVersion(after)}</span
-        >`;
-    default:
-      return html`<${TextWithKey} text=${text} keyId=${key} />
-        <span class="muted members"><${Members} before=${before} after=${after} /></span>`;
-  }
+  if (action === 'reload_failed')
+    return html`<span class="bad">${text}</span> <span class="muted">${who}</span>`;
+  const details =
+    action === 'reload'
+      ? html`${who}${inForce && ` · in force on ${count(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
+          configuration ${shortVersion(before && String(before))} → ${shortVersion(after && String(after))}`
+      : members(Object(before), Object(after));
+  return html`${textWithKey(text, key)} <span class="muted members">${details}</span>`;
 }
 
 /**
  * plan free → pro · secret 9f86d081. Each value is isolated: a name from right to left would otherwise swap what was and what is.
  *
- * @param {{ before?: Record<string, any>, after?: Record<string, any> }} members
+ * @param {Readonly<Record<string, unknown>>} [before] @param {Readonly<Record<string, unknown>>} [after]
  */
-function Members({ before = {}, after = {} }) {
+function members(before = {}, after = {}) {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].map((name, index) => {
     const [from, to] = [before[name], after[name]].map((value) =>
       value === undefined ? undefined : html`<bdi>${inWords(value)}</bdi>`,
     );
-    const separator = index === 0 ? '' : ' · ';
-    const word = wordOf[name] ?? name;
-    if (from === undefined) return html`${separator}${word} ${to}`;
-    return to === undefined
-      ? html`${separator}${word} was ${from}`
-      : html`${separator}${word} ${from} → ${to}`;
+    const start = `${index === 0 ? '' : ' · '}${wordOf[name] ?? name}`;
+    if (from === undefined) return html`${start} ${to}`;
+    return to === undefined ? html`${start} was ${from}` : html`${start} ${from} → ${to}`;
   });
 }
 
@@ -72,16 +67,13 @@ const wordOf = {
   digestStart: 'secret',
 };
 
-/** @param {any} value @returns {string} */
+/** @param {unknown} value @returns {string} */
 function inWords(value) {
   if (typeof value === 'number') return count(value);
-  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(String(value))) return clock(Date.parse(value), nowMs());
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(String(value))) return clock(Date.parse(String(value)), nowMs());
   if (Array.isArray(value)) return value.map(inWords).join(', ');
   if (typeof value !== 'object' || value === null) return String(value);
-  const isLimits = Object.keys(value).every((name) => name.startsWith('per'));
-  return isLimits
-    ? limitsInWords(value)
-    : Object.entries(value)
-        .map(([name, member]) => `${name} ${inWords(member)}`)
-        .join(', ');
+  const all = Object.entries(value);
+  if (all.every(([name]) => name.startsWith('per'))) return limitsInWords(Object.fromEntries(all));
+  return all.map(([name, member]) => `${name} ${inWords(member)}`).join(', ');
 }

@@ -1,6 +1,9 @@
 import { nowMs, queryOf, usePolled } from '../api.js';
 import { clock, counted, duration } from '../formats.js';
-import { Choices, html, Instant, NewestFirst, TextWithKey } from '../parts.js';
+import { choicesInAddress, html, newestFirst, textWithKey, timedRow } from '../parts.js';
+
+/** @import { BodyOf } from '../api-body.ts' */
+/** @import { PageProps } from '../routes.js' */
 
 const perPage = 50;
 const minuteMs = 60_000;
@@ -11,7 +14,7 @@ const periods = { '': '7 days', '24h': '24 h', '1h': '1 h' };
 /** @type {Record<string, number>} */
 const lengthsMs = { '24h': 24 * 60 * minuteMs, '1h': 60 * minuteMs };
 
-/** Events of all processes, the newest first. */
+/** Events of all processes, the newest first. @param {PageProps} props */
 export function Events({ query }) {
   const after = query.get('after') ?? undefined;
   const kind = query.get('kind') ?? '';
@@ -21,32 +24,31 @@ export function Events({ query }) {
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
   const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);
-  const filters = html`<${Choices} label="Kind" name="kind" options=${kinds} chosen=${kind} />
-    <${Choices} label="Period" name="period" options=${periods} chosen=${period} />`;
-  return html`<${NewestFirst}
-    title="Events"
-    polled=${polled}
-    rows=${polled.body?.events}
-    after=${after}
-    tools=${filters}
-    name="events"
-    row=${(/** @type {any} */ event) => html`<${EventRow} key=${event.id} event=${event} />`}
-    >Nothing of this kind happened in this time.<//
-  >`;
+  return newestFirst(polled, polled.body?.events ?? [], {
+    title: 'Events',
+    after,
+    name: 'events',
+    tools: [
+      choicesInAddress('kind', 'Kind', kinds, kind),
+      choicesInAddress('period', 'Period', periods, period),
+    ],
+    row: eventRow,
+    empty: 'No such events in this period.',
+  });
 }
 
-function EventRow({ event: { at, beganAt, group, kind, text, key, processes } }) {
+/** @param {BodyOf<'/events'>['events'][number]} event */
+function eventRow(event) {
+  const { at, beganAt, group, kind, text, key, processes } = event;
   const atMs = Date.parse(at);
   const beganMs = beganAt && Date.parse(beganAt);
-  const seen = processes > 1 ? `seen by ${counted(processes, 'process', 'processes')}` : '';
+  const seen = processes > 1 && `seen by ${counted(processes, 'process', 'processes')}`;
   const lasted =
     beganMs && `from ${clock(beganMs, nowMs())} to ${clock(atMs, nowMs())}, ${duration(atMs - beganMs)}`;
   const isOpen = group === 'incident' && beganAt === undefined && kind !== 'worker_ended';
-  return html`<li>
-    <span class="when"><${Instant} atMs=${atMs} /></span>
-    <span class="what"
-      ><span class=${isOpen || kind === 'reload_failed' ? 'near' : ''}><${TextWithKey} text=${text} keyId=${key} /></span>
-      <span class="muted members">${[lasted, seen].filter(Boolean).join(' · ')}</span></span
-    >
-  </li>`;
+  return timedRow(
+    event,
+    html`<span class=${isOpen || kind === 'reload_failed' ? 'near' : ''}>${textWithKey(text, key)}</span>
+      <span class="muted members">${[lasted, seen].filter(Boolean).join(' · ')}</span>`,
+  );
 }

@@ -1,9 +1,14 @@
 import { nowMs, usePolled } from '../api.js';
 import { count, counted, milliseconds, noFigure, percent, relative } from '../formats.js';
-import { Cards, errorColumns, html, Instant, Instead, Section, Sparkline, SteadyRows } from '../parts.js';
-import { changeQuery, keyPath } from '../router.js';
+import { cards, errorColumns, html, Instant, instead, keyLink, Section, sparkline } from '../parts.js';
+import { changeQuery } from '../router.js';
 
-/** What is called, what fails, and who still calls what is about to be removed: that first. */
+/** @import { BodyOf } from '../api-body.ts' */
+/** @import { PageProps } from '../routes.js' */
+
+/** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
+
+/** What is called, what fails, and who still calls what is about to be removed: that first. @param {PageProps} props */
 export function Operations({ query }) {
   const polled = usePolled('/operations', 5_000);
   const open = query.get('operation') ?? undefined;
@@ -12,153 +17,150 @@ export function Operations({ query }) {
     <${Section} title="Operations, 24 h" heading="h1" polled=${polled}>
       ${
         operations.length === 0
-          ? html`<${Instead} polled=${polled}>The API document has no operations.<//>`
-          : html`<${OperationsTable} operations=${operations} open=${open} />`
+          ? instead(polled, 'The API document has no operations.')
+          : cards(operations, {
+              isSteady: true,
+              idOf: ({ operationId }) => operationId,
+              columns: columnsOf(open),
+            })
       }
     <//>
     ${open !== undefined && html`<${Callers} key=${open} operationId=${open} deprecation=${operations.find((one) => one.operationId === open)?.deprecation} />`}
   </div>`;
 }
 
-/** Deprecated ones that are still called come first, the next to be removed before others; then by calls. */
+/**
+ * Deprecated ones that are still called come first, the next to be removed before others; then by calls.
+ *
+ * @param {Operation} one @param {Operation} other
+ */
 function byUrgency(one, other) {
-  const rank = ({ deprecation, requests = 0 }) =>
-    deprecation && requests > 0 ? (deprecation.daysToSunset ?? 1e6) : Number.POSITIVE_INFINITY;
-  const [a, b] = [rank(one), rank(other)];
-  if (a !== b) return a - b;
-  return (other.requests ?? 0) - (one.requests ?? 0);
+  const rank = (/** @type {Operation} */ { deprecation, requests = 0 }) =>
+    deprecation && requests > 0 ? (deprecation.daysToSunset ?? 1e6) : Number.MAX_VALUE;
+  return rank(one) - rank(other) || (other.requests ?? 0) - (one.requests ?? 0);
 }
 
-function OperationsTable({ operations, open }) {
-  return html`<table class="cards">
-    <thead>
-      <tr>
-        <th scope="col">Operation</th>
-        <th scope="col">State</th>
-        <th scope="col" class="number">Calls</th>
-        <th scope="col" class="number">429</th>
-        <th scope="col" class="number">Other 4xx</th>
-        <th scope="col" class="number">5xx</th>
-        <th scope="col" class="number">Own p50 / p99 ms</th>
-        <th scope="col" class="number">Upstream p50 / p99 ms</th>
-        <th scope="col" class="number">Last call</th>
-      </tr>
-    </thead>
-    <${SteadyRows}
-      items=${operations}
-      idOf=${({ operationId }) => operationId}
-      row=${(operation) => html`<${OperationRow} ...${operation} open=${open} />`}
-    />
-  </table>`;
+/** @param {string | undefined} open @returns {import('../parts.js').Column<Operation>[]} */
+function columnsOf(open) {
+  return [
+    {
+      title: 'Operation',
+      kind: 'id',
+      cell: ({ operationId, method, path }) =>
+        html`${
+          operationId === ''
+            ? html`<i>no operation</i>`
+            : html`<a
+              href=${`/operations?operation=${encodeURIComponent(operationId)}`}
+              aria-current=${open === operationId ? 'true' : undefined}
+              >${operationId}</a
+            >`
+        }${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}`,
+    },
+    { title: 'State', cell: operationState },
+    { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
+    { title: '429', kind: 'number', cell: (one) => count(requestsWith(one, (status) => status === 429)) },
+    {
+      title: 'Other 4xx',
+      kind: 'number',
+      cell: (one) => count(requestsWith(one, (status) => status >= 400 && status < 500 && status !== 429)),
+    },
+    {
+      title: '5xx',
+      kind: 'number',
+      cell: (one) => count(requestsWith(one, (status) => status >= 500)),
+      // Without an operation a 501 is of a method that nobody knows: the client's own fault.
+      isBad: (one) =>
+        requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
+    },
+    { title: 'Own p50 / p99 ms', narrow: 'Own ms', kind: 'number', cell: ({ ownTime }) => times(ownTime) },
+    {
+      title: 'Upstream p50 / p99 ms',
+      narrow: 'Upstream ms',
+      kind: 'number',
+      cell: ({ upstreamTime }) => times(upstreamTime),
+    },
+    { title: 'Last call', kind: 'number', cell: ({ lastMs }) => html`<${Instant} atMs=${lastMs} />` },
+  ];
 }
 
-function OperationRow({
-  operationId,
-  method,
-  path,
-  stability,
-  deprecation,
-  requests,
-  statuses = {},
-  ownTime,
-  upstreamTime,
-  lastMs,
-  open,
-}) {
-  const sumOf = (/** @type {(status: number) => boolean} */ isWanted) =>
-    Object.entries(statuses).reduce(
-      (sum, [status, number]) => (isWanted(Number(status)) ? sum + Number(number) : sum),
-      0,
-    );
-  const refused = sumOf((status) => status === 429);
-  const clientErrors = sumOf((status) => status >= 400 && status < 500 && status !== 429);
-  const serverErrors = sumOf((status) => status >= 500);
-  // Without an operation a 501 is of a method that nobody knows: the client's own fault.
-  const isFaulty = sumOf((status) => status >= 500 && !(status === 501 && operationId === '')) > 0;
-  const name =
-    operationId === ''
-      ? html`<i>no operation</i>`
-      : html`<a
-          href=${`/operations?operation=${encodeURIComponent(operationId)}`}
-          aria-current=${open === operationId ? 'true' : undefined}
-          >${operationId}</a
-        >`;
-  return html`<tr>
-    <td class="id">${name}${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}</td>
-    <td data-label="State"><${OperationState} stability=${stability} deprecation=${deprecation} isCalled=${requests > 0} /></td>
-    <td class="number" data-label="Calls">${count(requests)}</td>
-    <td class="number" data-label="429">${count(refused)}</td>
-    <td class="number" data-label="Other 4xx">${count(clientErrors)}</td>
-    <td class=${`number ${isFaulty ? 'bad' : ''}`} data-label="5xx">${count(serverErrors)}</td>
-    <td class="number" data-label="Own ms"><${Times} ...${ownTime} /></td>
-    <td class="number" data-label="Upstream ms"><${Times} ...${upstreamTime} /></td>
-    <td class="number" data-label="Last call"><${Instant} atMs=${lastMs} /></td>
-  </tr>`;
+/** @param {Operation} operation @param {(status: number) => boolean} isWanted */
+function requestsWith({ statuses = {} }, isWanted) {
+  return Object.entries(statuses).reduce(
+    (sum, [status, number]) => (isWanted(Number(status)) ? sum + number : sum),
+    0,
+  );
 }
 
-function Times({ p50Ms, p99Ms }) {
+/** @param {Operation['ownTime']} time */
+function times({ p50Ms, p99Ms } = {}) {
   return p50Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)}`;
 }
 
-function OperationState({ stability, deprecation, isCalled }) {
+/** @param {Operation} operation */
+function operationState({ stability, deprecation, requests = 0 }) {
   if (deprecation === undefined)
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
-  const { daysToSunset, sunsetAt, afterSunset, successor } = deprecation;
-  const isUrgent = isCalled && daysToSunset !== undefined && daysToSunset <= 30;
-  const when =
-    sunsetAt === undefined
-      ? ''
-      : html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${afterSunset === 'gone' ? 'removed ' : 'sunset '} />`;
-  return html`<span class=${`state ${isUrgent ? 'bad' : 'near'}`}>deprecated</span>${when}${
-    successor !== undefined && html`<span class="muted">, use ${successor}</span>`
-  }`;
+  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor } = deprecation;
+  const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
+  return html`<span class=${`state ${requests > 0 && daysToSunset <= 30 ? 'bad' : 'near'}`}>deprecated</span>${
+    sunsetAt !== undefined && html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
+  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}`;
 }
 
-/** Whether the calls become fewer, and how long there is until the operation is removed. */
-function Trend({ days, deprecation, callers, operationId }) {
-  const perDay = days.map((/** @type {any} */ { requests }) => requests);
-  const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
-  const isGone = afterSunset === 'gone';
-  // As in the table above.
-  const left =
-    daysToSunset === undefined
-      ? ''
-      : daysToSunset > 0
-        ? `, and ${isGone ? 'it is removed' : 'its sunset is'} ${relative(Date.parse(sunsetAt), nowMs())}`
-        : `, and ${isGone ? 'it was removed' : 'its sunset is over'}`;
-  const text = `${counted(callers, 'key')} called it in the last 24 hours${deprecation ? left : ''}. Calls by day, today last: ${perDay.map(count).join(', ')}.`;
-  return html`<div class="trend">
-    <p class="sentence">${text} <span class="muted">The mailing list: <code>tollgate callers ${operationId} --csv</code></span></p>
-    <${Sparkline} values=${perDay} label=${`Calls by day: ${perDay.map(count).join(', ')}`} />
-  </div>`;
-}
-
-/** The callers of an operation, the most active caller first. */
+/**
+ * The callers of an operation, the most active caller first.
+ *
+ * @param {{ operationId: string, deprecation: Operation['deprecation'] }} props
+ */
 function Callers({ operationId, deprecation }) {
   const polled = usePolled(`/operations/${encodeURIComponent(operationId)}/callers?limit=100`, 10_000);
-  const { callers = [], more, days = [] } = polled.body ?? {};
+  const { callers = [], more = 0, days = [] } = polled.body ?? {};
   const all = callers.reduce((sum, { requests }) => sum + requests, 0);
+  const perDay = days.map(({ requests }) => requests);
+  const byDay = `Calls by day (today last): ${perDay.map(count).join(', ')}.`;
   const tools = html`<button type="button" onClick=${() => changeQuery({ operation: undefined })}>Close</button>`;
-  const columns = [
-    {
-      title: 'Key',
-      kind: 'id',
-      cell: ({ id, name }) =>
-        html`<a href=${keyPath(id)}>${id}</a>${name !== undefined && html`<bdi class="muted"> ${name}</bdi>`}`,
-    },
-    { title: 'Plan', cell: ({ plan }) => plan ?? html`<span class="muted">removed</span>` },
-    { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
-    { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
-    ...errorColumns,
-    { title: 'Last call', kind: 'number', cell: ({ lastSeenMs }) => html`<${Instant} atMs=${lastSeenMs} />` },
-  ];
-  return html`<${Section} title=${`Who calls ${operationId}`} polled=${polled} tools=${tools}>
-    ${days.length > 0 && html`<${Trend} days=${days} deprecation=${deprecation} callers=${callers.length + (more ?? 0)} operationId=${operationId} />`}
+  return html`<${Section} title=${`Callers of ${operationId}`} polled=${polled} tools=${tools}>
+    ${
+      days.length > 0 &&
+      html`<div class="trend">
+        <p class="sentence">
+          ${`${counted(callers.length + more, 'key')} called it in the last 24 hours${timeLeft(deprecation)}. ${byDay} `}
+          <span class="muted">For a mailing list: <code>tollgate callers ${operationId} --csv</code></span>
+        </p>
+        ${sparkline(perDay, byDay)}
+      </div>`
+    }
     ${
       callers.length === 0
-        ? html`<${Instead} polled=${polled}>Nobody has called it in the last 24 hours.<//>`
-        : html`<${Cards} columns=${columns} items=${callers} idOf=${({ id }) => id} isSteady=${true} />`
+        ? instead(polled, 'No calls in the last 24 hours.')
+        : cards(callers, {
+            isSteady: true,
+            idOf: ({ id }) => id,
+            columns: [
+              { title: 'Key', kind: 'id', cell: keyLink },
+              { title: 'Plan', cell: ({ plan }) => plan ?? html`<span class="muted">removed</span>` },
+              { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
+              { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
+              ...errorColumns,
+              {
+                title: 'Last call',
+                kind: 'number',
+                cell: ({ lastSeenMs }) => html`<${Instant} atMs=${lastSeenMs} />`,
+              },
+            ],
+          })
     }
-    ${more !== undefined && html`<p class="more">${`and ${count(more)} more`}</p>`}
+    ${more > 0 && html`<p class="more">${`and ${count(more)} more`}</p>`}
   <//>`;
+}
+
+/** How long there is until the operation is removed. @param {Operation['deprecation']} deprecation */
+function timeLeft(deprecation) {
+  const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
+  if (daysToSunset === undefined || sunsetAt === undefined) return '';
+  const isGone = afterSunset === 'gone';
+  return daysToSunset > 0
+    ? `, and ${isGone ? 'it is removed' : 'its sunset is'} ${relative(Date.parse(sunsetAt), nowMs())}`
+    : `, and ${isGone ? 'it was removed' : 'its sunset is over'}`;
 }

@@ -1,9 +1,16 @@
+import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { change, nowMs, toApiError } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, fullInstant, per, percent } from '../formats.js';
-import { html, Section } from '../parts.js';
-import { changeQuery, keyPath } from '../router.js';
+import { clock, count, counted, fullInstant, noFigure, per, percent } from '../formats.js';
+import { CopyButton, cards, choices, html, keyLink, Section } from '../parts.js';
+import { changeQuery } from '../router.js';
+
+/** @import { BodyOf } from '../api-body.ts' */
+/** @import { Limits, Plan } from './plans.js' */
+
+/** @typedef {BodyOf<'/simulate'>} Simulation */
+/** @typedef {Simulation['keys'][number]} KeyLine */
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -11,38 +18,61 @@ const keysListed = 50;
 const differencesShown = 5;
 const againMs = 4_000;
 
-/** How many days are replayed, by what the address says. @type {Record<string, number>} */
-export const replayedDays = { 1: 1, 7: 7 };
+/** How many days are replayed, by what the address says; '' is the usual one. */
+const periods = { '': '24 h', 7: '7 days' };
 
 /**
- * @typedef {object} WhatIf
- * @property {any} found what the simulator said last; undefined before that
- * @property {string | undefined} error
- * @property {boolean} isAsking whether it is about to say something else
- * @property {number} fromMs
- * @property {number} toMs
- */
-
-/**
- * Asks the simulator for these limits of a plan, and again for whatever they are when it has answered. Its period ends with the
- * last whole minute before the page was opened: so the gateway reads the record once.
+ * What the limits that are tried would have done, in words and by key.
  *
- * @param {{ plan: string, limits: Record<string, number>, days: number, key: string | undefined }} asked limits by window; those that are tried alone
- * @returns {WhatIf}
+ * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
  */
-export function useWhatIf({ plan, limits, days, key }) {
+export function WhatIf({ plan, windows, tried, query }) {
+  const days = query.get('days') === '7' ? '7' : '';
+  const openKey = query.get('key') ?? undefined;
+  // The period ends with the last whole minute before the page was opened: so the gateway reads the record once.
   const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
-  const fromMs = toMs + 1 - days * dayMs;
-  const fields = Object.entries(limits).map(([window, max]) => [fieldOf(window), max]);
-  const wanted = JSON.stringify({
+  const fromMs = toMs + 1 - (days === '' ? 1 : 7) * dayMs;
+  const isTried = Object.keys(tried).length > 0;
+  const limits = Object.fromEntries(Object.entries(tried).map(([window, max]) => [fieldOf(window), max]));
+  const { found, error, isAsking } = useSimulation({
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),
     plan,
-    ...(fields.length > 0 && { plans: { [plan]: Object.fromEntries(fields) } }),
-    ...(key !== undefined && { minutesOf: key }),
+    ...(isTried && { plans: { [plan]: limits } }),
+    ...(openKey !== undefined && { minutesOf: openKey }),
     listed: keysListed,
   });
-  const [answer, setAnswer] = useState(/** @type {{ to?: string, found?: any, error?: string }} */ ({}));
+  const change = (/** @type {Record<string, string | undefined>} */ to) => changeQuery(to, { replace: true });
+  const asItIs = Object.fromEntries(windows.map(({ name }) => [name, undefined]));
+  const tools = html`${choices(periods, { label: 'Period', chosen: days, choose: (days) => change({ days }) })}
+    ${isTried && html`<button type="button" onClick=${() => change(asItIs)}>Reset</button>`}`;
+  const stated = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
+  const yaml = `plans:\n  ${yamlName(plan)}: { ${stated} }\n`;
+  return html`<${Section} title="What if" name="what-if" tools=${tools}>
+    <div class="tried">
+      ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
+      <${CopyButton} text=${yaml} label="Copy as YAML" hint=${yaml} otherwise=${yaml} />
+    </div>
+    <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
+      ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
+      ${found === undefined && error === undefined && html`<p class="empty" role="status">Replaying …</p>`}
+      ${found && verdict(found, { tried, plan, openKey })}
+      ${openKey !== undefined && found?.minutes !== undefined && h(Picture, { id: openKey, minutes: found.minutes, isTried, fromMs, toMs })}
+    </div>
+  <//>`;
+}
+
+/**
+ * Asks the simulator, and again for whatever is wanted when it has answered.
+ *
+ * @param {{ from: string, [member: string]: unknown }} order the body of `/simulate`
+ * @returns {{ found: Simulation | undefined, error: string | undefined, isAsking: boolean }} `found`: what it said last
+ */
+function useSimulation(order) {
+  const wanted = JSON.stringify(order);
+  const [answer, setAnswer] = useState(
+    /** @type {{ to?: string, found?: Simulation, error?: string }} */ ({}),
+  );
   const latest = useRef(wanted);
   latest.current = wanted;
   /** Where the first part of the work ended, by the beginning of the period: later ones are about the same keys. */
@@ -51,7 +81,7 @@ export function useWhatIf({ plan, limits, days, key }) {
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const isLeft = useRef(false);
 
-  useEffect(ask, [wanted]);
+  useEffect(() => void ask(), [wanted]);
   useEffect(
     () => () => {
       isLeft.current = true;
@@ -60,14 +90,10 @@ export function useWhatIf({ plan, limits, days, key }) {
     [],
   );
 
-  function ask() {
+  async function ask() {
     if (isUnderWay.current) return;
     isUnderWay.current = true;
-    void askUntilLatest();
-  }
-
-  async function askUntilLatest() {
-    let asked;
+    let asked = '';
     while (asked !== latest.current) {
       asked = latest.current;
       const order = JSON.parse(asked);
@@ -78,60 +104,25 @@ export function useWhatIf({ plan, limits, days, key }) {
         setAnswer({ to: asked, found });
       } catch (problem) {
         const { message, status, isResponse } = toApiError(problem);
-        setAnswer(({ found }) => ({ to: asked, found, error: message }));
-        const isRefused = isResponse && status < 500;
-        if (!isRefused && !isLeft.current) againLater();
+        setAnswer((before) => ({ ...before, to: asked, error: message }));
+        if (!isResponse || status >= 500) askLater();
       }
     }
     isUnderWay.current = false;
   }
 
   /** While the gateway or Redis is away, the page retries, so that no operator has to reload it. */
-  function againLater() {
+  function askLater() {
+    if (isLeft.current) return;
     clearTimeout(again.current);
-    again.current = setTimeout(() => {
-      if (document.visibilityState === 'hidden') againLater();
-      else ask();
-    }, againMs);
+    again.current = setTimeout(() => (document.visibilityState === 'hidden' ? askLater() : ask()), againMs);
   }
 
-  return { found: answer.found, error: answer.error, isAsking: answer.to !== wanted, fromMs, toMs };
+  return { found: answer.found, error: answer.error, isAsking: answer.to !== wanted };
 }
 
-/** What the limits that are tried would have done, in words and by key. */
-export function WhatIfSection({ plan, windows, tried, days, openKey, whatIf }) {
-  const { found, error, isAsking } = whatIf;
-  const isTried = Object.keys(tried).length > 0;
-  const tools = html`<span class="choice" role="group" aria-label="Period">
-      ${Object.keys(replayedDays).map(
-        (name) => html`<button
-          type="button"
-          key=${name}
-          aria-pressed=${replayedDays[name] === days}
-          onClick=${() => changeQuery({ days: name === '1' ? undefined : name }, { replace: true })}
-        >
-          ${name === '1' ? '24 h' : `${name} days`}
-        </button>`,
-      )}
-    </span>
-    ${isTried && html`<button type="button" onClick=${() => changeQuery(noLimits(windows), { replace: true })}>As it is</button>`}`;
-  return html`<${Section} title="What if" name="what-if" tools=${tools}>
-    <div class="tried">
-      ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name]} />`)}
-      <${CopyYaml} plan=${plan} windows=${windows} tried=${tried} />
-    </div>
-    <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
-      ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
-      ${
-        found === undefined
-          ? error === undefined && html`<p class="empty" role="status">Replaying …</p>`
-          : html`<${Verdict} found=${found} isTried=${isTried} tried=${tried} plan=${plan} openKey=${openKey} whatIf=${whatIf} />`
-      }
-    </div>
-  <//>`;
-}
-
-function LimitField({ window, limit, value = limit }) {
+/** @param {{ window: string, limit: number, value: number }} props */
+function LimitField({ window, limit, value }) {
   /** What is being written and is no limit, such as nothing; otherwise the address has it. */
   const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {
@@ -146,25 +137,33 @@ function LimitField({ window, limit, value = limit }) {
   </label>`;
 }
 
-function Verdict({ found, isTried, tried, plan, openKey, whatIf }) {
-  const { totals, reproduced, keys, moreKeys, activeKeys, examinedKeys } = found;
-  if (activeKeys === 0) return html`<p class="empty">No key of ${plan} sent a request in this time.</p>`;
+/** @param {Simulation} found @param {{ tried: Limits, plan: string, openKey: string | undefined }} options */
+function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys }, { tried, plan, openKey }) {
+  if (activeKeys === 0) return html`<p class="empty">No key of ${plan} sent a request in this period.</p>`;
+  const isTried = Object.keys(tried).length > 0;
+  const { refusedNow, offered } = totals;
+  const sentence = isTried
+    ? sentenceOf(totals, tried)
+    : `${counted(refusedNow, 'request')} of ${count(offered)} (${percent(refusedNow / offered)}) were refused. Drag a limit, or type another one.`;
   const part =
     examinedKeys < activeKeys
       ? ` Of ${count(activeKeys)} active keys, ${count(examinedKeys)} are replayed.`
       : '';
   return html`
-    <p class="sentence verdict-text" role="status">${isTried ? sentenceOf(totals, tried) : `${counted(totals.refusedNow, 'request')} of ${count(totals.offered)} (${percent(totals.refusedNow / totals.offered)}) were refused. Drag a limit, or write another one.`}${part}</p>
-    <${Certainty} totals=${totals} reproduced=${reproduced} />
-    ${keys.length > 0 && html`<${KeyTable} keys=${keys} openKey=${openKey} isTried=${isTried} />`}
+    <p class="sentence verdict-text" role="status">${sentence}${part}</p>
+    ${certainty(totals, reproduced)}
+    ${keys.length > 0 && keyTable(keys, openKey)}
+    ${isTried && keys.some(({ refusedThenMin }) => refusedThenMin !== undefined) && html`<p class="muted">* An estimate. Point at the number to see its bounds.</p>`}
     ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}
-    ${openKey !== undefined && found.minutes !== undefined && html`<${Picture} id=${openKey} minutes=${found.minutes} isTried=${isTried} ...${whatIf} />`}
   `;
 }
 
-/** How far the sentence above can be relied on, folded: a line that says whether it is exact, and behind it why not. */
-function Certainty({ totals, reproduced }) {
-  const { refusedThenMin, refusedThenMax } = totals;
+/**
+ * How far the sentence above can be relied on, folded: a line that says whether it is exact, and behind it why not.
+ *
+ * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
+ */
+function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const isBounded = refusedThenMin < refusedThenMax;
   const summary =
@@ -175,8 +174,8 @@ function Certainty({ totals, reproduced }) {
         : 'The replay of the present plan agrees with the record.';
   return html`<details class="certainty">
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
-    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused: bans, limits of the second and mixed costs depend on the order of requests within a minute.</p>`}
-    <p>${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')} happen again when the present plan is replayed.</p>
+    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits of the second and mixed costs.</p>`}
+    <p>The replay of the present plan repeats ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
@@ -192,142 +191,105 @@ function Certainty({ totals, reproduced }) {
   </details>`;
 }
 
-/** @param {any} totals @param {Record<string, number>} tried */
-function sentenceOf(
-  {
-    refusedNow,
-    refusedThen,
-    refusedThenMin,
-    refusedThenMax,
-    offered,
-    keysRefusedMore,
-    keysRefusedLess,
-    newlyLimitedKeys,
-    freedKeys,
-  },
-  tried,
-) {
+/** @param {Simulation['totals']} totals @param {Limits} tried */
+function sentenceOf(totals, tried) {
+  const { refusedNow, refusedThen, newlyLimitedKeys, freedKeys } = totals;
   const limits = Object.entries(tried)
     .map(([window, max]) => `${count(max)} ${per(window)}`)
     .join(' and ');
-  const change = refusedThen - refusedNow;
-  if (refusedThenMin < refusedNow && refusedNow < refusedThenMax)
+  if (totals.refusedThenMin < refusedNow && refusedNow < totals.refusedThenMax)
     return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${count(refusedNow)} were.`;
-  if (change === 0)
-    return `With ${limits}, just as many requests would have been refused: ${count(refusedNow)}.`;
-  const share = percent(Math.abs(change) / offered);
-  const who = change > 0 ? counted(keysRefusedMore, 'key') : counted(keysRefusedLess, 'key');
+  if (refusedThen === refusedNow)
+    return `With ${limits}, the same number of requests would have been refused: ${count(refusedNow)}.`;
+  const change = Math.abs(refusedThen - refusedNow);
+  const isMore = refusedThen > refusedNow;
+  const who = counted(isMore ? totals.keysRefusedMore : totals.keysRefusedLess, 'key');
   const first =
     newlyLimitedKeys > 0
       ? ` ${count(newlyLimitedKeys)} of them ${newlyLimitedKeys === 1 ? 'was' : 'were'} never refused before.`
       : '';
   const freed = freedKeys > 0 ? ` ${counted(freedKeys, 'key')} would not have been refused at all.` : '';
-  return `With ${limits}, ${who} would have been refused ${count(Math.abs(change))} ${change > 0 ? 'more' : 'fewer'} requests (${share} of the plan's).${first}${freed}`;
+  return `With ${limits}, ${who} would have been refused ${count(change)} ${isMore ? 'more' : 'fewer'} requests (${percent(change / totals.offered)} of the plan's).${first}${freed}`;
 }
 
-function KeyTable({ keys, openKey, isTried }) {
-  return html`<table class="cards">
-    <thead>
-      <tr>
-        <th scope="col">Key</th>
-        <th scope="col">Change</th>
-        <th scope="col" class="number">Asked</th>
-        <th scope="col" class="number">Refused now</th>
-        <th scope="col" class="number">Then</th>
-        <th scope="col">First time</th>
-        <th scope="col" class="number">Minutes with refusals</th>
-        <th scope="col"><span class="sr">Picture</span></th>
-      </tr>
-    </thead>
-    <tbody>
-      ${keys.map(
-        (key) => html`<tr key=${key.id}>
-          <td class="id"><a href=${keyPath(key.id)}>${key.id}</a></td>
-          <td data-label="Change"><${ChangeWord} ...${key} /></td>
-          <td class="number" data-label="Asked">${count(key.offered)}</td>
-          <td class="number" data-label="Refused now">${count(key.refusedNow)}</td>
-          <td class="number" data-label="Then" title=${boundsText(key)}>${count(key.refusedThen)}${key.refusedThenMin !== undefined && ' *'}</td>
-          <td data-label="First time">${key.firstRefusedAt === undefined ? '–' : html`<time dateTime=${key.firstRefusedAt} title=${fullInstant(Date.parse(key.firstRefusedAt))}>${clock(Date.parse(key.firstRefusedAt), nowMs())}</time>`}</td>
-          <td class="number" data-label="Minutes with refusals">${count(key.censoredMinutes)}</td>
-          <td>
-            <button
-              type="button"
-              aria-label=${`Picture of ${key.id}`}
-              aria-pressed=${openKey === key.id}
-              onClick=${() => changeQuery({ key: openKey === key.id ? undefined : key.id }, { replace: true })}
-            >
-              Picture
-            </button>
-          </td>
-        </tr>`,
-      )}
-    </tbody>
-  </table>
-  ${isTried && keys.some(({ refusedThenMin }) => refusedThenMin !== undefined) && html`<p class="muted">* between two bounds: point at it</p>`}`;
+/** @param {readonly KeyLine[]} keys @param {string | undefined} openKey */
+function keyTable(keys, openKey) {
+  return cards(keys, {
+    idOf: ({ id }) => id,
+    columns: [
+      { title: 'Key', kind: 'id', cell: ({ id }) => keyLink({ id }) },
+      { title: 'Change', cell: changeWord },
+      { title: 'Requests', kind: 'number', cell: ({ offered }) => count(offered) },
+      { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => count(refusedNow) },
+      {
+        title: 'Refused then',
+        kind: 'number',
+        cell: ({ refusedThen, refusedThenMin }) =>
+          `${count(refusedThen)}${refusedThenMin === undefined ? '' : ' *'}`,
+        cellHint: ({ refusedThenMin, refusedThenMax }) =>
+          refusedThenMin === undefined
+            ? undefined
+            : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`,
+      },
+      {
+        title: 'First refusal',
+        cell: ({ firstRefusedAt: at }) =>
+          at === undefined
+            ? noFigure
+            : html`<time dateTime=${at} title=${fullInstant(Date.parse(at))}>${clock(Date.parse(at), nowMs())}</time>`,
+      },
+      {
+        title: 'Minutes with refusals',
+        kind: 'number',
+        cell: ({ censoredMinutes }) => count(censoredMinutes),
+      },
+      {
+        title: html`<span class="sr">Chart</span>`,
+        narrow: '',
+        cell: ({ id }) => html`<button
+          type="button"
+          aria-label=${`Chart of ${id}`}
+          aria-pressed=${openKey === id}
+          onClick=${() => changeQuery({ key: openKey === id ? undefined : id }, { replace: true })}
+        >
+          Chart
+        </button>`,
+      },
+    ],
+  });
 }
 
-function boundsText({ refusedThenMin, refusedThenMax }) {
-  return refusedThenMin === undefined
-    ? ''
-    : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`;
+/** @param {KeyLine} key */
+function changeWord({ refusedNow, refusedThen }) {
+  const word = (/** @type {string} */ text, tone = '') => html`<span class=${`state ${tone}`}>${text}</span>`;
+  if (refusedThen === refusedNow) return '';
+  if (refusedThen > refusedNow) return refusedNow === 0 ? word('newly limited', 'bad') : word('more', 'near');
+  return word(refusedThen === 0 ? 'freed' : 'fewer');
 }
 
-function ChangeWord({ refusedNow, refusedThen }) {
-  if (refusedNow === 0 && refusedThen > 0) return html`<span class="state bad">newly limited</span>`;
-  if (refusedNow > 0 && refusedThen === 0) return html`<span class="state">freed</span>`;
-  if (refusedThen > refusedNow) return html`<span class="state near">more</span>`;
-  return refusedThen < refusedNow ? html`<span class="state">less</span>` : '';
-}
-
-/** A key's row, with its requests under both limits. */
+/**
+ * A key's requests under both limits.
+ *
+ * @param {{ id: string, minutes: NonNullable<Simulation['minutes']>, isTried: boolean, fromMs: number, toMs: number }} props
+ */
 function Picture({ id, minutes, isTried, fromMs, toMs }) {
   const stepMs = toMs - fromMs > dayMs ? 30 * minuteMs : 5 * minuteMs;
   const { timesMs, series } = useMemo(() => {
-    const rows = new Map(minutes.map((/** @type {any} */ row) => [Date.parse(row.at), row]));
-    const sumOf = (/** @type {any[]} */ rows, /** @type {string} */ name) =>
-      rows.reduce((sum, row) => sum + row[name], 0);
+    const rows = new Map(minutes.map((row) => [Date.parse(row.at), row]));
     const { timesMs, found } = alongTime(rows, { fromMs, toMs, stepMs, merge: (rows) => rows });
-    const line = (/** @type {string} */ name) => found.map((rows) => rows && sumOf(rows, name));
-    return {
-      timesMs,
-      series: [
-        { label: 'asked for', colour: 'grey', values: line('offered') },
-        { label: 'admitted now', colour: 'blue', values: line('admittedNow') },
-        ...(isTried
-          ? [{ label: 'admitted then', colour: 'orange', values: line('admittedThen'), isDashed: true }]
-          : []),
-      ],
-    };
+    const line = (/** @type {'offered' | 'admittedNow' | 'admittedThen'} */ name) =>
+      found.map((rows) => rows?.reduce((sum, row) => sum + row[name], 0));
+    const series = [
+      { label: 'sent', colour: 'grey', values: line('offered') },
+      { label: 'admitted now', colour: 'blue', values: line('admittedNow') },
+      { label: 'admitted then', colour: 'orange', values: line('admittedThen'), isDashed: true },
+    ];
+    return { timesMs, series: isTried ? series : series.slice(0, 2) };
   }, [minutes, isTried, fromMs, toMs]);
-  return html`<h3 class="picture">${id}, in ${stepMs / minuteMs} minutes each</h3>
-    <${Chart}
-      kind="lines"
-      timesMs=${timesMs}
-      fromMs=${fromMs}
-      toMs=${toMs}
-      series=${series}
-      write=${count}
-      note="It sent no request in this time."
-      label=${`Requests of ${id} and what is admitted under both limits, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`}
-    />`;
-}
-
-function CopyYaml({ plan, windows, tried }) {
-  const [copied, setCopied] = useState('');
-  const limits = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
-  const yaml = `plans:\n  ${yamlName(plan)}: { ${limits} }\n`;
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(yaml);
-      setCopied('copied');
-    } catch {
-      // Without TLS, and not on localhost, a browser has no clipboard for pages.
-      setCopied(yaml);
-    }
-    setTimeout(() => setCopied(''), 10_000);
-  };
-  return html`<button type="button" class="copy" title=${yaml} onClick=${copy}>Copy as YAML</button>
-    <span class="muted" role="status">${copied}</span>`;
+  const label = `Requests of ${id} and what is admitted under both limits, from ${fullInstant(fromMs)} to ${fullInstant(toMs)}`;
+  const note = 'No requests in this period.';
+  return html`<h3 class="picture">${id}, in steps of ${stepMs / minuteMs} minutes</h3>
+    ${h(Chart, { kind: 'lines', timesMs, fromMs, toMs, series, write: count, note, label })}`;
 }
 
 /** A name that YAML could take for something else is quoted. @param {string} name */
@@ -340,9 +302,4 @@ function yamlName(name) {
 /** @param {string} window */
 function fieldOf(window) {
   return `per${window.charAt(0).toUpperCase()}${window.slice(1)}`;
-}
-
-/** @param {{ name: string }[]} windows @returns {Record<string, undefined>} */
-function noLimits(windows) {
-  return Object.fromEntries(windows.map(({ name }) => [name, undefined]));
 }

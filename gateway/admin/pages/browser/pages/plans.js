@@ -1,29 +1,37 @@
+import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from '../api.js';
 import { count, counted, per, percent } from '../formats.js';
-import { Cards, html, Instead, Section } from '../parts.js';
+import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
-import { replayedDays, useWhatIf, WhatIfSection } from './plan-what-if.js';
+import { WhatIf } from './plan-what-if.js';
 
-/** How the keys of a plan are spread under its limits. */
+/** @import { BodyOf } from '../api-body.ts' */
+/** @import { PageProps } from '../routes.js' */
+
+/** @typedef {BodyOf<'/plans'>['plans'][number]} Plan */
+/** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
+/** @typedef {Record<string, number>} Limits by the name of the window */
+
+/** How the keys of a plan are spread under its limits. @param {PageProps} props */
 export function Plans({ query }) {
   const polled = usePolled('/plans', 10_000);
-  const plans = polled.body?.plans ?? [];
+  const { plans = [], isComplete } = polled.body ?? {};
   const name = query.get('plan') ?? plans[0]?.name;
   return html`<div class="plans">
     <${Section} title="Plans" heading="h1" polled=${polled}>
       ${
         plans.length === 0
-          ? html`<${Instead} polled=${polled}>There are no plans.<//>`
-          : html`<${Cards} columns=${columnsOf(name)} items=${plans} idOf=${(plan) => plan.name} />
-            ${polled.body.isComplete ? '' : html`<p class="muted">The directory has more keys than those that are counted here.</p>`}`
+          ? instead(polled, 'There are no plans.')
+          : html`${cards(plans, { columns: columnsOf(name), idOf: (plan) => plan.name })}
+            ${!isComplete && html`<p class="muted">The key directory has more keys than are counted here.</p>`}`
       }
     <//>
-    ${plans.length > 0 && name !== undefined && html`<${OnePlan} key=${name} name=${name} plan=${plans.find((plan) => plan.name === name)} query=${query} />`}
+    ${plans.length > 0 && name !== undefined && onePlan(name, plans, query)}
   </div>`;
 }
 
-/** @param {string | undefined} open the name of the plan that is shown below @returns {import('../parts.js').Column[]} */
+/** @param {string | undefined} open the name of the plan that is shown below @returns {import('../parts.js').Column<Plan>[]} */
 function columnsOf(open) {
   return [
     {
@@ -36,34 +44,27 @@ function columnsOf(open) {
       title: 'Limits',
       cell: ({ isCustom, windows }) =>
         isCustom
-          ? 'each key has its own'
+          ? 'each key states its own'
           : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', '),
     },
-    { title: 'May call', cell: ({ operations }) => operations?.join(', ') ?? 'everything' },
+    { title: 'Operations', cell: ({ operations }) => operations?.join(', ') ?? 'all' },
     { title: 'Keys', kind: 'number', cell: ({ keys }) => count(keys) },
     { title: 'Disabled', kind: 'number', cell: ({ disabledKeys }) => count(disabledKeys) },
   ];
 }
 
-/** A plan's keys, and what other limits would do to them. */
-function OnePlan({ name, plan, query }) {
+/** A plan's keys, and what other limits would do to them. @param {string} name @param {readonly Plan[]} plans @param {URLSearchParams} query */
+function onePlan(name, plans, query) {
+  const plan = plans.find((plan) => plan.name === name);
   const windows = plan === undefined || plan.isCustom ? [] : plan.windows;
   const tried = triedIn(query, windows);
-  if (windows.length === 0) return html`<${Distribution} name=${name} tried=${tried} />`;
-  return html`<${TriedPlan} name=${name} windows=${windows} tried=${tried} query=${query} />`;
+  return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} />
+    ${windows.length > 0 && h(WhatIf, { key: name, plan: name, windows, tried, query })}`;
 }
 
-function TriedPlan({ name, windows, tried, query }) {
-  const days = replayedDays[query.get('days') ?? ''] ?? 1;
-  const openKey = query.get('key') ?? undefined;
-  const whatIf = useWhatIf({ plan: name, limits: tried, days, key: openKey });
-  return html`<${Distribution} name=${name} tried=${tried} />
-    <${WhatIfSection} plan=${name} windows=${windows} tried=${tried} days=${days} openKey=${openKey} whatIf=${whatIf} />`;
-}
-
-/** The limits in the address that are others than the plan's. @param {URLSearchParams} query @param {any[]} windows */
+/** The limits in the address that are others than the plan's. @param {URLSearchParams} query @param {Plan['windows']} windows */
 function triedIn(query, windows) {
-  /** @type {Record<string, number>} */
+  /** @type {Limits} */
   const tried = {};
   for (const { name, limit } of windows) {
     const stated = query.get(name) ?? '';
@@ -72,46 +73,50 @@ function triedIn(query, windows) {
   return tried;
 }
 
+/** @param {{ name: string, tried: Limits }} props */
 function Distribution({ name, tried }) {
   const polled = usePolled(`/plans/${encodeURIComponent(name)}/distribution`, 30_000);
   const { body } = polled;
   const title = `${name}: the last 24 hours`;
   if (body === undefined || body.activeKeys === 0) {
     const none = body && `None of ${counted(body.keys, 'key')} has sent a request in the last 24 hours.`;
-    return html`<${Section} title=${title} polled=${polled}><${Instead} polled=${polled}>${none}<//><//>`;
+    return html`<${Section} title=${title} polled=${polled}>${instead(polled, none)}<//>`;
   }
   const { activeKeys, examinedKeys, refusedKeys, minute, day, hasCosts } = body;
   const counts = hasCosts ? 'units' : 'requests';
   const part =
     refusedKeys === 0
-      ? 'none was refused anything'
-      : `${counted(refusedKeys, 'was', 'were')} refused something (${percent(refusedKeys / examinedKeys)})`;
+      ? 'no request was refused'
+      : `${count(refusedKeys)} of them had refusals (${percent(refusedKeys / examinedKeys)})`;
   const examined =
-    examinedKeys < activeKeys ? ` Counted are the ${count(examinedKeys)} that were active last.` : '';
+    examinedKeys < activeKeys
+      ? ` Only the ${count(examinedKeys)} most recently active keys are counted.`
+      : '';
   return html`<${Section} title=${title} polled=${polled}>
     <p class="sentence">
-      ${`${counted(activeKeys, 'key')} sent requests: ${part}.${examined}`}
+      ${`${counted(activeKeys, 'key')} sent requests; ${part}.${examined}`}
     </p>
     <div class="two">
-      <${Spread} title="Busiest minute of each key" unit="minute" counts=${counts} tried=${tried.minute} ...${minute} />
-      <${Spread} title="All of the 24 hours of each key" unit="day" counts=${counts} tried=${tried.day} ...${day} />
+      ${h(SpreadFigure, { title: 'Busiest minute of each key', unit: 'minute', counts, tried: tried.minute, spread: minute })}
+      ${h(SpreadFigure, { title: `${hasCosts ? 'Units' : 'Requests'} of each key in 24 hours`, unit: 'day', counts, tried: tried.day, spread: day })}
     </div>
   <//>`;
 }
 
-/** How many keys are in each bucket, and where the limit is among them: its line can be dragged. */
-function Spread({ title, unit, counts, limit, tried, buckets }) {
+/**
+ * How many keys are in each bucket, and where the limit is among them: its line can be dragged.
+ *
+ * @param {{ title: string, unit: 'minute' | 'day', counts: string, tried: number | undefined, spread: Spread }} props
+ */
+function SpreadFigure({ title, unit, counts, tried, spread: { limit, buckets } }) {
   const rows = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const most = Math.max(...buckets.map(({ keys }) => keys), 1);
   const shown = tried ?? limit;
-  const placeOf = (/** @type {number | undefined} */ of) =>
-    of === undefined ? -1 : buckets.findIndex(({ from }) => from > of);
-  const at = placeOf(shown);
-  const before = tried === undefined ? -2 : placeOf(limit);
+  const placeOf = (/** @type {number} */ limit) => buckets.filter(({ from }) => from <= limit).length;
+  const at = shown === undefined ? -1 : placeOf(shown);
+  const before = tried === undefined || limit === undefined ? -1 : placeOf(limit);
   const change = (/** @type {number} */ to) =>
     changeQuery({ [unit]: to === limit ? undefined : String(to) }, { replace: true });
-  const line = html`<${LimitLine} key="limit" limit=${shown} unit=${unit} rows=${rows} buckets=${buckets} onChange=${change} />`;
-  const beforeLine = html`<tr key="before" class="limit before"><td colspan="3">now ${count(limit)}</td></tr>`;
   return html`<figure class="spread">
     <h3>${title}</h3>
     <table>
@@ -123,23 +128,33 @@ function Spread({ title, unit, counts, limit, tried, buckets }) {
         </tr>
       </thead>
       <tbody ref=${rows}>
-        ${buckets.flatMap(({ from, to, keys }, index) => [
-          index === before && beforeLine,
-          index === at && line,
-          html`<tr key=${from} data-from=${from} data-to=${to}>
-            <td class="number range">${rangeOf(from, to)}</td>
-            <td><span class=${`bar ${shown !== undefined && from > shown ? 'bad' : ''}`}><span style=${{ width: `${(100 * keys) / most}%` }}></span></span></td>
-            <td class="number">${count(keys)}</td>
-          </tr>`,
+        ${[...buckets, undefined].flatMap((bucket, index) => [
+          index === before &&
+            html`<tr key="before" class="limit before"><td colspan="3">now ${count(limit)}</td></tr>`,
+          index === at &&
+            shown !== undefined &&
+            h(LimitLine, { key: 'limit', limit: shown, unit, rows, buckets, onChange: change }),
+          bucket && bucketRow(bucket, { most, isOver: shown !== undefined && bucket.from > shown }),
         ])}
-        ${before === -1 && limit !== undefined && beforeLine}
-        ${at === -1 && shown !== undefined && line}
       </tbody>
     </table>
   </figure>`;
 }
 
-/** The limit as a line that is dragged over the rows, or moved by the arrow keys: a tenth at a time. */
+/** @param {Spread['buckets'][number]} bucket @param {{ most: number, isOver: boolean }} options */
+function bucketRow({ from, to, keys }, { most, isOver }) {
+  return html`<tr key=${from} data-from=${from} data-to=${to}>
+    <td class="number range">${to - from === 1 ? count(from) : `${count(from)}–${count(to - 1)}`}</td>
+    <td><span class=${`bar ${isOver ? 'bad' : ''}`}><span style=${{ width: `${(100 * keys) / most}%` }}></span></span></td>
+    <td class="number">${count(keys)}</td>
+  </tr>`;
+}
+
+/**
+ * The limit as a line that is dragged over the rows, or moved by the arrow keys: a tenth at a time.
+ *
+ * @param {{ limit: number, unit: string, rows: { current: HTMLTableSectionElement | null }, buckets: Spread['buckets'], onChange: (to: number) => void }} props
+ */
 function LimitLine({ limit, unit, rows, buckets, onChange }) {
   const handle = useRef(/** @type {HTMLElement | null} */ (null));
   const isMovedByKey = useRef(false);
@@ -150,30 +165,22 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
   }, [limit]);
   const onPointerDown = (/** @type {any} */ event) => {
     // The line is drawn anew between other rows while it is dragged: what moves is followed on the document.
+    const dragged = new AbortController();
+    const { signal } = dragged;
     const move = (/** @type {PointerEvent} */ { clientY }) => {
       const to = limitAt(rows.current, clientY);
       if (to !== undefined) onChange(to);
     };
-    const end = () => {
-      document.removeEventListener('pointermove', move);
-      document.removeEventListener('pointerup', end);
-      document.removeEventListener('pointercancel', end);
-    };
-    document.addEventListener('pointermove', move);
-    document.addEventListener('pointerup', end);
-    document.addEventListener('pointercancel', end);
+    document.addEventListener('pointermove', move, { signal });
+    for (const end of ['pointerup', 'pointercancel'])
+      document.addEventListener(end, () => dragged.abort(), { signal });
     event.preventDefault();
     event.currentTarget.focus();
   };
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    const step = Math.max(1, Math.round(limit / 10));
-    const to = {
-      ArrowDown: limit + step,
-      ArrowRight: limit + step,
-      ArrowUp: limit - step,
-      ArrowLeft: limit - step,
-    }[event.key];
-    if (to === undefined) return;
+    const sign = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (sign === undefined) return;
+    const to = limit + sign * Math.max(1, Math.round(limit / 10));
     event.preventDefault();
     event.stopPropagation();
     isMovedByKey.current = true;
@@ -216,9 +223,4 @@ function limitAt(body, y) {
     if (y < top + height) return limit;
   }
   return limit;
-}
-
-/** @param {number} from @param {number} to */
-function rangeOf(from, to) {
-  return to - from === 1 ? count(from) : `${count(from)}–${count(to - 1)}`;
 }

@@ -1,0 +1,68 @@
+import type * as z from 'zod';
+import type { changesPage, eventsPage } from '../../api/changes-view.ts';
+import type { fleetState } from '../../api/state-view.ts';
+import type { upstreamsPage } from '../../api/upstreams-view.ts';
+import type { issuedKey } from '../../keys/change/definition.ts';
+import type { deletedKey } from '../../keys/change/edit-routes.ts';
+import type { limitsSteps } from '../../keys/limits-over-time.ts';
+import type { keyPage } from '../../keys/list-keys.ts';
+import type { keyDetail } from '../../keys/show-key.ts';
+import type { keyUsage } from '../../keys/usage-rows.ts';
+import type { callers } from '../../operations/callers-view.ts';
+import type { operationsPage } from '../../operations/operations-view.ts';
+import type { traffic } from '../../operations/traffic-view.ts';
+import type { planDistribution } from '../../plans/plan-distribution.ts';
+import type { plansPage } from '../../plans/plans-view.ts';
+import type { simulationShown } from '../../plans/simulations.ts';
+
+/**
+ * The schema of each response that the pages read, by its path below `/api/v1`. The first pattern that fits counts. A path that is
+ * not here has no body.
+ */
+type Schemas = [
+  ['/state', typeof fleetState],
+  [`/traffic?${string}`, typeof traffic],
+  [`/keys/${string}/usage?${string}`, typeof keyUsage],
+  [`/keys/${string}/limits`, typeof limitsSteps],
+  [`/keys/${string}`, typeof keyDetail],
+  [`/keys${string}`, typeof keyPage],
+  [`/plans/${string}/distribution`, typeof planDistribution],
+  ['/plans', typeof plansPage],
+  [`/operations/${string}/callers?${string}`, typeof callers],
+  ['/operations', typeof operationsPage],
+  ['/upstreams', typeof upstreamsPage],
+  [`/events${string}`, typeof eventsPage],
+  [`/changes${string}`, typeof changesPage],
+  ['/simulate', typeof simulationShown],
+];
+
+type SchemaOf<Path, All = Schemas> = All extends [[infer Pattern, infer Schema], ...infer Others]
+  ? Path extends Pattern
+    ? Schema
+    : SchemaOf<Path, Others>
+  : never;
+
+export type BodyOf<Path extends string> = z.output<SchemaOf<Path>>;
+
+/** A row of a response whose rows are periods of time. */
+export type RowOf<Path extends string> =
+  BodyOf<Path> extends { readonly rows: readonly (infer Row extends { readonly at: string })[] }
+    ? Row
+    : never;
+
+/** Members of the responses to changes of a key; absent where the change has none. */
+export type Changed = Partial<Pick<z.output<typeof issuedKey>, 'secret'>> &
+  Pick<z.output<typeof deletedKey>, 'kept'>;
+
+export type State = BodyOf<'/state'>;
+export type KeyWindow = BodyOf<'/keys'>['keys'][number]['windows'][number];
+
+/** What was asked for last, and how that went. */
+export interface Polled<Body = unknown> {
+  /** The last body that arrived; undefined before the first. */
+  readonly body: Body | undefined;
+  /** When it arrived, on this machine's clock. */
+  readonly atMs: number;
+  /** Set while it cannot be had. */
+  readonly error: { readonly status: number; readonly message: string } | undefined;
+}
