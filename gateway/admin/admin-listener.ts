@@ -26,24 +26,7 @@ export interface AdminListenerOptions {
   readonly respond: (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
   /** Called with an error that `respond` throws. */
   readonly reportBug: (bug: unknown, requestId: string) => void;
-  readonly bounds: TlsFrontOptions['bounds'] &
-    Pick<
-      Bounds,
-      | 'adminConnectionsMax'
-      | 'adminPipelinedMax'
-      | 'adminRequestsPerSecondMax'
-      | 'adminRequestsAtOnceMax'
-      | 'adminHeadersBytesMax'
-      | 'adminTargetBytesMax'
-      | 'adminLargeResponseBytes'
-      | 'adminPieceBytes'
-      | 'adminPiecePauseMs'
-      | 'headersTimeoutMs'
-      | 'requestTimeoutMs'
-      | 'connectionsCheckingIntervalMs'
-      | 'keepAliveTimeoutMs'
-      | 'writeTimeoutMs'
-    >;
+  readonly bounds: TlsFrontOptions['bounds'] & Bounds;
   /** Set when the listener accepts only TLS. */
   readonly certificate?: Certificate;
   readonly onFailedHandshake: (reason: string) => void;

@@ -10,7 +10,7 @@ export interface AdminResponse {
   /** Default: JSON. */
   readonly contentType?: string;
   /** Fields of this response alone, such as `Allow`, or replacements of common fields. */
-  readonly fields?: Readonly<Record<string, string>>;
+  readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Called when the response is written, or when the client is gone. */
   readonly onWritten?: () => void;
 }
@@ -90,6 +90,11 @@ export function storeUnavailable(): AdminResponse {
   return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
 }
 
+/** @param body undefined when the store gave no answer */
+export function foundResponse(body: object | undefined): AdminResponse {
+  return body === undefined ? storeUnavailable() : jsonResponse(body);
+}
+
 function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
   // A 304 has no content, so type and length would describe the client's copy (RFC 9110 §15.4.5). A 204 may not have a
   // Content-Length (RFC 9110 §8.6).
@@ -112,7 +117,7 @@ export async function writeResponse(
   res: ServerResponse,
   requestId: string,
   response: AdminResponse,
-  bounds: Pick<Bounds, 'adminLargeResponseBytes' | 'adminPieceBytes' | 'adminPiecePauseMs'>,
+  bounds: Bounds,
 ): Promise<void> {
   res.writeHead(response.status, commonFields(requestId, response));
   if (response.body.length < bounds.adminLargeResponseBytes || res.req.method === 'HEAD') {

@@ -105,7 +105,6 @@ export function createAdminSide({
       admin: () => settings.admin,
       api: createAdminApi({
         routes: createRoutes({
-          settings: () => settings,
           state: currentState,
           faults: faults.read,
           presence,
@@ -114,7 +113,7 @@ export function createAdminSide({
           keyChanges: {
             limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, settings.bans) },
             record: recordKeyChange,
-            ...(directory && { directory }),
+            directory,
           },
           keys: {
             settings: () => settings,
@@ -127,7 +126,6 @@ export function createAdminSide({
             nowMs: limiter.storeNowMs,
             bounds,
           },
-          bounds,
         }),
         askThread: reading.ask,
         admin: () => settings.admin,

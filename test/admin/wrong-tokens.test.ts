@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
 import { createWrongTokens } from '../../gateway/admin/api/wrong-tokens.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 
 function counting(adminGuessersMax: number) {
   const clock = { nowMs: 0 };
-  const bounds = { adminWrongTokensPerMinuteMax: 3, adminGuessersMax, adminWrongTokensIntervalMs: 10_000 };
+  const own = { adminWrongTokensPerMinuteMax: 3, adminGuessersMax, adminWrongTokensIntervalMs: 10_000 };
+  const bounds = tunedBounds(own);
   const wrongTokens = createWrongTokens({ log: { warn: () => {} }, nowMs: () => clock.nowMs, bounds });
   return { clock, wrongTokens };
 }

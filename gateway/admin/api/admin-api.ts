@@ -41,25 +41,7 @@ export function createAdminApi({
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly nowMs: () => number;
-  readonly bounds: Pick<
-    Bounds,
-    | 'adminWrongTokensPerMinuteMax'
-    | 'adminGuessersMax'
-    | 'adminWrongTokensIntervalMs'
-    | 'adminRequestsMax'
-    | 'adminResponseTimeoutMs'
-    | 'adminChangesPerMinuteMax'
-    | 'adminTokensCountedMax'
-    | 'adminBodyBytesMax'
-    | 'adminBodyMembersMax'
-    | 'adminBodyTimeoutMs'
-    | 'adminTurnsMax'
-    | 'adminTurnPauseMs'
-    | 'adminRestFactor'
-    | 'adminAheadMaxMs'
-    | 'readingTurnsMax'
-    | 'adminLargeResponseBytes'
-  >;
+  readonly bounds: Bounds;
 }): AdminApi {
   const wrongTokens = createWrongTokens({ log, nowMs, bounds });
   const changes = createMinuteCounts({

@@ -49,7 +49,7 @@ type Responses = Record<string, object>;
  * The OpenAPI document of the admin API. `openapi.yaml` has its prose and parameters, and names the response of each operation. The
  * request bodies and the responses come from the schemas that the code itself uses. Making it takes a tenth of a second.
  */
-export async function apiDocument(bounds: BodyBounds): Promise<ApiDocument> {
+export async function apiDocument(bounds: Bounds): Promise<ApiDocument> {
   // Most processes never get a request for the document.
   const [{ parse }, text] = await Promise.all([
     import('yaml'),
@@ -93,10 +93,8 @@ function mapValues<Value, Mapped>(of: Readonly<Record<string, Value>>, map: (val
   return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value)]));
 }
 
-type BodyBounds = Pick<Bounds, 'importKeysMax' | 'changeMembersMax'>;
-
 /** Request bodies by operationId. */
-function bodySchemas({ importKeysMax, changeMembersMax }: BodyBounds): Readonly<Record<string, z.ZodType>> {
+function bodySchemas({ importKeysMax, changeMembersMax }: Bounds): Readonly<Record<string, z.ZodType>> {
   return {
     issueKey: issueKeyBody,
     changeKey: changeKeyBody,

@@ -1,4 +1,7 @@
 import * as z from 'zod';
+import { datePattern } from '../../shared/schema/dates-and-durations.ts';
+import type { Period } from '../../usage/usage-reader.ts';
+import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The query parameters of a route. Each text is converted to the value that the route uses. */
 export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
@@ -7,7 +10,6 @@ export type ParsedQuery<Schema extends QuerySchema> =
   | { readonly kind: 'parsed'; readonly query: z.output<Schema> }
   | { readonly kind: 'invalid'; readonly message: string };
 
-/** For routes without parameters. */
 export const noQuery = z.strictObject({});
 
 export function queryOf<Shape extends z.core.$ZodLooseShape>(
@@ -46,19 +48,37 @@ export function text(charsMax: number) {
   return z.string().min(1, wanted).max(charsMax, wanted);
 }
 
+const instantWanted = 'must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z';
+
 /** A date (its first instant in UTC) or a date and time with its zone (RFC 3339), as epoch ms. */
 export function instant() {
   return z
     .string()
-    .regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/, {
-      error: instantWanted,
-      abort: true,
-    })
+    .regex(datePattern, { error: instantWanted, abort: true })
     .transform((written) => Date.parse(written))
     .refine((epochMs) => !Number.isNaN(epochMs), instantWanted);
 }
 
-const instantWanted = 'must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z';
+/** The parameters of a period. */
+export const periodQuery = { from: instant().optional(), to: instant().optional() };
+
+/** The period that a query asks for; without parameters, the last 24 hours. An error where the period makes no sense. */
+export function periodOf(
+  { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
+  nowMs: number,
+  daysMax = 400,
+): Period | AdminResponse {
+  const toMs = to ?? nowMs;
+  const fromMs = from ?? Math.floor(toMs / minuteMs) * minuteMs - dayMs + minuteMs;
+  if (fromMs > toMs)
+    return errorResponse('invalid_request', 'The query parameter `from` must not be later than `to`.');
+  if (toMs - fromMs <= daysMax * dayMs) return { fromMs, toMs };
+  const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} days apart.`;
+  return errorResponse('invalid_request', message);
+}
+
+const minuteMs = 60_000;
+const dayMs = 86_400_000;
 
 /** A month of UTC. */
 export function month() {

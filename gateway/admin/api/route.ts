@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { AdminToken } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
-import type { QuerySchema } from './query-parameters.ts';
+import { noQuery, type QuerySchema } from './query-parameters.ts';
 import { parseBody, type SentBody } from './request-body.ts';
 
 /** One method of one path of the admin API. */
@@ -49,18 +49,19 @@ export async function answer(
   route: Route,
   request: RequestWithoutBody,
   sent: SentBody | undefined,
-  bounds: Pick<Bounds, 'adminBodyMembersMax'>,
+  bounds: Bounds,
 ): Promise<AdminResponse> {
   if (route.body === undefined || sent === undefined) return route.respond({ ...request, body: undefined });
   const parsed = parseBody(sent, route.body, route.bodyMembersMax ?? bounds.adminBodyMembersMax);
   return parsed.kind === 'refused' ? parsed.response : route.respond({ ...request, body: parsed.body });
 }
 
-/** Gives `respond` the types of its query and its body. */
-export function defineRoute<Query extends QuerySchema, Body extends z.ZodType>(
-  route: Route<Query, Body>,
-): Route {
-  return route as unknown as Route;
+/** Gives `respond` the types of its query and its body. A route without `query` has no parameters. */
+export function defineRoute<
+  Query extends QuerySchema = typeof noQuery,
+  Body extends z.ZodType = z.ZodUndefined,
+>(route: Omit<Route<Query, Body>, 'query'> & Partial<Pick<Route<Query, Body>, 'query'>>): Route {
+  return { query: noQuery, ...route } as unknown as Route;
 }
 
 export type Routed =

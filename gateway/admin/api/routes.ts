@@ -1,79 +1,50 @@
 import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Fault } from '../../fleet/process-state.ts';
-import type { Settings } from '../../shared/model.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
-import { cursor, instant, noQuery, queryOf, someOf, wholeNumber } from './query-parameters.ts';
+import { cursor, periodQuery, queryOf, someOf, wholeNumber } from './query-parameters.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';
-import { type DefaultTimeouts, upstreamsView } from './upstreams-view.ts';
+import { upstreamsView } from './upstreams-view.ts';
 
 /** The sources of the routes. */
 export interface ApiSources extends ReadSources {
-  /** The settings in force. */
-  readonly settings: () => Settings;
   readonly state: () => GatewayState;
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
-  readonly bounds: DefaultTimeouts &
-    KeyChangeSources['bounds'] &
-    ReadSources['bounds'] &
-    Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
 }
 
 /**
  * Every route of the admin API. A new route is an entry here, or in `read-routes.ts` if it reads many keys or minutes. It is also
  * an entry in `openapi.yaml`. A test compares that document with the responses and with this list.
  */
-export function createRoutes({
-  settings,
-  state,
-  faults,
-  presence,
-  changes,
-  events,
-  keys,
-  keyChanges,
-  bounds,
-}: ApiSources): readonly Route[] {
+export function createRoutes(sources: ApiSources): readonly Route[] {
+  const { state, faults, presence, changes, events, keys, keyChanges } = sources;
+  const { settings, bounds } = keys;
   return [
     defineRoute({
       method: 'GET',
       path: '/state',
       needs: 'read',
-      query: noQuery,
-      respond: async ({ token }) =>
-        jsonResponse(
-          stateView(state(), {
-            upstreams: settings().upstreams,
-            fleet: await presence.read(),
-            faults: faults(),
-            token,
-            bounds,
-          }),
-        ),
+      async respond({ token }) {
+        const { upstreams } = settings();
+        const fleet = await presence.read();
+        return jsonResponse(stateView(state(), { upstreams, fleet, faults: faults(), token, bounds }));
+      },
     }),
-    ...createReadRoutes({ keys, events, changes, presence, bounds }),
-    ...createChangeRoutes({
-      settings,
-      readStatus: keys.readStatus,
-      nowMs: keys.nowMs,
-      ...keyChanges,
-      bounds,
-    }),
+    ...createReadRoutes(sources),
+    ...createChangeRoutes({ ...keys, ...keyChanges }),
     defineRoute({
       method: 'GET',
       path: '/upstreams',
       needs: 'read',
-      query: noQuery,
       respond: async () => jsonResponse(upstreamsView(settings().upstreams, await presence.read(), bounds)),
     }),
     defineRoute({
@@ -81,8 +52,8 @@ export function createRoutes({
       path: '/changes',
       needs: 'read',
       query: pageOf(bounds.changesPerPageMax),
-      async respond({ query: { limit, after } }) {
-        const [page, { processes }] = await Promise.all([changes.read({ limit, after }), presence.read()]);
+      async respond({ query }) {
+        const [page, { processes }] = await Promise.all([changes.read(query), presence.read()]);
         return jsonResponse(changesView(page, { processes, nowMs: keys.nowMs() }));
       },
     }),
@@ -92,11 +63,10 @@ export function createRoutes({
       needs: 'read',
       query: pageOf(bounds.eventsPerPageMax).extend({
         kind: someOf([...eventGroups, ...eventKinds]).optional(),
-        from: instant().optional(),
-        to: instant().optional(),
+        ...periodQuery,
       }),
-      respond: async ({ query: { limit, after, kind, from, to } }) =>
-        jsonResponse(await events.list({ limit, after, kinds: kind, fromMs: from, toMs: to })),
+      respond: async ({ query: { kind, from, to, ...page } }) =>
+        jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
     }),
   ];
 }

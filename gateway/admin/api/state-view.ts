@@ -189,7 +189,7 @@ export function stateView(
     /** The faults of this gateway. */
     readonly faults: readonly Fault[];
     readonly token: AdminToken;
-    readonly bounds: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
+    readonly bounds: Bounds;
   },
 ): FleetState {
   const { environment, config, store, certificates, usage, workers } = state;

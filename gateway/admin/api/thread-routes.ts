@@ -19,10 +19,7 @@ export function nameOf({ method, path }: Route): string {
 }
 
 /** The part of `AskThread` that runs in the thread. */
-export function createThreadRoutes(
-  routes: readonly Route[],
-  bounds: Pick<Bounds, 'adminBodyMembersMax'>,
-): AskThread {
+export function createThreadRoutes(routes: readonly Route[], bounds: Bounds): AskThread {
   const byName = new Map(routes.map((route) => [nameOf(route), route]));
   return async ({ route: name, isFixed: _, sent, ...request }) => {
     const route = byName.get(name);

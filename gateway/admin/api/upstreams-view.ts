@@ -5,12 +5,6 @@ import type { Upstream } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { count, instant, isComplete, list, positive, processId, words } from './response-parts.ts';
 
-/** The default timeouts of an upstream. */
-export type DefaultTimeouts = Pick<
-  Bounds,
-  'connectTimeoutMs' | 'upstreamHeadersTimeoutMs' | 'upstreamTotalTimeoutMs'
->;
-
 const targetShape = {
   address: z.string(),
   healthy: z.boolean().describe('Whether every process finds it healthy.'),
@@ -64,7 +58,7 @@ export const upstreamInShort = z.object({
 export function upstreamsView(
   upstreams: readonly Upstream[],
   fleet: Fleet,
-  bounds: DefaultTimeouts,
+  bounds: Bounds,
 ): z.output<typeof upstreamsPage> {
   return {
     isComplete: fleet.isComplete,

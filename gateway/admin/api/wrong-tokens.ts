@@ -22,10 +22,7 @@ export function createWrongTokens({
 }: {
   readonly log: Pick<Logger, 'warn'>;
   readonly nowMs: () => number;
-  readonly bounds: Pick<
-    Bounds,
-    'adminWrongTokensPerMinuteMax' | 'adminGuessersMax' | 'adminWrongTokensIntervalMs'
-  >;
+  readonly bounds: Bounds;
 }): WrongTokens {
   const counts = createMinuteCounts({
     perMinuteMax: bounds.adminWrongTokensPerMinuteMax,

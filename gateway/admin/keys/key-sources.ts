@@ -3,6 +3,7 @@ import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
+import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The parts that the views of keys and operations read. */
 export interface KeySources {
@@ -18,7 +19,11 @@ export interface KeySources {
     | undefined;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
-  readonly bounds: Pick<Bounds, 'usageReadsPerTurnMax' | 'adminKeysExaminedMax' | 'adminUsageRowsMax'>;
+  readonly bounds: Bounds;
+}
+
+export function noSuchKey(): AdminResponse {
+  return errorResponse('not_found', 'There is no key with this id.');
 }
 
 /** A secret of a key: enough of its digest to tell it from others, when it expires (Infinity: never) and was issued. */

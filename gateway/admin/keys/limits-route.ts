@@ -1,26 +1,18 @@
 import type { Changes } from '../../fleet/changes.ts';
 import { plansAt } from '../../keys/plans.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { instant, queryOf } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { readPages } from '../read-pages.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
-import type { KeySources } from './key-sources.ts';
+import { type KeySources, noSuchKey } from './key-sources.ts';
 import { limitsOverTime } from './limits-over-time.ts';
 
 const dayMs = 86_400_000;
 
 /** `GET /keys/{id}/limits`: the limits of a key over a period, from the record of changes. */
-export function limitsRoute({
-  keys,
-  changes,
-  bounds,
-}: {
-  readonly keys: KeySources;
-  readonly changes: Pick<Changes, 'read'>;
-  readonly bounds: Pick<Bounds, 'changesPerPageMax' | 'limitChangesReadMax'>;
-}): Route {
+export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): Route {
+  const { bounds } = keys;
   return defineRoute({
     method: 'GET',
     path: '/keys/{id}/limits',
@@ -35,7 +27,7 @@ export function limitsRoute({
       const found = await findKeys(keys, [id]);
       const [listed] = found ?? [];
       if (found !== undefined && listed === undefined) {
-        return errorResponse('not_found', 'There is no key with this id.');
+        return noSuchKey();
       }
       const status = (await statusesOf(keys, found ?? []))?.get(id);
       if (listed === undefined || status === undefined) return storeUnavailable();

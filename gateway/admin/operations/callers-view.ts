@@ -1,7 +1,11 @@
 import * as z from 'zod';
+import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Period, UsageReader } from '../../usage/usage-reader.ts';
+import { errorResponse, foundResponse } from '../admin-response.ts';
+import { periodOf, periodQuery, queryOf, wholeNumber } from '../api/query-parameters.ts';
 import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
@@ -29,11 +33,34 @@ export const callers = z.object({
 
 export type Callers = z.output<typeof callers>;
 
+/** All that are known: whoever writes to them needs each. */
+const callersMax = 10_000;
+
+/** `GET /operations/{operationId}/callers` */
+export function callersRoute(sources: KeySources): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/operations/{operationId}/callers',
+    needs: 'read',
+    query: queryOf({ ...periodQuery, limit: wholeNumber(1, callersMax).default(50) }),
+    async respond({ params: { operationId = '' }, query }) {
+      const period = periodOf(query, sources.nowMs());
+      if ('status' in period) return period;
+      const ids = sources.settings().operations.map(({ id }) => id);
+      if (!ids.includes(operationId)) {
+        const advice = didYouMean(operationId, ids) || `; operations are: ${listNames(ids)}.`;
+        return errorResponse('not_found', `There is no operation ${operationId}${advice}`);
+      }
+      return foundResponse(await callersView(sources, operationId, { ...period, limit: query.limit }));
+    },
+  });
+}
+
 /**
  * Who called an operation in a period, most first, of the keys that were active last (10,000 at most): what it costs is one
  * read of each of them and day. Undefined when the store gives no answer.
  */
-export async function callersView(
+async function callersView(
   sources: KeySources,
   operationId: string,
   { limit, ...period }: Period & { readonly limit: number },

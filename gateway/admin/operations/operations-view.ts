@@ -2,6 +2,8 @@ import * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationUsage, Period } from '../../usage/usage-reader.ts';
+import { foundResponse } from '../admin-response.ts';
+import { periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
 import {
   byName,
   count,
@@ -13,6 +15,7 @@ import {
   quantity,
   words,
 } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from './kept-period.ts';
 
@@ -50,11 +53,25 @@ type OperationUse = z.output<typeof operationUse>;
 
 export const operationsPage = z.object({ fromAt: instant, toAt: instant, operations: list(operationUse) });
 
+/** `GET /operations` */
+export function operationsRoute(sources: KeySources): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/operations',
+    needs: 'read',
+    query: queryOf(periodQuery),
+    async respond({ query }) {
+      const period = periodOf(query, sources.nowMs());
+      return 'status' in period ? period : foundResponse(await operationsView(sources, period));
+    },
+  });
+}
+
 /**
  * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store gives no
  * answer.
  */
-export async function operationsView(
+async function operationsView(
   { settings, usage, nowMs }: KeySources,
   period: Period,
 ): Promise<z.output<typeof operationsPage> | undefined> {

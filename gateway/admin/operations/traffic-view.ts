@@ -2,13 +2,16 @@ import * as z from 'zod';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
 import { type Buckets, type Period, percentilesOf, type TrafficMinute } from '../../usage/usage-reader.ts';
+import { foundResponse } from '../admin-response.ts';
+import { oneOf, periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
 import { count, instant, list, positive, words } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { percentiles } from './operations-view.ts';
 
-export const trafficSteps = ['minute', 'hour'] as const;
+const trafficSteps = ['minute', 'hour'] as const;
 
-export type TrafficStep = (typeof trafficSteps)[number];
+type TrafficStep = (typeof trafficSteps)[number];
 
 const stepMs: Readonly<Record<TrafficStep, number>> = { minute: 60_000, hour: 3_600_000 };
 
@@ -33,11 +36,28 @@ const trafficRow = z.object({
 
 export const traffic = z.object({ step: words(...trafficSteps), rows: list(trafficRow) });
 
+const daysMax = 8;
+
+/** `GET /traffic` */
+export function trafficRoute(sources: KeySources): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/traffic',
+    needs: 'read',
+    query: queryOf({ ...periodQuery, step: oneOf(trafficSteps).default('minute') }),
+    async respond({ query }) {
+      const period = periodOf(query, sources.nowMs(), daysMax);
+      if ('status' in period) return period;
+      return foundResponse(await trafficView(sources, { ...period, step: query.step }));
+    },
+  });
+}
+
 /**
  * All requests of the fleet by minute or hour, those in which there were any: how they ended, and how long they took.
  * Undefined when the store gives no answer.
  */
-export async function trafficView(
+async function trafficView(
   { usage }: KeySources,
   { step, ...period }: Period & { readonly step: TrafficStep },
 ): Promise<z.output<typeof traffic> | undefined> {

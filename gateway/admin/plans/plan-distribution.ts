@@ -3,9 +3,11 @@ import * as z from 'zod';
 import { plansAt } from '../../keys/plans.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/key-minutes.ts';
+import { errorResponse, foundResponse } from '../admin-response.ts';
+import { queryOf, wholeNumber } from '../api/query-parameters.ts';
 import { count, list, positive } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 
@@ -49,6 +51,25 @@ type PlanDistribution = z.output<typeof planDistribution>;
 
 export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
 
+/** Without Redis, the record keeps one day. */
+const hoursMax = 24;
+
+/** `GET /plans/{name}/distribution` */
+export function distributionRoute(sources: KeySources): Route {
+  const distributionOf = createPlanDistributions(sources);
+  return defineRoute({
+    method: 'GET',
+    path: '/plans/{name}/distribution',
+    needs: 'read',
+    query: queryOf({ hours: wholeNumber(1, hoursMax).default(hoursMax) }),
+    async respond({ params: { name = '' }, query: { hours } }) {
+      if (!plansAt(sources.settings(), sources.nowMs()).has(name))
+        return errorResponse('not_found', 'There is no plan with this name.');
+      return foundResponse(await distributionOf(name, hours));
+    },
+  });
+}
+
 /** Records of so many keys are read at once, each with two days. */
 const keysPerTurn = 10;
 
@@ -58,12 +79,7 @@ const minuteMs = 60_000;
  * Reads every minute of every active key of a plan. That is dear, so it is made for a bounded time, and kept for a moment for
  * whoever asks again; how many are made at once is a matter of the turns of tokens. Undefined when the store gives no answer.
  */
-export function createPlanDistributions(
-  sources: Pick<KeySources, 'settings' | 'directory' | 'usage' | 'nowMs'> & {
-    readonly bounds: KeySources['bounds'] &
-      Pick<Bounds, 'planDistributionTimeoutMs' | 'planDistributionKeptMs'>;
-  },
-): ReadPlanDistribution {
+export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;
   const kept = new Map<string, { readonly untilMs: number; readonly made: ReturnType<typeof make> }>();
 

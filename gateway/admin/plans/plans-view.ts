@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { foundResponse } from '../admin-response.ts';
 import { count, list } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { planShown, planView } from '../settings/settings-view.ts';
 
@@ -22,6 +23,17 @@ interface KeyCounts {
 
 type CountSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
 
+/** `GET /plans` */
+export function plansRoute(sources: CountSources): Route {
+  const plansView = createPlansView(sources);
+  return defineRoute({
+    method: 'GET',
+    path: '/plans',
+    needs: 'read',
+    respond: async () => foundResponse(await plansView()),
+  });
+}
+
 /**
  * Every plan with its limits and how many keys are on it, in the order of the configuration. It looks at every key of the
  * configuration, and reads the first `adminKeysExaminedMax` keys of the directory; what it found is kept for a moment.
@@ -29,7 +41,7 @@ type CountSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bound
  * @returns undefined when the directory gives no answer
  */
 export function createPlansView(
-  sources: CountSources & { readonly bounds: Pick<Bounds, 'planDistributionKeptMs'> },
+  sources: CountSources,
 ): () => Promise<z.output<typeof plansPage> | undefined> {
   const { settings, nowMs, bounds } = sources;
   let kept: { readonly of: Settings; readonly untilMs: number; readonly counts: KeyCounts } | undefined;

@@ -8,11 +8,9 @@ import { plansAt } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Edits, type LimitEdit, problemOf } from '../../usage/simulate/edits.ts';
 import { type Circumstance, explainDifference } from '../../usage/simulate/explain-difference.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { noQuery } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -64,26 +62,16 @@ export interface SimulateSources {
   readonly events: Pick<Events, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly presence: Pick<Presence, 'read'>;
-  readonly bounds: Pick<
-    Bounds,
-    | 'simulationTimeoutMs'
-    | 'simulationBytesMax'
-    | 'simulationMembersMax'
-    | 'simulationMinutesKeptMax'
-    | 'simulationKeptMs'
-    | 'eventsPerPageMax'
-    | 'changesPerPageMax'
-  >;
 }
 
 /** `POST /simulate`: what other limits would have done to the requests on record. It changes nothing. */
-export function simulateRoute({ keys, events, changes, presence, bounds }: SimulateSources): Route {
-  const simulate = createSimulations({ ...keys, bounds: { ...keys.bounds, ...bounds } });
+export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
+  const { bounds } = keys;
+  const simulate = createSimulations(keys);
   return defineRoute({
     method: 'POST',
     path: '/simulate',
     needs: 'read',
-    query: noQuery,
     body: simulateBody,
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,

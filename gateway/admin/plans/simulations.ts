@@ -128,10 +128,7 @@ export const simulationShown = z.object({
  * that were read are kept for a moment, as many as there is room for: somebody who tries one limit tries another.
  */
 export function createSimulations(
-  sources: Pick<KeySources, 'settings' | 'directory' | 'usage' | 'nowMs'> & {
-    readonly bounds: KeySources['bounds'] &
-      Pick<Bounds, 'simulationTimeoutMs' | 'simulationMinutesKeptMax' | 'simulationKeptMs'>;
-  },
+  sources: Omit<KeySources, 'readStatus'>,
 ): (simulation: Simulation) => Promise<Simulated | undefined> {
   const { settings, usage, nowMs, bounds } = sources;
   const kept = createKeptMinutes(bounds);
@@ -299,10 +296,7 @@ function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): S
 }
 
 /** Records that were read lately, of one period: those of another one take their place. */
-function createKeptMinutes({
-  simulationMinutesKeptMax: minutesMax,
-  simulationKeptMs: keptMs,
-}: Pick<Bounds, 'simulationMinutesKeptMax' | 'simulationKeptMs'>) {
+function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKeptMs: keptMs }: Bounds) {
   let name = '';
   let byKey = new Map<string, KeyMinutes>();
   let minutes = 0;

@@ -10,8 +10,6 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { changeText, diffMembers, diffSettings, type ListDiff, type Members } from './diff-settings.ts';
 import { settingsMembers } from './settings-view.ts';
 
-type EditBounds = Pick<Bounds, 'editTextsMax' | 'editTextCharsMax' | 'editedKeysNamedMax'>;
-
 /**
  * What a reload changed, a text for each thing: "free 60 → 50 a minute", "key acme disabled". No text has a secret, a digest
  * or what a customer calls itself. The keys are compared in steps, between which requests pass. `limitsBefore` has the limits
@@ -20,7 +18,7 @@ type EditBounds = Pick<Bounds, 'editTextsMax' | 'editTextCharsMax' | 'editedKeys
 export async function describeEdit(
   before: Settings,
   after: Settings,
-  bounds: EditBounds,
+  bounds: Bounds,
 ): Promise<{ readonly edits: readonly string[]; readonly limitsBefore?: LimitsBefore }> {
   const ofKeys = await keyTexts(before, after, bounds);
   const texts = [...settingTexts(before, after), ...ofKeys.texts];
@@ -40,7 +38,7 @@ function limitsThen(
   before: Settings,
   after: Settings,
   changed: readonly KeyEdit[],
-  { editTextsMax }: EditBounds,
+  { editTextsMax }: Bounds,
 ): LimitsBefore {
   const plans = [...before.plans]
     .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
@@ -84,7 +82,7 @@ function planText(change: Parameters<typeof changeText>[0]): string {
 async function keyTexts(
   { keys: before }: Settings,
   { keys: after }: Settings,
-  { editedKeysNamedMax }: EditBounds,
+  { editedKeysNamedMax }: Bounds,
 ): Promise<{ readonly texts: string[]; readonly changed: readonly KeyEdit[] }> {
   const found = new Map<KeyEdit['edit'], { number: number; named: KeyEdit[] }>();
   for (const one of changedKeys(tableIn(before), tableIn(after))) {

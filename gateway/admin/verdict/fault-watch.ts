@@ -11,10 +11,7 @@ export interface FaultWatch {
 /** Looks for faults once a second, so that it is known since when each of them stands, whether somebody asks or not. */
 export function watchFaults(
   find: () => readonly FoundFault[],
-  {
-    nowMs,
-    bounds,
-  }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Pick<Bounds, 'presenceIntervalMs'> },
+  { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
   /** By code: the figures in the text of a fault may change while it stands. */
   let since: ReadonlyMap<string, string> = new Map();

@@ -67,7 +67,7 @@ export function judgeFleet({
   readonly store: GatewayState['store'];
   readonly fleet: Fleet;
   readonly own: readonly Fault[];
-  readonly bounds: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>;
+  readonly bounds: Bounds;
 }): Verdict {
   const { processes } = fleet;
   const away = storeFaults(store, processes);
@@ -98,7 +98,7 @@ function rankOf({ severity, code }: Fault): number {
 function failingFaults(
   processes: readonly KnownProcess[],
   causes: Readonly<Record<'gateway' | 'upstream', string | undefined>>,
-  { failingRequestsMin, failingShareMin }: Pick<Bounds, 'failingRequestsMin' | 'failingShareMin'>,
+  { failingRequestsMin, failingShareMin }: Bounds,
 ): Fault[] {
   const requests = sumOf(processes, ({ lastMinute }) => lastMinute.requests);
   return (['gateway', 'upstream'] as const).flatMap((whose) => {

@@ -43,11 +43,9 @@ export interface Sent {
   readonly body?: unknown;
 }
 
-export type ClientBounds = Pick<Bounds, 'adminCallTimeoutMs' | 'adminReplyBytesMax'>;
-
 export function createAdminClient(
   { url, token, trusted }: GatewayToAsk,
-  { adminCallTimeoutMs: timeoutMs, adminReplyBytesMax: bytesMax }: ClientBounds,
+  { adminCallTimeoutMs: timeoutMs, adminReplyBytesMax: bytesMax }: Bounds,
 ): AdminClient {
   const { origin } = url;
   const transport = url.protocol === 'https:' ? https : http;

@@ -41,7 +41,7 @@ export async function writeExport(
 export async function importToDirectory(
   client: Pick<AdminClient, 'send'>,
   keys: readonly MovedKey[],
-  bounds: ImportBounds,
+  bounds: Bounds,
 ): Promise<Imported> {
   const sum = { created: 0, unchanged: 0, refused: [] as Imported['refused'][number][] };
   try {
@@ -60,16 +60,11 @@ export async function importToDirectory(
   }
 }
 
-export type ImportBounds = Pick<
-  Bounds,
-  'importKeysMax' | 'importBytesMax' | 'importMembersMax' | 'importRetries' | 'importRetryMs'
->;
-
 /** Sends a part, and repeats it after a while where the gateway limits changes. Existing keys stay, so repeating is safe. */
 async function sendPart(
   client: Pick<AdminClient, 'send'>,
   keys: readonly unknown[],
-  { importRetries, importRetryMs }: ImportBounds,
+  { importRetries, importRetryMs }: Bounds,
 ): Promise<Imported> {
   for (let retries = 0; ; retries++) {
     try {
@@ -84,7 +79,7 @@ async function sendPart(
 
 function* partsOf(
   keys: readonly unknown[],
-  { importKeysMax, importBytesMax, importMembersMax }: ImportBounds,
+  { importKeysMax, importBytesMax, importMembersMax }: Bounds,
 ): Generator<readonly unknown[]> {
   // The list stands in an object, and a comma follows each key.
   const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];

@@ -16,7 +16,7 @@ import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 export async function withLock<Result>(
   file: string,
   edit: () => Result,
-  bounds: LockBounds = defaultBounds,
+  bounds: Bounds = defaultBounds,
 ): Promise<Result> {
   const lock = `${file}.lock`;
   const isHeld = await acquire(lock, bounds);
@@ -27,11 +27,9 @@ export async function withLock<Result>(
   }
 }
 
-type LockBounds = Pick<Bounds, 'editLockWaitMs' | 'editLockQueueMs' | 'editLockPollMs'>;
-
 const self = `${process.pid}@${hostname()}`;
 
-async function acquire(lock: string, bounds: LockBounds): Promise<boolean> {
+async function acquire(lock: string, bounds: Bounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
   // It counts its looks instead of time, because a process that was stopped has not seen whether the lock stayed.

@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
 import { printableJson } from '../../shared/terminal/printable.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, instant } from '../output/figures.ts';
-import { type LogBounds, type LogEntry, linesOf, parseEntry } from './log-lines.ts';
+import { type LogEntry, linesOf, parseEntry } from './log-lines.ts';
 import { requestStory } from './request-story.ts';
 
 /** A whole `X-Request-Id`. */
@@ -31,7 +32,7 @@ export function needsLog(id: string, error: unknown): unknown {
  */
 export async function whyRequest(
   { requestId, ...search }: Search,
-  bounds: LogBounds,
+  bounds: Bounds,
 ): Promise<{ readonly entry: LogEntry; readonly story: string }> {
   if (!beginning.test(requestId)) {
     throw new CommandError(
@@ -83,7 +84,7 @@ interface LinesRead {
  */
 export async function findRequest(
   { requestId, files, stdin }: Search,
-  bounds: LogBounds,
+  bounds: Bounds,
 ): Promise<{
   readonly entry: LogEntry | undefined;
   readonly events: readonly LogEntry[];

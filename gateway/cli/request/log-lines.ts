@@ -7,8 +7,6 @@ import { CommandError } from '../output/command-error.ts';
 /** An entry of the gateway's log. */
 export type LogEntry = Readonly<Record<string, unknown>>;
 
-export type LogBounds = Pick<Bounds, 'logLineReadBytesMax'>;
-
 /**
  * The lines of a file, which may be compressed with gzip. A line that is longer than the bound loses its end.
  *
@@ -18,7 +16,7 @@ export type LogBounds = Pick<Bounds, 'logLineReadBytesMax'>;
 export async function* linesOf(
   file: string,
   stdin: Readable,
-  { logLineReadBytesMax: bytesMax }: LogBounds,
+  { logLineReadBytesMax: bytesMax }: Bounds,
 ): AsyncGenerator<Buffer> {
   let kept: Buffer[] = [];
   let bytes = 0;

@@ -18,7 +18,7 @@ export interface LiveTop {
   readonly terminal: LiveTerminal;
   /** The part of the process that ends `top`. */
   readonly ending: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
-  readonly bounds: Pick<Bounds, 'topIntervalMs' | 'topSilenceShownMs'>;
+  readonly bounds: Bounds;
 }
 
 const enter = '\u001b[?1049h\u001b[?25l';

@@ -13,7 +13,7 @@ import type { TopData } from './top-picture.ts';
  */
 export function createTopReader(
   client: Pick<AdminClient, 'get'>,
-  bounds: Pick<Bounds, 'topKeysIntervalMs' | 'topKeysPauseFactor' | 'topKeysMax'>,
+  bounds: Bounds,
 ): () => Promise<{ readonly data: TopData; readonly json: object }> {
   let lists: Awaited<ReturnType<typeof readLists>>;
   let readAgainMs = Number.NEGATIVE_INFINITY;

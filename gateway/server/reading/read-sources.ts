@@ -17,7 +17,7 @@ export async function openReadSources({
   readonly settings: () => Settings;
   readonly nowMs: () => number;
   readonly lent: Lent;
-}): Promise<Omit<ReadSources, 'bounds'>> {
+}): Promise<ReadSources> {
   const { redis } = settings();
   const kept = redis === undefined ? inParts(lent) : await openKept(redis);
   const store = { read: kept.readRecords, active: kept.readActive, lastSeen: kept.readLastSeen };

@@ -57,7 +57,7 @@ async function respond({ number, request }: Extract<ToReading, { kind: 'request'
 
 async function open(): Promise<AskThread> {
   const sources = await openReadSources({ data, settings: inForce, nowMs: () => nowMs, lent });
-  return createThreadRoutes(createReadRoutes({ ...sources, bounds }), bounds);
+  return createThreadRoutes(createReadRoutes(sources), bounds);
 }
 
 function inForce(): Settings {

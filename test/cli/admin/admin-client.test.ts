@@ -3,6 +3,7 @@ import { changesPage } from '../../../gateway/admin/api/changes-view.ts';
 import { createAdminClient } from '../../../gateway/cli/admin/admin-client.ts';
 import { lists, readList } from '../../../gateway/cli/admin/read-api.ts';
 import { startStubAdmin } from '../../support/stub-admin.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 const bounds = { adminCallTimeoutMs: 60_000, adminReplyBytesMax: 10_000 };
 const change = {
@@ -16,7 +17,7 @@ const change = {
 };
 
 function clientOf(url: string, own: Partial<typeof bounds> = {}) {
-  return createAdminClient({ url: new URL(url), token: 'x' }, { ...bounds, ...own });
+  return createAdminClient({ url: new URL(url), token: 'x' }, tunedBounds({ ...bounds, ...own }));
 }
 
 describe('the client of the admin API', () => {

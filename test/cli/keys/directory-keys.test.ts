@@ -12,6 +12,7 @@ import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
@@ -262,13 +263,13 @@ test('an import that cannot continue states how far it came', async () => {
       return { json, body: schema.parse(json) };
     },
   };
-  const bounds = {
+  const bounds = tunedBounds({
     importKeysMax: 1,
     importBytesMax: 10_000,
     importMembersMax: 100,
     importRetries: 2,
     importRetryMs: 1,
-  };
+  });
   const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x').keys);
   await expect(importToDirectory(client, all, bounds)).rejects.toThrow(
     'Nobody answers. Until then 2 of 4 keys were added; the same command goes on from there.',

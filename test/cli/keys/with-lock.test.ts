@@ -14,6 +14,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { withLock } from '../../../gateway/cli/keys/with-lock.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 /** Makes a file in a new folder, locked by `owner` if there is one. */
 function fileIn(owner?: string) {
@@ -67,7 +68,7 @@ test.each([
   expect(left()).toEqual(['keys.yaml']);
 });
 
-const hasty = { editLockWaitMs: 200, editLockQueueMs: 60_000, editLockPollMs: 20 };
+const hasty = tunedBounds({ editLockWaitMs: 200, editLockQueueMs: 60_000, editLockPollMs: 20 });
 
 test('an edit gives up when another process keeps the lock, and leaves no file', async () => {
   const { file, left } = fileIn('1@elsewhere');

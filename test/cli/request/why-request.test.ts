@@ -9,6 +9,7 @@ import { startGatewayHere } from '../../support/gateway-here.ts';
 import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 const key = makeCustomKey(3, 1_000);
 const disabled = makeKey({ id: 'closed', disabled: true });
@@ -173,7 +174,7 @@ describe('why of a request', () => {
 });
 
 describe('the search', () => {
-  const bounds = { logLineReadBytesMax: 1_000 };
+  const bounds = tunedBounds({ logLineReadBytesMax: 1_000 });
   const search = (text: string, requestId: string) => {
     const folder = configFolder({ 'a.log': text });
     return findRequest({ requestId, files: [folder.pathOf('a.log')], stdin: process.stdin }, bounds);

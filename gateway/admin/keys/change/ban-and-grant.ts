@@ -9,7 +9,6 @@ import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { count } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { banAndGrant, banAndGrantShape } from '../key-item.ts';
@@ -58,7 +57,6 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'POST',
       path: '/keys/{id}/unban',
       needs: 'write',
-      query: noQuery,
       respond: (request) =>
         change(sources, request, () => ({
           kind: 'verb',
@@ -73,7 +71,6 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'POST',
       path: '/keys/{id}/grant',
       needs: 'write',
-      query: noQuery,
       body: grantBody,
       respond: ({ body, ...request }) =>
         change(sources, request, (key) => {
@@ -96,7 +93,6 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'DELETE',
       path: '/keys/{id}/grant',
       needs: 'write',
-      query: noQuery,
       respond: (request) =>
         change(sources, request, () => ({
           kind: 'verb',

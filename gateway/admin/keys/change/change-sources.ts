@@ -5,29 +5,16 @@ import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import type { Away } from '../../../keys/directory/store/directory-store.ts';
 import { keyIdPattern } from '../../../keys/key-schema.ts';
 import type { AdminToken, Grant } from '../../../shared/model.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
-import { type KeySources, placeOfKey } from '../key-sources.ts';
+import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
 /** The dependencies of the routes that change keys. */
-export interface KeyChangeSources extends Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'> {
+export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
   /** Absent: all keys are in the configuration. */
-  readonly directory?: KeyDirectory;
+  readonly directory: KeyDirectory | undefined;
   readonly limiter: KeyVerbs;
   /** Says what was done: in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
-  readonly bounds: Pick<
-    Bounds,
-    | 'grantMaxMs'
-    | 'changeMembersMax'
-    | 'directorySecretsPerKeyMax'
-    | 'directoryChangeAttemptsMax'
-    | 'idempotencyKeptMs'
-    | 'importKeysMax'
-    | 'importBytesMax'
-    | 'importMembersMax'
-    | 'importKeysAtOnceMax'
-  >;
 }
 
 /** The operator's changes of a key's counts, on all processes. */
@@ -99,7 +86,7 @@ export async function findInDirectory(
 }
 
 export function noSuchKey(): Refused {
-  return refused('not_found', 'There is no key with this id.');
+  return { kind: 'refused', response: keyNotFound() };
 }
 
 export function noDirectory(): Refused {

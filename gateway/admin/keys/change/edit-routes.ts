@@ -4,7 +4,6 @@ import { keySchema, type StatedKey } from '../../../keys/key-schema.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
 import { digestStart } from '../../../shared/secrets.ts';
 import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
 import { definitionResponse, differences } from './definition.ts';
@@ -36,7 +35,6 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'PATCH',
       path: '/keys/{id}',
       needs: 'write',
-      query: noQuery,
       body: changeKeyBody,
       async respond({ body, ...request }) {
         const edited = await editKey(sources, request, (key) => update(sources, key, body));
@@ -47,7 +45,6 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'DELETE',
       path: '/keys/{id}',
       needs: 'write',
-      query: noQuery,
       async respond(request) {
         const edited = await editKey(sources, request, (key) => {
           const secrets = key.secrets.map(({ digest }) => digestStart(digest));

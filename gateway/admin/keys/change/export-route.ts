@@ -3,7 +3,6 @@ import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-k
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
 import { keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { instant, list, stated } from '../../api/response-parts.ts';
@@ -37,10 +36,7 @@ export const directoryPage = z.object({
  * `GET /directory`: all of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may
  * write.
  */
-export function exportRoute({
-  directory,
-  bounds: { importKeysMax: keysMax },
-}: Pick<KeySources, 'directory'> & { readonly bounds: Pick<Bounds, 'importKeysMax'> }): Route {
+export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
   return defineRoute({
     method: 'GET',
     path: '/directory',

@@ -6,7 +6,6 @@ import type { Away } from '../../../keys/directory/store/directory-store.ts';
 import { keySchema, movedSecretSchema } from '../../../keys/key-schema.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { count, list as listShown } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } from './change-sources.ts';
@@ -49,7 +48,6 @@ export function importRoute(sources: KeyChangeSources): Route {
     method: 'POST',
     path: '/directory',
     needs: 'write',
-    query: noQuery,
     body: importBody(keysMax),
     bodyBytesMax: importBytesMax,
     bodyMembersMax: importMembersMax,

@@ -6,7 +6,6 @@ import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import { fields } from '../../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
 import type { AdminResponse } from '../../admin-response.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import {
   type ChangeRequest,
@@ -40,7 +39,6 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
     method: 'POST',
     path: '/keys',
     needs: 'write',
-    query: noQuery,
     body: issueKeyBody,
     async respond({ body, ...request }) {
       const { settings, directory, nowMs } = sources;

@@ -3,7 +3,6 @@ import { type KeyChange, keyActions } from '../../../fleet/changes.ts';
 import { keyId } from '../../../keys/key-schema.ts';
 import { expects, fields, membersByName, text } from '../../../shared/schema/schema-parts.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 
 /** A command's change of the keys in the configuration. The gateway itself records what it does. */
@@ -18,13 +17,12 @@ export function reportedChangeRoute({
   bounds,
 }: {
   readonly record: (change: KeyChange) => void;
-  readonly bounds: Pick<Bounds, 'changeMembersMax'>;
+  readonly bounds: Bounds;
 }): Route {
   return defineRoute({
     method: 'POST',
     path: '/changes',
     needs: 'write',
-    query: noQuery,
     body: reportedChangeBody(bounds.changeMembersMax),
     respond({ body: { action, key, before, after }, token }) {
       record({ action, by: token.name, key, before, after });

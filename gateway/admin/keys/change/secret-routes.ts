@@ -5,7 +5,6 @@ import { date } from '../../../keys/key-schema.ts';
 import { agePattern, isoOf, isoOfEnd, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
 import { fields, text } from '../../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, issueSecret } from '../../../shared/secrets.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { type KeyChangeSources, type Refused, refused } from './change-sources.ts';
 import { definitionResponse } from './definition.ts';
@@ -29,7 +28,6 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'POST',
       path: '/keys/{id}/secrets',
       needs: 'write',
-      query: noQuery,
       body: issueSecretBody,
       async respond({ body, ...request }) {
         const secret = issueSecret();
@@ -41,7 +39,6 @@ export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
       method: 'DELETE',
       path: '/keys/{id}/secrets/{digest}',
       needs: 'write',
-      query: noQuery,
       async respond(request) {
         const { digest = '' } = request.params;
         const edited = await editKey(sources, request, (key) => removal(key, digest.toLowerCase()));

@@ -6,7 +6,6 @@ import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
 import { jsonResponse } from '../../admin-response.ts';
-import { noQuery } from '../../api/query-parameters.ts';
 import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { placeOfKey } from '../key-sources.ts';
@@ -47,7 +46,6 @@ export function whoamiRoute({
     method: 'POST',
     path: '/whoami',
     needs: 'read',
-    query: noQuery,
     body: whoamiBody,
     async respond({ body: { sha256 } }) {
       const written = settings().keys.find(sha256);
