@@ -52,20 +52,24 @@ const secret = fields('a mapping with sha256', {
     .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
   created: date
     .optional()
-    .describe('When it was issued, for people; the commands `keys create` and `keys rotate` write it.'),
+    .describe(
+      'When the secret was issued. Only for information; the commands `keys create` and `keys rotate` write it.',
+    ),
 });
 
 export const keySchema = fields('a key: a mapping with id, plan and secrets', {
-  id: keyId.describe('Quota and ban belong to this id; secrets come and go.'),
+  id: keyId.describe('The id that quota and ban belong to. It stays when secrets change.'),
   plan: text('the name of a plan'),
   name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
     .optional()
-    .describe('For people; never sent anywhere.'),
-  limits: limits.optional().describe('For keys on a custom plan only.'),
+    .describe('A name for operators. Clients and backends never receive it.'),
+  limits: limits.optional().describe('Limits of a key on a custom plan.'),
   operations: operationIds
     .optional()
-    .describe('What this key may call, of what its plan lets it; absent: all of that.'),
-  disabled: flag().default(false).describe('A disabled key is answered 401 invalid_key.'),
+    .describe('The operations of its plan that this key may call; absent: all of them.'),
+  disabled: flag()
+    .default(false)
+    .describe('Whether the key is disabled. A disabled key gets 401 invalid_key.'),
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
 

@@ -6,9 +6,11 @@ import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 export const planShape = {
-  custom: flag().default(false).describe('Whether each key on this plan states its own limits.'),
+  custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
   ...limitFieldsShape,
-  operations: operationIds.optional().describe('What keys on this plan may call; absent: every operation.'),
+  operations: operationIds
+    .optional()
+    .describe('The operations that keys on this plan may call; absent: every operation.'),
 };
 
 const planFields = fields(aPlan, planShape)

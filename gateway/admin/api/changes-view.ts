@@ -10,19 +10,21 @@ export const eventKinds = Object.keys(groupOf) as EventKind[];
 const changedMembers = z
   .record(z.string(), z.unknown())
   .describe(
-    'Members of a key by their names, as `plan` and `limits`; `secret` is the beginning of a digest. What is longer than 200 characters as JSON is a text that is cut.',
+    'Members of a key by their names, such as `plan` and `limits`; `secret` is the beginning of a digest. A value with more than 200 characters of JSON is shown as a shortened text.',
   );
 const changed = z
   .union([version, changedMembers])
   .optional()
-  .describe('Of a configuration its version, otherwise the members that differ.');
+  .describe('The version of a configuration, or the members of a key that differ.');
 const limitsByName = z.record(z.string(), z.record(z.string(), z.unknown())).optional();
 
 const listedShape = {
   id: z.string(),
   at: instant,
   process: processId,
-  processes: positive.describe('How many processes have reported it; the first of them is `process`.'),
+  processes: positive.describe(
+    'The number of processes that reported the change; the first of them is `process`.',
+  ),
 };
 
 export const changesPage = z.object({
@@ -31,35 +33,38 @@ export const changesPage = z.object({
     z.object({
       ...listedShape,
       action: words(...keyActions, 'token', 'reload', 'reload_failed').describe(
-        'What was done to a key, or to many by an `import`; `token`: to the tokens of this API; `reload`, `reload_failed`: to the configuration.',
+        'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. `reload` and `reload_failed` are loads of the configuration.',
       ),
-      by: z.string().describe('The name of the token; `file` where the configuration files were edited.'),
+      by: z.string().describe('The name of the token, or `file` if the configuration files were edited.'),
       key: z.string().optional().describe('The id of the key.'),
       files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
-      text: z.string().describe('What was changed, as a sentence.'),
+      text: z.string().describe('The change as a sentence.'),
       edits: list(z.string())
         .optional()
         .describe(
-          'What a `reload` changed, such as `free 60 → 50 a minute`. No text has a secret or a name that a customer has. Absent where an earlier version recorded it.',
+          'The changes of a `reload`, such as `free 60 → 50 a minute`. The texts have no secrets and no names of customers. Absent in records of an earlier version.',
         ),
       limitsBefore: z
         .object({ plans: limitsByName, keys: limitsByName })
         .optional()
         .describe(
-          'Limits that a `reload` changed, as they were before it: of up to 20 plans, and of up to 5 keys. Absent where none was.',
+          'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed. Absent if it changed no limits.',
         ),
       inForce: z
         .object({ processes: positive, of: positive })
         .optional()
         .describe(
-          'How many processes have the configuration of a `reload` in force now; absent where none has.',
+          'The number of processes that have the configuration of a `reload` now; absent if there is none.',
         ),
       before: changed,
       after: changed,
-      error: z.string().optional().describe('Why it failed, or why nobody knows whether it is in force.'),
+      error: z
+        .string()
+        .optional()
+        .describe('The reason why the change failed, or why its outcome is unknown.'),
     }),
   ),
-  next: z.string().optional().describe('There are more; absent on the last page.'),
+  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
 });
 
 export type ChangesShown = z.output<typeof changesPage>;
@@ -72,22 +77,24 @@ export const eventsPage = z.object({
       ...listedShape,
       kind: words(...eventKinds),
       group: words(...eventGroups).describe(
-        'What went wrong by itself; a ban or its end; what somebody changed.',
+        '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
       ),
-      text: z.string().describe('One sentence that says it all, with times in UTC.'),
-      beganAt: instant.optional().describe('When the outage began that ended `at`.'),
+      text: z.string().describe('The event in one sentence, with times in UTC.'),
+      beganAt: instant.optional().describe('The beginning of the outage that ended `at`.'),
       server: z.string().optional().describe('The server of a Redis Cluster.'),
       key: z.string().optional().describe('The id of the key that was banned or changed.'),
-      plan: z.string().optional().describe('Its plan.'),
+      plan: z.string().optional().describe('The plan of the key.'),
       upstream: z.string().optional(),
-      target: z.string().optional().describe('An address of that upstream.'),
-      untilAt: instant.optional().describe('Until when the key is banned, or the certificate is valid.'),
+      target: z.string().optional().describe('An address of the upstream.'),
+      untilAt: instant.optional().describe('The end of the ban, or of the certificate.'),
       count: positive
         .optional()
-        .describe('Set where it stands for so many of this kind, which are not listed.'),
+        .describe(
+          'Present if this entry stands for this number of events of its kind, which are not listed.',
+        ),
     }),
   ),
-  next: z.string().optional().describe('There are more; absent on the last page.'),
+  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
 });
 
 export type EventsShown = z.output<typeof eventsPage>;

@@ -14,11 +14,11 @@ export const positive = z.number().meta({ type: 'integer', minimum: 1 });
 /** The units that limits were charged, which a response has only where they differ from the admitted requests. */
 export const chargedUnits = count
   .optional()
-  .describe('The units that the limits were charged. Absent where they equal the admitted requests.');
+  .describe('The units that were charged to the limits. Absent if they equal the admitted requests.');
 export const integer = z.number().meta({ type: 'integer' });
 /** May have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });
-export const epochMs = integer.describe('Epoch.');
+export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });
 
 export function list<Entry extends z.ZodType>(entry: Entry) {
@@ -60,11 +60,11 @@ export const digestStart = z
   .meta({ pattern: '^[0-9a-f]{8}$', description: 'The first 8 hex digits of a SHA-256 digest.' });
 export const processId = z
   .string()
-  .meta({ pattern: '^[0-9a-f]{12}$', description: 'Drawn when a process starts.' });
+  .meta({ pattern: '^[0-9a-f]{12}$', description: 'A random id that a process gets at its start.' });
 export const version = z.string().meta({
   pattern: '^[0-9a-f]{12}$',
-  description: 'A digest of the files that a configuration was read from.',
+  description: 'A digest of the files of a configuration.',
 });
 export const isComplete = z
   .boolean()
-  .describe('False while Redis is away, when only what this process knows is shown.');
+  .describe('False while Redis is away. The response then shows only the data of this process.');

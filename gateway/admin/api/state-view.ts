@@ -26,14 +26,14 @@ const failed = z.object({
   requests: count,
   sinceAt: instant
     .optional()
-    .describe('Since when a hundredth of the requests fails or more; absent while less do.'),
+    .describe('Since when at least a hundredth of the requests fails; absent while fewer fail.'),
 });
 const ownPart = quantity
   .optional()
   .describe(
-    "The gateway's own part in half, or 99 of 100, of the last ten seconds' requests; absent without any.",
+    "The gateway's own part of the time of the last ten seconds' requests, as p50 and p99; absent without requests.",
   );
-const upstreamPart = quantity.optional().describe('The same of what passed at the upstream.');
+const upstreamPart = quantity.optional().describe('The upstream’s part of the time of these requests.');
 
 /** The published state of a process. A process that stopped is listed for five seconds more. */
 const gatewayProcess = z.object({
@@ -42,49 +42,51 @@ const gatewayProcess = z.object({
   pid: count,
   worker: positive
     .optional()
-    .describe('Its number among the workers of its gateway; absent where that is one process.'),
+    .describe('The number of the worker in its gateway; absent if the gateway is one process.'),
   startedAt: instant,
   phase: words('starting', 'serving', 'draining'),
   configVersion: version,
   configLoadedAt: instant,
-  requestsPerSecond: quantity.describe('In the last ten seconds.'),
+  requestsPerSecond: quantity.describe('The mean of the last ten seconds.'),
   outcomes: byName(quantity)
     .meta({ required: ['2xx', '3xx', '4xx', '429', '5xx'] })
     .describe(
-      'The same by what they were answered. `429` is what the gateway refused; a 429 of the upstream’s own is in `4xx`.',
+      'The rates by status. `429` counts the refusals of the gateway; a 429 from the upstream counts in `4xx`.',
     ),
   failuresPerSecond: quantity.describe(
-    'Those that failed by fault of the gateway or the upstream: 5xx, and responses that were cut off; not a 5xx by fault of the client, such as a 501 of an unknown method.',
+    'Requests that the gateway or the upstream failed: 5xx, and responses that were cut off. A 5xx that the client caused, such as a 501 for an unknown method, does not count.',
   ),
   lastMinute: z.object({
     requests: count,
     failed: z
       .object({ gateway: failed, upstream: failed })
-      .describe('How many of them failed, by whose fault that was.'),
+      .describe('Failed requests, by the side at fault.'),
   }),
   p50Ms: ownPart,
   p99Ms: ownPart,
   upstreamP50Ms: upstreamPart,
   upstreamP99Ms: upstreamPart,
-  inFlight: count.describe('Requests that are not over.'),
+  inFlight: count.describe('Requests in flight.'),
   connections: count.describe('Client connections.'),
   store: z.object({
     kind: storeKind,
     available,
-    sinceAt: instant.optional().describe('Since when it is there, or away.'),
+    sinceAt: instant.optional().describe('Since when Redis is reachable, or away.'),
   }),
   targets: count.describe('Targets of all upstreams.'),
   healthyTargets: count,
-  ageMs: quantity.describe('How long ago it said so.'),
+  ageMs: quantity.describe('The age of this state.'),
 });
 
 const keptFile = z.object({
   file: z.string(),
   reason: z.string().describe('The first problem, with file, line and column.'),
-  since: instant.describe('When that content was found.'),
+  since: instant.describe('When this content was found.'),
   revokes: z
     .boolean()
-    .describe('Whether keys and tokens that it disables or leaves out are refused all the same.'),
+    .describe(
+      'Whether keys and tokens that the file disables or omits are refused although the file is not valid.',
+    ),
 });
 
 const storeShown = z
@@ -92,11 +94,11 @@ const storeShown = z
     kind: storeKind,
     available,
     onFailure: words('local', 'refuse').optional(),
-    sinceAt: instant.optional().describe('Since when it is there, or away.'),
-    reason: z.string().optional().describe('Why it is away.'),
+    sinceAt: instant.optional().describe('Since when Redis is reachable, or away.'),
+    reason: z.string().optional().describe('The reason why Redis is away.'),
     missingCommands: list(z.string())
       .optional()
-      .describe('What the ACL of the Redis user refuses, though it is needed.'),
+      .describe('Necessary commands that the ACL of the Redis user refuses.'),
     servers: list(
       z.object({
         name: z.string().describe('Host and port.'),
@@ -107,10 +109,10 @@ const storeShown = z
     )
       .optional()
       .describe(
-        'Those of a Redis Cluster: each may be away on its own, with the keys that it keeps. `available` of the store is whether all of them are.',
+        'The servers of a Redis Cluster. Each may be away by itself, with its keys. `available` of the store is true only if all servers are reachable.',
       ),
   })
-  .describe('What counts the requests of keys, as this process sees it.');
+  .describe('The store that counts the requests of keys, as this process sees it.');
 
 export const fleetState = z.object({
   verdict: verdictShown,
@@ -123,53 +125,54 @@ export const fleetState = z.object({
         .string()
         .optional()
         .describe(
-          'Why something that the files hold now is not in force: every problem, as `tollgate check` prints it.',
+          'The reason why a part of the present files is not effective: every problem, as `tollgate check` prints it.',
         ),
       kept: list(keptFile)
         .optional()
-        .describe(
-          'The files that are not valid, or do not fit the others. Each keeps its last valid content.',
-        ),
+        .describe('Files that are not valid, or do not fit the others. Each keeps its last valid content.'),
       waitsForRestart: list(z.string())
         .optional()
         .describe(
           'The names of changed settings that take effect at the next start. Absent when there are none.',
         ),
     })
-    .describe('The configuration that this process has in force.'),
+    .describe('The present configuration of this process.'),
   store: storeShown,
   upstreams: list(upstreamInShort),
   usage: z
     .object({
       keptDays: positive,
-      pausedBecause: z.string().optional().describe('Why nothing is recorded at the moment.'),
-      lostRequests: count.describe('Requests of this process that are in no record.'),
+      pausedBecause: z.string().optional().describe('The reason why recording pauses.'),
+      lostRequests: count.describe('Requests of this process that were not recorded.'),
     })
     .optional()
-    .describe('The record of what keys use, as this process has it; absent where `usage.keepDays` is 0.'),
+    .describe('The usage record, as this process sees it; absent if `usage.keepDays` is 0.'),
   certificates: z
     .record(
       z.string(),
       z.object({
         expiresAt: instant,
-        notice: z.string().optional().describe('Set when it has expired or soon will.'),
+        notice: z
+          .string()
+          .optional()
+          .describe('Present when the certificate has expired or will expire soon.'),
       }),
     )
-    .describe('Those of the listeners that speak TLS, by the name of the setting.'),
+    .describe('The certificates of the listeners with TLS, by the name of the setting.'),
   isComplete,
   answeredBy: processId,
-  token: z.object({ name: z.string(), may: words('read', 'write') }).describe('Whose token asks.'),
+  token: z.object({ name: z.string(), may: words('read', 'write') }).describe('The token of this request.'),
   processes: list(gatewayProcess).describe(
-    'Those that serve requests: of a gateway with workers each of them.',
+    'All processes that serve requests. Each worker of a gateway is one process.',
   ),
   workers: z
     .object({
       configured: z.number().meta({ type: 'integer', minimum: 2 }),
       serving: count,
-      replaced: count.describe('How many have ended since its start, and were replaced.'),
+      replaced: count.describe('Workers that have ended since the start, and were replaced.'),
     })
     .optional()
-    .describe('Those of the gateway that answers; absent where it is one process.'),
+    .describe('The workers of the gateway that answers; absent if it is one process.'),
 });
 
 export type FleetState = z.output<typeof fleetState>;

@@ -7,11 +7,11 @@ import { count, instant, isComplete, list, positive, processId, words } from './
 
 const targetShape = {
   address: z.string(),
-  healthy: z.boolean().describe('Whether every process finds it healthy.'),
+  healthy: z.boolean().describe('Whether every process finds the target healthy.'),
   sinceAt: instant.describe(
-    'Since when every process finds it healthy, or since when the first of them does not.',
+    'Since when every process finds the target healthy, or since when the first process does not.',
   ),
-  inFlight: count.describe('Requests sent to it or waiting for it, over all processes.'),
+  inFlight: count.describe('Requests that were sent to the target or wait for it, over all processes.'),
 };
 
 const target = z.object({
@@ -20,16 +20,16 @@ const target = z.object({
     z.object({
       id: processId,
       healthy: z.boolean(),
-      sinceAt: instant.describe('Since when this process finds it so.'),
+      sinceAt: instant.describe('Since when this process sees this state.'),
       inFlight: count,
-      tunnels: count.describe('WebSockets.'),
-      full: z.boolean().describe('Whether all connections to it are in use.'),
-      reason: z.string().optional().describe('Why it is not healthy.'),
+      tunnels: count.describe('Open WebSockets.'),
+      full: z.boolean().describe('Whether all connections to the target are in use.'),
+      reason: z.string().optional().describe('The reason why the target is not healthy.'),
     }),
   ),
 });
 
-const lookupError = z.string().optional().describe('Why its host name cannot be looked up.');
+const lookupError = z.string().optional().describe('The reason why the host name cannot be resolved.');
 
 export const upstreamsPage = z.object({
   isComplete,

@@ -34,24 +34,26 @@ export type KeyState = (typeof keyStates)[number];
 const nearShare = 0.8;
 
 export const keyState = words(...keyStates).describe(
-  'The most important fact. Each request of keys that are `disabled` (also where the plan is not in the configuration), `expired` or without a secret (`no_secret`) gets 401. `limited`: a window is spent; `near`: four fifths of a window longer than a second are; `unused`: no request is recorded; `unknown`: the server of the Redis Cluster that keeps its counts gives no answer, while others do.',
+  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window is spent. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
 );
 
 const ban = z
   .object({
     untilMs: epochMs,
-    level: positive.describe('How many bans in a row led here.'),
+    level: positive.describe('The number of consecutive bans.'),
   })
   .optional();
 
 export const grantShown = z
   .object({
     limits: limitsByField.meta({ of: limits }),
-    fromMs: epochMs.optional().describe('When it begins, epoch; absent once it has begun.'),
-    untilMs: epochMs.describe('When it ends, epoch.'),
+    fromMs: epochMs
+      .optional()
+      .describe('The beginning of the grant, epoch milliseconds; absent once it has begun.'),
+    untilMs: epochMs.describe('The end of the grant, epoch milliseconds.'),
   })
   .describe(
-    'What an operator gave the key, until it has ended: limits in place of those of the same windows. `windows` shows those that hold.',
+    'A grant that an operator gave the key, until it ends. Its limits replace the limits of the same windows. `windows` shows the effective limits.',
   );
 
 /** The ban and the grant of a key. */
@@ -60,24 +62,28 @@ export const banAndGrantShape = { ban, grant: grantShown.optional() };
 export const keyItem = z.object({
   id: z.string(),
   name: z.string().optional(),
-  plan: z.string().describe('Empty where the definition of a key of the directory is `unknown` too.'),
+  plan: z.string().describe('The plan; empty if even the definition of a key of the directory is `unknown`.'),
   state: keyState,
-  source: words('file', 'directory').describe('Where it is written.'),
-  file: z.string().optional().describe('The keys file as seen from the folder of the configuration.'),
-  line: positive.optional().describe('Where its entry begins there.'),
+  source: words('file', 'directory').describe('The source of the key.'),
+  file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+  line: positive.optional().describe('The first line of the entry in this file.'),
   windows: list(
     z.object({
       name: windowName,
       limit: positive,
       used: count,
       remaining: count,
-      resetMs: epochMs.describe('When it begins anew, epoch.'),
+      resetMs: epochMs.describe('When the window resets, epoch milliseconds.'),
     }),
-  ).describe('The shortest first; none where the state is `unknown`.'),
+  ).describe('The windows, the shortest first; none if the state is `unknown`.'),
   ...banAndGrantShape,
-  lastSeenMs: epochMs.optional().describe('Its last request, epoch; absent where none is recorded.'),
-  offered24h: count.optional().describe('Requests of the last 24 hours; absent without a record.'),
-  refused24h: count.optional().describe('Those that were not admitted, bans included.'),
+  lastSeenMs: epochMs
+    .optional()
+    .describe('The last request, epoch milliseconds; absent without a recorded request.'),
+  offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
+  refused24h: count
+    .optional()
+    .describe('Requests of the last 24 hours that were not admitted, including bans.'),
   units24h: chargedUnits,
 });
 

@@ -9,7 +9,7 @@ import { instant, limitsByField, list } from '../api/response-parts.ts';
 export const limitsSteps = z.object({
   limits: list(
     z.object({
-      fromAt: instant.describe('These limits hold from here until the next step.'),
+      fromAt: instant.describe('These limits apply from this instant until the next step.'),
       limits: limitsByField.describe(
         'Empty where the key had no limit that is known, or was not created yet.',
       ),

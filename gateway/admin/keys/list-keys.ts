@@ -28,7 +28,9 @@ export const keyPage = z.object({
   next: z
     .string()
     .optional()
-    .describe('Where the next page begins: there may be more, or the search ended at its bound.'),
+    .describe(
+      'The beginning of the next page. Present if there may be more keys, or if the search ended at its bound.',
+    ),
 });
 
 export type KeyPage = z.output<typeof keyPage>;

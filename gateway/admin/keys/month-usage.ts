@@ -18,19 +18,19 @@ export interface MonthQuery {
 
 export const monthPage = z.object({
   month: z.string(),
-  fromAt: instant.describe('Where the record of the month begins.'),
-  toAt: instant.describe('The end of the month, or now while it is not over.'),
+  fromAt: instant.describe('The beginning of the recorded part of the month.'),
+  toAt: instant.describe('The end of the month, or now for the present month.'),
   keys: list(
     z.object({
       id: z.string(),
       name: z.string().optional(),
-      plan: z.string().optional().describe('Absent where the key was removed.'),
+      plan: z.string().optional().describe('The plan of the key; absent if the key was removed.'),
       offered: count,
       admitted: count,
       units: chargedUnits,
     }),
   ),
-  next: z.string().optional().describe('Where the next page begins; absent on the last one.'),
+  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
 });
 
 export type MonthPage = z.output<typeof monthPage>;

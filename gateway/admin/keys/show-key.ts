@@ -18,18 +18,26 @@ const recentRefusalsMax = 20;
 export const keyDetail = z.object({
   ...stated(keySchema.shape, ['limits', 'operations', 'disabled', 'secrets']),
   ...keyItem.shape,
-  revision: positive.optional().describe('Of its definition in the directory. It grows with each change.'),
-  operations: list(z.string()).optional().describe('What it may call; absent: every operation.'),
+  revision: positive
+    .optional()
+    .describe('The revision of the definition in the directory. Each change increases it.'),
+  operations: list(z.string())
+    .optional()
+    .describe('The operations that the key may call; absent: every operation.'),
   secrets: list(
     z.object({
       digestStart,
-      createdAt: instant.optional().describe('When it was issued; absent where nobody wrote that down.'),
-      lastUsedAt: instant.optional().describe('Its last request; absent where none is recorded.'),
+      createdAt: instant
+        .optional()
+        .describe('When the secret was issued; absent if the file does not state it.'),
+      lastUsedAt: instant
+        .optional()
+        .describe('The last request with the secret; absent without a recorded request.'),
       unauthorized: z
         .object({ requests: positive, lastAt: instant })
         .optional()
         .describe(
-          'Requests that presented it while it was not valid, because it had expired or its key was disabled; absent where none is recorded.',
+          'Requests with the secret while it was not valid, because it had expired or its key was disabled; absent without a recorded request.',
         ),
       expiresAt: instant.optional(),
       isExpired: z.boolean(),
@@ -40,13 +48,13 @@ export const keyDetail = z.object({
     z.object({
       operationId: z.string(),
       requests: count,
-      clientErrors: count.describe('4xx, refusals by limits and bans among them.'),
+      clientErrors: count.describe('Responses with 4xx, including refusals of limits and bans.'),
       serverErrors: count,
     }),
   ).optional(),
   recentRefusals: list(usageRow)
     .optional()
-    .describe('The last minutes of the last 24 hours in which it was refused, latest first.'),
+    .describe('The last minutes with a refusal within the last 24 hours, latest first.'),
   why: whyShown,
 });
 

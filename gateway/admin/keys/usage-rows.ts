@@ -14,19 +14,19 @@ const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_60
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export const usageRow = z.object({
-  at: instant.describe('When it begins.'),
-  offered: count.describe('Requests that were decided.'),
+  at: instant.describe('The beginning of the row.'),
+  offered: count.describe('Requests with a decision.'),
   admitted: count,
   refused: refusedShown,
   banned: count,
   undecided: positive
     .optional()
-    .describe('Answered 503, since Redis was away and `redis.onFailure` is `refuse`.'),
+    .describe('Requests that got 503 because Redis was away and `redis.onFailure` is `refuse`.'),
   units: chargedUnits,
   unauthorized: positive
     .optional()
     .describe(
-      'Not among those offered: requests that presented a secret of the key that was not valid. Recorded for as long as minutes are.',
+      'Requests with an invalid secret of the key. They do not count as offered. Recorded for as long as minutes are.',
     ),
 });
 

@@ -30,10 +30,12 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly nowMs: number;
 }
 
-export const refusedShown = byName(positive).describe('By the window that refused.');
+export const refusedShown = byName(positive).describe('Refused requests, by the window that refused them.');
 
 export const whyShown = z.object({
-  sentence: z.string().describe('Why the key gets what it gets; to be forwarded. Times are UTC.'),
+  sentence: z
+    .string()
+    .describe('The explanation of the key’s responses, ready to be sent to the customer. Times are in UTC.'),
   last24h: z
     .object({
       offered: count,
@@ -41,17 +43,19 @@ export const whyShown = z.object({
       units: chargedUnits,
       refused: refusedShown,
       banned: count,
-      minutesRefused: count.describe('In how many minutes something was refused.'),
+      minutesRefused: count.describe('The number of minutes with a refusal.'),
       firstRefusedAt: instant.optional(),
       unauthorized: count.describe(
-        'Requests that presented a secret of the key that was not valid; none of those offered.',
+        'Requests with an invalid secret of the key. They do not count as offered.',
       ),
     })
     .optional(),
   operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
     .optional()
-    .describe('The most requested first.'),
-  addressesToday: count.optional().describe('About how many client addresses; none of them is stored.'),
+    .describe('Operations, the most requested first.'),
+  addressesToday: count
+    .optional()
+    .describe('The estimated number of client addresses. No address is stored.'),
 });
 
 export type Why = z.output<typeof whyShown>;

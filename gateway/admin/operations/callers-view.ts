@@ -18,7 +18,7 @@ export const callers = z.object({
     z.object({
       id: z.string(),
       name: z.string().optional(),
-      plan: z.string().optional().describe('Absent where the key is no longer configured.'),
+      plan: z.string().optional().describe('The plan of the key; absent if the key no longer exists.'),
       requests: positive,
       clientErrors: count,
       serverErrors: count,
@@ -26,9 +26,9 @@ export const callers = z.object({
     }),
   ),
   days: list(z.object({ at: instant, requests: count })).describe(
-    'All calls of the operation on each day that is on record, today the last.',
+    'All calls of the operation on each recorded day, today last.',
   ),
-  more: positive.optional().describe('How many callers are not in this list.'),
+  more: positive.optional().describe('The number of callers that are not in this list.'),
 });
 
 export type Callers = z.output<typeof callers>;

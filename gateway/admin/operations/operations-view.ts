@@ -23,7 +23,7 @@ const dayMs = 86_400_000;
 
 export const percentiles = z
   .object({ p50Ms: quantity.optional(), p99Ms: quantity.optional() })
-  .describe('Estimates from the buckets of a histogram; absent where nothing was counted.');
+  .describe('Estimates from the buckets of a histogram; absent without requests.');
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
@@ -42,11 +42,11 @@ const operationUse = z.object({
   upstream: z.string().optional(),
   stability: words('experimental', 'beta').optional(),
   deprecation: z.object({ ...deprecationShape, daysToSunset: integer.optional() }).optional(),
-  requests: count.optional().describe('Absent without a record.'),
-  statuses: byName(positive).optional().describe('Responses by status; 499 where the client went away.'),
+  requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
+  statuses: byName(positive).optional().describe('Responses by status; 499 means that the client left.'),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),
-  lastMs: epochMs.optional().describe('Its last request, epoch.'),
+  lastMs: epochMs.optional().describe('The last request, epoch milliseconds.'),
 });
 
 type OperationUse = z.output<typeof operationUse>;

@@ -16,19 +16,21 @@ type TrafficStep = (typeof trafficSteps)[number];
 const stepMs: Readonly<Record<TrafficStep, number>> = { minute: 60_000, hour: 3_600_000 };
 
 const trafficRow = z.object({
-  at: instant.describe('When it begins.'),
+  at: instant.describe('The beginning of the row.'),
   requests: positive,
-  served: count.describe('Admitted, and answered with less than 500, to the end.'),
+  served: count.describe('Admitted requests with a complete response below 500.'),
   refused: count.describe(
-    'By a limit: of its plan, or of the bodies or WebSockets that it may have under way.',
+    'Requests that a limit refused: a limit of the plan, or of the bodies or WebSockets that a key may have under way.',
   ),
   banned: count,
   rejected: count.describe(
-    'Before a key was known: malformed, of an unknown method (501), without a valid key.',
+    'Requests without an accepted key: malformed, with an unknown method (501), or without a valid key.',
   ),
-  failedByGateway: count.describe('5xx of its own, such as 503 while Redis is away under `refuse`.'),
+  failedByGateway: count.describe(
+    'A 5xx of the gateway itself, such as 503 while Redis is away under `refuse`.',
+  ),
   failedByUpstream: count.describe(
-    '5xx of the upstream, or because of it, and responses that it did not send to their end.',
+    'A 5xx from the upstream or caused by it, and responses that the upstream cut off.',
   ),
   ownTime: percentiles,
   upstreamTime: percentiles,

@@ -16,35 +16,43 @@ const spread = z
     limit: positive
       .optional()
       .describe(
-        'The limit of the plan; absent where it has none for this window, and where each key has its own.',
+        'The limit of the plan; absent if the plan has no limit for this window, or if each key has its own.',
       ),
     buckets: list(
       z.object({
-        from: positive.describe('A key in it has at least so many units.'),
-        to: z.number().meta({ type: 'integer', minimum: 2, description: 'And less than so many.' }),
+        from: positive.describe('The smallest number of units of a key in this bucket.'),
+        to: z
+          .number()
+          .meta({
+            type: 'integer',
+            minimum: 2,
+            description: 'The number of units that a key in this bucket stays below.',
+          }),
         keys: count,
       }),
     ).describe(
-      'On a scale of 1, 2, 5, 10, 20, 50, …, without a gap from the lowest to the highest that has a key. One that would have both sides of the limit is two: up to the limit, and above it.',
+      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two: up to the limit, and above it.',
     ),
   })
-  .describe('By the busiest minute of each key, or by all its requests of these hours, in units.');
+  .describe(
+    'The distribution of the keys by their busiest minute, or by all their requests of these hours, in units.',
+  );
 
 type Spread = z.output<typeof spread>;
 
 export const planDistribution = z.object({
   plan: z.string(),
   hours: positive,
-  keys: count.describe('Keys on the plan: of those of the directory the active ones.'),
-  activeKeys: count.describe('Those of them that sent requests.'),
-  examinedKeys: count.describe('Those of them whose record was read before the time ran out.'),
-  refusedKeys: count.describe('Those with a request that was not admitted, bans included.'),
+  keys: count.describe('Keys on the plan. Keys of the directory count only if they are active.'),
+  activeKeys: count.describe('Keys on the plan that sent requests.'),
+  examinedKeys: count.describe('Active keys whose record was read before the time ran out.'),
+  refusedKeys: count.describe('Keys with a request that was not admitted, including bans.'),
   minute: spread,
   day: spread,
   hasCosts: z
     .literal(true)
     .optional()
-    .describe('A request of these keys did not cost 1 unit. Otherwise absent, and units are requests.'),
+    .describe('Present if a request of these keys did not cost 1 unit. If absent, units are requests.'),
 });
 
 type PlanDistribution = z.output<typeof planDistribution>;

@@ -8,10 +8,8 @@ import type { KeySources } from '../keys/key-sources.ts';
 import { planShown, planView } from '../settings/settings-view.ts';
 
 export const plansPage = z.object({
-  plans: list(
-    planShown.extend({ keys: count, disabledKeys: count.describe('How many of them are disabled.') }),
-  ),
-  isComplete: z.boolean().describe('Whether all keys are counted: the directory may have more.'),
+  plans: list(planShown.extend({ keys: count, disabledKeys: count.describe('Disabled keys on the plan.') })),
+  isComplete: z.boolean().describe('Whether all keys are counted. If false, the directory has more.'),
 });
 
 /** How many keys are on each plan. */

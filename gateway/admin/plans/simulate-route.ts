@@ -32,8 +32,8 @@ const limitEdit = fields(
 const milliseconds = wholeNumber(1, 1e12);
 
 export const simulateBody = fields('an object with plans and keys, the limits to try', {
-  from: date.optional().describe('24 hours before `to` unless given. No earlier than the record.'),
-  to: date.optional().describe('The minute of this instant is included. Now unless given.'),
+  from: date.optional().describe('By default 24 hours before `to`, and no earlier than the record.'),
+  to: date.optional().describe('The last minute is the one of this instant. By default now.'),
   plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
     .default({})
     .describe(
@@ -41,7 +41,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
     ),
   keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key')
     .default({})
-    .describe('New limits by the id of a key, on top of the limits of its plan.'),
+    .describe('New limits by the id of a key. They override the limits of its plan.'),
   bans: fields('an object with after, withinMs, forMs and maxMs', {
     after: limit,
     withinMs: milliseconds,
@@ -49,12 +49,14 @@ export const simulateBody = fields('an object with plans and keys, the limits to
     maxMs: milliseconds,
   })
     .optional()
-    .describe('Another ban ladder.'),
+    .describe('A different ban ladder.'),
   plan: text('the name of a plan').optional().describe('Only keys of this plan.'),
   minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
-  listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('How many keys are listed at most.'),
-  after: keyId.optional().describe('The `next` of the part before.'),
-  until: keyId.optional().describe('The last key of this part: the `next` of a part that is made again.'),
+  listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
+  after: keyId.optional().describe('The `next` of the previous part.'),
+  until: keyId
+    .optional()
+    .describe('The last key of this part: the `next` of the same part in an earlier response.'),
 });
 
 export interface SimulateSources {

@@ -55,45 +55,49 @@ const simulatedMinute = z.object({
   at: instant,
   offered: count,
   admittedNow: count,
-  admittedThen: count.describe('The middle of what is certain at least and at most.'),
+  admittedThen: count.describe('The middle of the certain lower and upper bound.'),
 });
 
 type SimulatedMinute = z.output<typeof simulatedMinute>;
 
 const totals = z.object({
-  keys: count.describe('Keys that sent requests.'),
+  keys: count.describe('Keys with requests.'),
   offered: count,
   refusedNow: count,
   refusedThen: count,
   refusedThenMin: count,
   refusedThenMax: count,
-  keysRefusedMore: count.describe('Refused more then than now.'),
+  keysRefusedMore: count.describe(
+    'Keys that the simulated limits refuse more often than the present limits.',
+  ),
   keysRefusedLess: count,
-  newlyLimitedKeys: count.describe('Refused something then and nothing now.'),
-  freedKeys: count.describe('Refused something now and nothing then.'),
+  newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
+  freedKeys: count.describe('Keys that only the present limits refuse.'),
 });
 
 /** The response of `POST /simulate`. */
 export const simulationShown = z.object({
-  from: instant.describe('As much of the period as is on record, by whole minutes.'),
+  from: instant.describe('The recorded part of the period, in whole minutes.'),
   to: instant,
   source: words('record'),
   reproduced: z.object({
-    recordedRefusals: count.describe('Requests that windows refused, as recorded.'),
-    replayedRefusals: count.describe('The same as the present limits say.'),
-    minutesThatDiffer: count.describe('Minutes in which the two are not the same for some key.'),
+    recordedRefusals: count.describe('Recorded requests that windows refused.'),
+    replayedRefusals: count.describe('Requests that windows refuse in the replay of the present limits.'),
+    minutesThatDiffer: count.describe('Minutes in which the two numbers differ for some key.'),
     differences: list(
       z.object({
         at: instant,
-        keys: count.describe('How many keys it is so of.'),
-        of: list(z.string()).describe('Some of them.'),
-        recordedRefusals: count.describe('Of these keys in this minute.'),
+        keys: count.describe('The number of keys with a difference.'),
+        of: list(z.string()).describe('Some of these keys.'),
+        recordedRefusals: count.describe('Recorded refusals of these keys in this minute.'),
         replayedRefusals: count,
         why: z
           .string()
-          .describe('An outage, an edit, a grant or a restart, where one is on record that explains it.'),
+          .describe(
+            'The recorded outage, edit, grant or restart that explains the difference, if there is one.',
+          ),
       }),
-    ).describe('The first of those minutes.'),
+    ).describe('The first minutes with a difference.'),
   }),
   totals,
   plans: list(totals.extend({ name: z.string() })),
@@ -106,21 +110,25 @@ export const simulationShown = z.object({
       refusedThen: count,
       refusedThenMin: count
         .optional()
-        .describe('With `refusedThenMax` the bounds that are certain; absent where they are `refusedThen`.'),
+        .describe(
+          'The certain lower bound, as `refusedThenMax` is the upper bound. Absent if both are equal to `refusedThen`.',
+        ),
       refusedThenMax: count.optional(),
-      firstRefusedAt: instant.optional().describe('The first minute in which something is refused then.'),
+      firstRefusedAt: instant
+        .optional()
+        .describe('The first minute in which the simulated limits refuse a request.'),
       censoredMinutes: count.describe(
-        'Minutes in which requests were refused or banned. Clients send less then, so the record does not tell how much they would have sent.',
+        'Minutes in which requests were refused or banned. Clients send less in such minutes, so the record does not show how much they would have sent.',
       ),
     }),
-  ).describe('Those that are refused something under either limits, first those for whom most changes.'),
-  moreKeys: count.describe('Keys that are refused something and are not listed.'),
-  activeKeys: count.describe('Active keys that the simulation is about.'),
-  examinedKeys: count.describe('Those of them that this part is about.'),
-  next: z.string().optional().describe('There is more; absent in the last part.'),
+  ).describe('Keys with refusals under the present or the simulated limits, the largest change first.'),
+  moreKeys: count.describe('Keys with refusals that are not listed.'),
+  activeKeys: count.describe('Active keys that the simulation covers.'),
+  examinedKeys: count.describe('Active keys that this part covers.'),
+  next: z.string().optional().describe('The beginning of the next part; absent in the last part.'),
   minutes: list(simulatedMinute)
     .optional()
-    .describe('The minutes of the key `minutesOf` in which it sent requests.'),
+    .describe('The minutes in which the key `minutesOf` sent requests.'),
 });
 
 /**

@@ -40,7 +40,7 @@ const shownWindows = list(z.object({ name: words(...planWindows), limit: positiv
 export const planShown = z.object({
   ...stated(planShape, ['custom', ...limitFieldNames]),
   name: z.string(),
-  isCustom: z.boolean().describe('Whether each of its keys states limits of its own.'),
+  isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
   windows: shownWindows,
 });
 
@@ -60,7 +60,7 @@ export const settingsShown = z.object({
   version,
   environment: z.string(),
   basePath: z.string(),
-  workers: z.union([positive, z.literal('auto')]).describe('How many processes serve requests.'),
+  workers: z.union([positive, z.literal('auto')]).describe('The number of processes that serve requests.'),
   listen: listener,
   admin: listener.extend({
     hosts: list(z.string()),
@@ -68,18 +68,25 @@ export const settingsShown = z.object({
   }),
   redis: z
     .object({
-      url: z.string().optional().describe('Without user information and without values of parameters.'),
+      url: z
+        .string()
+        .optional()
+        .describe('The URL without user information and without values of parameters.'),
       cluster: list(z.string()).optional().describe('Servers of a Redis Cluster, in place of url.'),
       sentinel: z
         .object({ name: z.string(), hosts: list(z.string()) })
         .optional()
-        .describe('The master that Sentinels name, in place of url.'),
-      tls: clientTls.optional().describe('Over TLS; what is trusted and shown beside Node’s defaults.'),
+        .describe('Sentinels that name the master, in place of url.'),
+      tls: clientTls
+        .optional()
+        .describe(
+          'Present with TLS: the trusted authorities and the client certificate, if they differ from Node’s defaults.',
+        ),
       prefix: z.string(),
       onFailure: words('local', 'refuse'),
     })
     .optional()
-    .describe('Absent without Redis.'),
+    .describe('The settings of Redis; absent without Redis.'),
   upstreams: list(
     z.object({
       name: z.string(),
@@ -92,7 +99,7 @@ export const settingsShown = z.object({
           headersMs: integer.optional(),
           totalMs: integer.optional(),
         })
-        .describe('Those that are set.'),
+        .describe('The timeouts that are set.'),
       tls: clientTls.extend({ serverName: z.string().optional() }).optional(),
     }),
   ),
@@ -110,7 +117,9 @@ export const settingsShown = z.object({
   ),
   limitsPath: z.string().optional(),
   docsPath: z.string().optional(),
-  directory: z.boolean().describe('Whether there are also keys that are issued while gateways run.'),
+  directory: z
+    .boolean()
+    .describe('Whether the key directory is on, so that keys can be issued while gateways run.'),
   bans: z.object({ after: integer, withinMs: integer, forMs: integer, maxMs: integer }),
   addressBucket: z.object({ perMinute: integer }),
   bodyBytesMax: integer,
@@ -122,7 +131,7 @@ export const settingsShown = z.object({
     .string()
     .optional()
     .describe(
-      'Where the keys are written, as seen from the folder of the configuration; absent where all are in the directory.',
+      'The keys file, relative to the folder of the configuration; absent if all keys are in the directory.',
     ),
   keys: list(
     z.object({

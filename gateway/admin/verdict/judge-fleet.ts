@@ -8,8 +8,10 @@ import type { GatewayState } from '../readiness.ts';
 
 export const verdictShown = z
   .object({
-    severity: words('well', 'warning', 'bad').describe('That of the gravest fault. A notice leaves it well.'),
-    sentence: z.string().describe('The gravest fault, or that all is well and how much is served.'),
+    severity: words('well', 'warning', 'bad').describe(
+      'The severity of the gravest fault. A notice does not change it.',
+    ),
+    sentence: z.string().describe('The gravest fault, or that all is well, with the served requests.'),
     faults: list(
       z.object({
         severity: words('bad', 'warning', 'notice').describe(
@@ -17,14 +19,14 @@ export const verdictShown = z
         ),
         code: z.string().meta({
           pattern: '^[a-z_]+$',
-          description: 'Which kind of fault it is, such as `upstream_down`. Later versions may have others.',
+          description: 'The kind of the fault, such as `upstream_down`. Later versions may have other kinds.',
         }),
-        text: z.string().describe('One sentence.'),
-        sinceAt: instant.describe('Since when, as the process says that saw it first.'),
+        text: z.string().describe('The fault in one sentence.'),
+        sinceAt: instant.describe('The beginning of the fault, according to the process that saw it first.'),
       }),
-    ).describe('The gravest first. What several processes see is one fault.'),
+    ).describe('All faults, the gravest first. A fault that several processes see is listed once.'),
   })
-  .describe('Whether it is well with the fleet, as the pages and `tollgate top` show it.');
+  .describe('The health of the fleet, as the pages and `tollgate top` show it.');
 
 export type Verdict = z.output<typeof verdictShown>;
 

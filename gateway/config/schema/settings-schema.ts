@@ -41,60 +41,64 @@ const planName = givenName(
 const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
-    .describe('The authorities that are trusted, in place of those of Node; PEM, relative to this file.'),
+    .describe(
+      'A PEM file with the trusted authorities, which replace the authorities of Node. Relative to this file.',
+    ),
   cert: text('the path of a PEM file')
     .optional()
-    .describe('What the gateway authenticates itself with, then its chain; PEM, relative to this file.'),
+    .describe(
+      'A PEM file with the certificate of the gateway, followed by its chain. Relative to this file.',
+    ),
   key: text('the path of a PEM file')
     .optional()
-    .describe('The private key of cert, not encrypted; PEM, relative to this file.'),
+    .describe('A PEM file with the unencrypted private key of cert. Relative to this file.'),
 };
 
 const upstream = fields('a mapping with url', {
   url: text('an http or https URL such as http://backend:3000, without a path')
     .refine(isOriginUrl, expects('an http or https URL such as http://backend:3000, without a path'))
-    .describe('Every address its host resolves to is a target.'),
+    .describe('The address of the upstream. Every IP address of its host is a target.'),
   tls: fields('a mapping with ca, serverName, cert and key', {
     ca: pemFiles.ca,
     serverName: text('a host name or an address', /^[A-Za-z0-9._:-]{1,253}$/)
       .optional()
-      .describe('Whom a target’s certificate must be for; absent: the host of url.'),
+      .describe('The name that a target’s certificate must have; absent: the host of url.'),
     cert: pemFiles.cert,
     key: pemFiles.key,
   })
     .optional()
-    .describe('For an https url. The certificate of a target is always verified.'),
+    .describe('TLS settings for an https url. The certificate of a target is always verified.'),
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .default(defaults.upstreamHealth)
     .describe('The path that a healthy target answers with 2xx.'),
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
-    .describe('What a target reads in Host: what the client sent, or the host of url.'),
+    .describe('The Host that a target receives: the Host of the client, or the host of url.'),
   timeouts: fields('a mapping with connect, headers and total', {
     connect: timeout(configSizes.connectTimeoutMaxMs)
       .optional()
       .describe(
-        `To connect to a target, TLS included; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`,
+        `The time to connect to a target, including TLS; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`,
       ),
     headers: timeout(configSizes.headersTimeoutMaxMs)
       .optional()
       .describe(
-        `From the sent request to the response's first byte; ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)} if absent.`,
+        `The time from the sent request to the first byte of the response; ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)} if absent.`,
       ),
     total: timeout(configSizes.totalTimeoutMaxMs)
       .optional()
       .describe(
-        `The whole exchange, retries included; ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)} if absent.`,
+        `The time of the whole exchange, including retries; ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)} if absent.`,
       ),
   }).prefault({}),
 });
 
 export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {
   name: givenName('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
-    'Whose it is: every change says by whom it was made.',
+    'The owner of the token. The record names the owner with every change.',
   ),
   sha256: digestOf('token'),
-  may: word('read', 'write').describe('Whether it may only read, or also change keys.'),
+  may: word('read', 'write').describe('Whether the token may only read, or also change keys.'),
 });
 
 const hostName = text(
@@ -118,7 +122,7 @@ const keySources = fields('a mapping with file and directory', {
   directory: flag()
     .default(false)
     .describe(
-      'Whether keys are also issued while the gateway runs, by its admin API, and kept in Redis beside the counts. A change needs a restart.',
+      'Whether the admin API can issue keys while the gateway runs. These keys are in Redis. A change needs a restart.',
     ),
 })
   .refine(
@@ -147,7 +151,7 @@ export const settingsSchema = fields('a mapping of settings', {
     )
     .default(defaults.workers)
     .describe(
-      'How many processes serve requests; auto: as many as there are CPUs. More than one need Redis. A change needs a restart.',
+      'The number of processes that serve requests; auto: one for each CPU. More than one needs Redis. A change needs a restart.',
     ),
   listen: fields('a mapping with host, port and tls', address(defaults.listen))
     .prefault({})
@@ -157,12 +161,12 @@ export const settingsSchema = fields('a mapping of settings', {
     tokens: list(adminTokenSchema, 'a list of tokens, each with name, sha256 and may')
       .max(configSizes.adminTokensMax, expects(`a list of at most ${configSizes.adminTokensMax} tokens`))
       .default([])
-      .describe('Who may use the admin API; `tollgate admin token` makes one. A change needs no restart.'),
+      .describe('The tokens of the admin API; `tollgate admin token` makes one. A change needs no restart.'),
     hosts: list(hostName, 'a list of host names')
       .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
       .default([])
       .describe(
-        'Names by which the admin API may be reached, beside localhost and addresses. A change needs no restart.',
+        'Host names of the admin API, in addition to localhost and IP addresses. A change needs no restart.',
       ),
   })
     .prefault({})
@@ -170,14 +174,14 @@ export const settingsSchema = fields('a mapping of settings', {
   redis: fields('a mapping with url, cluster or sentinel', {
     url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/)
       .optional()
-      .describe('One server; rediss:// over TLS.'),
+      .describe('The URL of one server; rediss:// uses TLS.'),
     cluster: list(
       text('a URL such as redis://redis-1:6379, without user and database', /^rediss?:\/\/[^\s@/?#]+\/?$/),
       'a list of URLs such as redis://redis-1:6379',
     )
       .min(1, expects('a list with at least one URL'))
       .optional()
-      .describe('A Redis Cluster: some of its servers, which name the others; rediss:// over TLS.'),
+      .describe('Some servers of a Redis Cluster, which announce the other servers; rediss:// uses TLS.'),
     sentinel: fields('a mapping with name and hosts', {
       name: text('the name that Sentinels know the master by', /^[A-Za-z0-9._-]{1,100}$/),
       hosts: list(
@@ -185,13 +189,13 @@ export const settingsSchema = fields('a mapping of settings', {
         'a list of hosts with ports such as sentinel-1:26379',
       )
         .min(1, expects('a list with at least one host'))
-        .describe('Some of the Sentinels, which name the others.'),
-      tls: flag().default(false).describe('Whether Sentinels and servers are reached over TLS.'),
-      username: redisUser.optional().describe('Of the Sentinels themselves, where they want one.'),
+        .describe('Some Sentinels, which announce the other Sentinels.'),
+      tls: flag().default(false).describe('Whether Sentinels and servers use TLS.'),
+      username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
       passwordFile: text('the path of a file with the password').optional(),
     })
       .optional()
-      .describe('The master that Sentinels name.'),
+      .describe('Redis under Sentinels, which name the master.'),
     username: redisUser.optional().describe('The ACL user; its password is in passwordFile.'),
     passwordFile: text('the path of a file with the password')
       .optional()
@@ -200,21 +204,25 @@ export const settingsSchema = fields('a mapping of settings', {
     prefix: text('1 to 100 of the characters A-Z a-z 0-9 . _ : -', /^[A-Za-z0-9._:-]{1,100}$/).optional(),
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
-      .describe('While Redis is away: count in this process, or answer 503.'),
+      .describe(
+        'The reaction to an outage of Redis: each process counts alone (local), or answers 503 (refuse).',
+      ),
   })
     .optional()
     .describe(
-      'Absent, or with an empty url: the memory store. A change needs a restart, also one of the files that it names.',
+      'Absent, or with an empty url: counts are in memory. A change needs a restart, also a change of the files named here.',
     ),
-  upstream: upstream.optional().describe('The one upstream; its name is `default`.'),
+  upstream: upstream.optional().describe('A single upstream, with the name `default`.'),
   upstreams: z
     .record(upstreamName, upstream, expects('a mapping of names to upstreams'))
     .optional()
-    .describe('Several, by name, in place of `upstream`: x-upstream names one, the first is the default.'),
+    .describe(
+      'Several upstreams by name, in place of `upstream`. An operation chooses one with x-upstream; the first is the default.',
+    ),
   plans: z
     .record(planName, planSchema, expects('a mapping of plan names to limits'))
     .describe(
-      'By name: its limits and operations; `custom` or `custom: true` when each key states its own limits.',
+      'The plans by name: limits and operations, or `custom` or `custom: true` if each key has its own limits.',
     ),
   keys: z
     .union(
@@ -222,27 +230,27 @@ export const settingsSchema = fields('a mapping of settings', {
       expects('the path of the keys file, a list of keys, or a mapping with file and directory'),
     )
     .describe(
-      'The keys file, relative to this file, or the list itself, or a mapping with file and directory.',
+      'The path of the keys file, relative to this file; or the list of keys; or a mapping with file and directory.',
     ),
   api: text('the path of the OpenAPI document')
     .optional()
     .describe(
-      'The OpenAPI document, relative to this file; absent: every method and path below the base URL is one operation, `any`.',
+      'The path of the OpenAPI document, relative to this file; absent: one operation, `any`, for every method and path below the base URL.',
     ),
   limitsPath: ownPath('/limits')
     .optional()
-    .describe(
-      'Where a key reads its own limits, a path of the listener, not below the base URL; absent: nowhere.',
-    ),
+    .describe('The path where a key can read its own limits. It is outside the base URL; absent: none.'),
   docsPath: ownPath('/docs')
     .optional()
     .describe(
-      'Where the API reference is, which anybody may read, and /openapi.json with it; a path of the listener, not below the base URL; absent: nowhere.',
+      'The path of the API reference, which everyone can read, with /openapi.json. It is outside the base URL; absent: none.',
     ),
   bans: fields('a mapping with after, within, for and max', {
-    after: limit.default(defaults.bans.after).describe('Refusals that ban a key …'),
-    within: duration.prefault(defaults.bans.within).describe('… when they come within this time.'),
-    for: duration.prefault(defaults.bans.for).describe('The first ban; each next one is twice as long …'),
+    after: limit.default(defaults.bans.after).describe('The number of refusals that bans a key …'),
+    within: duration.prefault(defaults.bans.within).describe('… if they happen within this time.'),
+    for: duration
+      .prefault(defaults.bans.for)
+      .describe('The length of the first ban; each further ban is twice as long …'),
     max: duration.prefault(defaults.bans.max).describe('… up to this.'),
   }).prefault({}),
   addressBucket: fields('a mapping with perMinute', {
@@ -257,11 +265,11 @@ export const settingsSchema = fields('a mapping of settings', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'For how many days each minute of each key is kept in Redis; without Redis it is one day. 0: nothing is recorded. A change needs a restart.',
+        'The number of days for which Redis keeps each minute of each key; without Redis one day. 0: no usage record. A change needs a restart.',
       ),
   })
     .prefault({})
-    .describe('The record of what each key asked for and got.'),
+    .describe('The usage record of each key.'),
   cors: fields('a mapping with origins', {
     origins: list(
       text('an origin such as https://app.example.com, without a path').refine(
@@ -272,17 +280,17 @@ export const settingsSchema = fields('a mapping of settings', {
     ),
   })
     .optional()
-    .describe('Whose pages may call the API from a browser; absent: nobody’s.'),
+    .describe('The origins whose pages may call the API from a browser; absent: none.'),
   hsts: fields('a mapping with maxAge and includeSubDomains', {
     maxAge: z
       .string(expects('a duration such as 365d, or 0s'))
       .regex(agePattern, expects('a duration such as 365d, or 0s'))
       .transform(parseDuration)
-      .describe('How long a browser remembers to use https only; 0s makes it forget.'),
-    includeSubDomains: flag().default(false).describe('Whether that holds for all subdomains too.'),
+      .describe('The time for which a browser uses only https; 0s ends it.'),
+    includeSubDomains: flag().default(false).describe('Whether this applies to all subdomains too.'),
   })
     .optional()
-    .describe('Strict-Transport-Security on every response over TLS; absent: none of the gateway’s own.'),
+    .describe('Strict-Transport-Security on every response over TLS; absent: the gateway adds none.'),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(
       (entry) => entry === '' || isAddressOrRange(entry),
@@ -292,7 +300,7 @@ export const settingsSchema = fields('a mapping of settings', {
   )
     .default([...defaults.trustedProxies])
     .describe(
-      'Peers whose X-Forwarded-* is believed; an empty entry, such as an unset variable leaves, is nobody.',
+      'Peers whose X-Forwarded-* fields the gateway trusts. An empty entry, such as an unset variable, is ignored.',
     ),
 });
 
@@ -328,15 +336,15 @@ function address(fallback: { readonly host: string; readonly port: number }) {
     port: wholeNumber(0, portMax).default(fallback.port),
     tls: fields('a mapping with cert and key', {
       cert: text('the path of a PEM file').describe(
-        'The certificate, then its chain; PEM, relative to this file.',
+        'A PEM file with the certificate, followed by its chain. Relative to this file.',
       ),
       key: text('the path of a PEM file').describe(
-        'Its private key, not encrypted; PEM, relative to this file.',
+        'A PEM file with the unencrypted private key. Relative to this file.',
       ),
     })
       .optional()
       .describe(
-        'Absent: without TLS. The content of the two files may change at any time; turning TLS on or off needs a restart.',
+        'The certificate of the listener; absent: no TLS. The two files may change at any time, but switching TLS on or off needs a restart.',
       ),
   };
 }

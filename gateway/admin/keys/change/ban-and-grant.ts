@@ -24,14 +24,14 @@ import {
 
 export const grantBody = fields('an object with limits and untilAt', {
   limits,
-  fromAt: date.optional().describe('When the grant begins; absent: at once.'),
-  untilAt: date.describe('When the grant ends.'),
+  fromAt: date.optional().describe('The beginning of the grant; absent: at once.'),
+  untilAt: date.describe('The end of the grant.'),
 });
 
 /** Ban, grant and strikes of a key after a change. */
 export const whatHolds = z.object({
   id: z.string(),
-  wasBanned: z.boolean().optional().describe('Of a ban that is lifted: whether there was one.'),
+  wasBanned: z.boolean().optional().describe('In the response to a lifted ban: whether there was a ban.'),
   strikes: count.describe('Refusals that count towards the next ban.'),
   ...banAndGrantShape,
 });

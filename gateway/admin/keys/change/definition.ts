@@ -28,17 +28,17 @@ export const keyDefinition = z.object({
   plan: z.string(),
   disabled: z.boolean(),
   source: words('directory'),
-  revision: positive.describe('One more with each change.'),
+  revision: positive.describe('A number that increases by one with each change.'),
   createdAt: instant,
   changedAt: instant,
-  secrets: list(definedSecret).describe('The oldest first.'),
+  secrets: list(definedSecret).describe('The secrets, the oldest first.'),
 });
 
 /** A definition with the secret that the request issued: this response alone shows it. */
 export const issuedKey = keyDefinition.extend({
   secret: z
     .string()
-    .describe('The secret that this request issued. It is not kept and cannot be shown again.'),
+    .describe('The secret that this request issued. It is not stored and cannot be shown again.'),
   kept: keptOfIdShown.optional(),
 });
 

@@ -29,7 +29,7 @@ type MovedView = z.output<typeof movedShown>;
 
 export const directoryPage = z.object({
   keys: list(movedShown),
-  next: z.string().optional().describe('There may be more; absent on the last page.'),
+  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
 });
 
 /**

@@ -30,7 +30,7 @@ export function importBody(keysMax: number) {
 export const imported = z.object({
   created: count,
   unchanged: count,
-  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('A sentence.') })),
+  refused: listShown(z.object({ id: z.string(), reason: z.string().describe('The reason as a sentence.') })),
 });
 
 export type Imported = z.output<typeof imported>;

@@ -13,11 +13,11 @@ export const keptOfIdShown = z
       z.object({
         name: windowName,
         used: positive,
-        resetMs: epochMs.describe('When it begins anew, epoch.'),
+        resetMs: epochMs.describe('When the window resets, epoch milliseconds.'),
       }),
     )
       .optional()
-      .describe('Windows in which requests are counted.'),
+      .describe('Windows with counted requests.'),
     ...banAndGrantShape,
   })
   .describe(

@@ -35,7 +35,7 @@ export function reportedChangeBody(membersMax: number) {
   const members = membersSchema(membersMax);
   return fields('an object with action and key', {
     action: z.enum(reported, expects(`one of ${reported.join(', ')}`)),
-    key: keyId.optional().describe('The id of the key. Only an `import` may leave it out.'),
+    key: keyId.optional().describe('The id of the key. Only an `import` may omit it.'),
     before: members.optional(),
     after: members.optional(),
   }).refine(({ action, key }) => action === 'import' || key !== undefined, {

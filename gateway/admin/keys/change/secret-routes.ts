@@ -14,7 +14,7 @@ export const issueSecretBody = fields('an object with overlap and expiresAt', {
   overlap: text('a duration such as 24h, or 0s', agePattern)
     .transform(parseDuration)
     .optional()
-    .describe('How long the older secrets stay valid.'),
+    .describe('The time for which the older secrets stay valid.'),
   expiresAt: date.optional().describe('The new secret is valid before this instant.'),
 });
 
