@@ -21,13 +21,11 @@ const spread = z
     buckets: list(
       z.object({
         from: positive.describe('The smallest number of units of a key in this bucket.'),
-        to: z
-          .number()
-          .meta({
-            type: 'integer',
-            minimum: 2,
-            description: 'The number of units that a key in this bucket stays below.',
-          }),
+        to: z.number().meta({
+          type: 'integer',
+          minimum: 2,
+          description: 'The number of units that a key in this bucket stays below.',
+        }),
         keys: count,
       }),
     ).describe(
