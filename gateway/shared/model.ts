@@ -307,8 +307,8 @@ export interface Upstream {
   readonly url: string;
   /** How `https` targets are verified, and what this side shows them; absent: by the name in `url`, by Node's authorities. */
   readonly tls?: UpstreamTls;
-  /** The path that a healthy target answers with 2xx. */
-  readonly health: string;
+  /** The path that a healthy target answers with 2xx. Undefined: a healthy target accepts a connection. */
+  readonly health: string | undefined;
   /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
   /**

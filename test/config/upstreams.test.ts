@@ -35,7 +35,7 @@ test('each upstream has a name, timeouts and a host; the first serves operations
     warnings: [],
     settings: {
       upstreams: [
-        { name: 'store', url: 'http://store:3000', health: '/healthz', host: 'keep', timeouts: {} },
+        { name: 'store', url: 'http://store:3000', health: undefined, host: 'keep', timeouts: {} },
         {
           name: 'orders',
           url: 'http://orders',

@@ -37,7 +37,12 @@ export const upstreamsPage = z.object({
     z.object({
       name: z.string(),
       url: z.string(),
-      health: z.string().describe('The path that a healthy target answers with 2xx.'),
+      health: z
+        .string()
+        .optional()
+        .describe(
+          'The path that a healthy target answers with 2xx; absent: a healthy target accepts a connection.',
+        ),
       host: words('keep', 'target'),
       timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),
       lookupError,

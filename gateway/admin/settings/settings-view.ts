@@ -91,7 +91,7 @@ export const settingsShown = z.object({
     z.object({
       name: z.string(),
       url: z.string(),
-      health: z.string(),
+      health: z.string().optional(),
       host: words('keep', 'target'),
       timeouts: z
         .object({

@@ -8,8 +8,6 @@ export const defaults = {
   admin: { host: '127.0.0.1', port: 9090 },
   /** While Redis is down, an API with slightly generous limits is better than no API. */
   redisOnFailure: 'local',
-  /** The health path that most orchestrators use. */
-  upstreamHealth: '/healthz',
   /** The client's `Host` is kept, because many backends build links from it and need the API's public name. */
   upstreamHost: 'keep',
   /** A client that honours Retry-After never gets 100 refusals in a minute. One minute stops a loop; a day stops a persistent client. */

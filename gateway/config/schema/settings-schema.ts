@@ -69,8 +69,10 @@ const upstream = fields('a mapping with url', {
     .optional()
     .describe('TLS settings for an https url. The certificate of a target is always verified.'),
   health: text('a path such as /healthz', /^\/[!-~]*$/)
-    .default(defaults.upstreamHealth)
-    .describe('The path that a healthy target answers with 2xx.'),
+    .optional()
+    .describe(
+      'The path that a healthy target answers with 2xx; absent: a healthy target accepts a connection, with TLS a handshake.',
+    ),
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
     .describe('The Host that a target receives: the Host of the client, or the host of url.'),

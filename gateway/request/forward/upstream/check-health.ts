@@ -1,8 +1,11 @@
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { ConnectionPool } from '../../transport/connection-pool.ts';
 import type { ActiveConnection, ResponseHandler, TargetRequest } from '../../transport/target-request.ts';
+import { connectionErrorText, type TargetTls } from '../../transport/target-tls.ts';
 
 /**
- * - `healthy`: the target answers its health path with 2xx.
+ * - `healthy`: the target answers its health path with 2xx; without a health path, it accepts a connection.
  * - `silent`: the target does not answer in time. It may hang, lack CPU, or only pause.
  * - `down`: the target refuses or breaks connections, or answers its health path with another status.
  */
@@ -69,3 +72,38 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
 }
 
 const healthy: Finding = { health: 'healthy', reason: undefined };
+
+/** Connects to a target once, with a handshake over TLS, and closes the connection. Never rejects. */
+export function checkConnection({
+  host,
+  port,
+  tls,
+  timeoutMs,
+}: {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined for cleartext. */
+  readonly tls: TargetTls | undefined;
+  readonly timeoutMs: number;
+}): Promise<Finding> {
+  return new Promise((resolve) => {
+    const socket = tls === undefined ? connect({ host, port }) : connectTls({ host, port, ...tls });
+    const timer = setTimeout(() => {
+      end({ health: 'silent', reason: `no connection within ${timeoutMs} ms` });
+    }, timeoutMs);
+    timer.unref();
+
+    function end(finding: Finding): void {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(finding);
+    }
+
+    socket.once(tls === undefined ? 'connect' : 'secureConnect', () => end(healthy));
+    // A later error, while the socket closes, is of no interest.
+    socket.on('error', (error) => {
+      end({ health: 'down', reason: `no connection: ${connectionErrorText(error)}` });
+    });
+    socket.once('close', () => end({ health: 'down', reason: 'the connection was closed at once' }));
+  });
+}

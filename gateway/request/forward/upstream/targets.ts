@@ -8,7 +8,7 @@ import { Shares } from '../../../shared/structures/shares.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { ConnectionPool } from '../../transport/connection-pool.ts';
 import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
-import { checkHealth, type Finding, type Health } from './check-health.ts';
+import { checkConnection, checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
 
@@ -161,17 +161,23 @@ export function createTargets({
   }
 
   async function watch(target: WatchedTarget): Promise<void> {
-    const { address, healthPool: pool, stop } = target;
-    const { healthTimeoutMs: timeoutMs } = bounds;
-    const check = { pool, host: host ?? address, path: upstream.health, timeoutMs };
+    const { stop } = target;
     do {
-      let finding = await checkHealth(check);
+      let finding = await check(target);
       // A healthy target is checked again at once, because one check may fail while this process is busy.
-      if (finding.health !== 'healthy' && target.health === 'healthy') finding = await checkHealth(check);
+      if (finding.health !== 'healthy' && target.health === 'healthy') finding = await check(target);
       if (stop.signal.aborted) return;
       // A target that was down and is now silent has not recovered, so it stays down.
       if (finding.health !== 'silent' || target.health !== 'down') setHealth(target, finding);
     } while (await pauseFor(bounds.healthPauseMs, stop.signal));
+  }
+
+  function check({ address, url, healthPool: pool }: WatchedTarget): Promise<Finding> {
+    const { healthTimeoutMs: timeoutMs } = bounds;
+    const { health: path } = upstream;
+    return path === undefined
+      ? checkConnection({ host: bareHostname(url), port: Number(port), tls, timeoutMs })
+      : checkHealth({ pool, host: host ?? address, path, timeoutMs });
   }
 
   function setHealth(target: Target, { health, reason }: Finding): void {

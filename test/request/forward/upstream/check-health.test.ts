@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import { createServer } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
-import { checkHealth } from '../../../../gateway/request/forward/upstream/check-health.ts';
+import { checkConnection, checkHealth } from '../../../../gateway/request/forward/upstream/check-health.ts';
 import { ConnectionPool } from '../../../../gateway/request/transport/connection-pool.ts';
+import { createTargetTls } from '../../../../gateway/request/transport/target-tls.ts';
 import { createEventLoopBatch } from '../../../../gateway/shared/event-loop-batch.ts';
 import { defaultBounds } from '../../../../gateway/shared/timeouts-and-sizes.ts';
+import { createAuthority } from '../../../support/certificates.ts';
 import { startRecordingBackend } from '../../../support/recording-backend.ts';
 
 async function look(port: number, timeoutMs: number) {
@@ -48,6 +51,41 @@ it('a target that accepts the connection and sends no response is silent', async
 
 it('a target to which connecting never completes is silent, whatever the connect timeout', async () => {
   expect(await look(await startUnreachable(), 50)).toMatchObject({ health: 'silent' });
+});
+
+it('without a health path, a target that accepts a connection is healthy, whatever it answers', async () => {
+  const backend = await startRecordingBackend();
+  const to = { host: '127.0.0.1', port: backend.port, tls: undefined, timeoutMs: 10_000 };
+  backend.health = 503;
+  expect(await checkConnection(to)).toEqual({ health: 'healthy', reason: undefined });
+  await backend.close();
+  expect(await checkConnection(to)).toMatchObject({
+    health: 'down',
+    reason: expect.stringContaining('ECONNREFUSED'),
+  });
+});
+
+it('without a health path, a target to which connecting never completes is silent', async () => {
+  const port = await startUnreachable();
+  const to = { host: '127.0.0.1', port, tls: undefined, timeoutMs: 50 };
+  expect(await checkConnection(to)).toMatchObject({ health: 'silent' });
+});
+
+it('without a health path, a target is healthy over TLS when its certificate is the right one', async () => {
+  const authority = createAuthority();
+  const server = createServer(authority.issue({ names: ['store.test'] })).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const check = (name: string) => {
+    const tls = createTargetTls({ name, ca: authority.cert });
+    return checkConnection({ host: '127.0.0.1', port, tls, timeoutMs: 10_000 });
+  };
+  expect(await check('store.test')).toMatchObject({ health: 'healthy' });
+  expect(await check('other.test')).toMatchObject({
+    health: 'down',
+    reason: expect.stringContaining('other'),
+  });
 });
 
 /** The port of a sleeping process with a full backlog. The kernel drops further connections, as a dead network does. */

@@ -36,7 +36,7 @@ function upstreamSection(
   const all = html`<span class=${tone}>${count(healthy)} of ${counted(targets.length, 'target')} healthy</span>`;
   return html`<${Section} key=${name} title=${isDefault && name !== 'default' ? `${name} (default)` : name} polled=${polled} tools=${all}>
     <p class="muted">
-      ${url} · health ${health} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · timeouts: connect
+      ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · timeouts: connect
       ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, total ${duration(timeouts.totalMs)}
     </p>
     ${lookupError !== undefined && html`<p class="bad">The look-up of its host name fails: ${lookupError}.</p>`}
