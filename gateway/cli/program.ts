@@ -14,9 +14,10 @@ import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
 import { CommandError } from './output/command-error.ts';
 import { counted } from './output/figures.ts';
+import { addStartCommands } from './start/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
-/** The command line: `tollgate run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
+/** The command line: `tollgate init | start | run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
 export function createProgram(): Command {
   const program = new Command('tollgate')
     .description('An API gateway and rate-limiting proxy.')
@@ -26,6 +27,7 @@ export function createProgram(): Command {
     // Without this, commander would end the process before an error of standard output arrives.
     .exitOverride();
 
+  addStartCommands(program);
   addConfigurationCommands(program);
   const keys = program.command('keys').description('issue, change and list API keys');
   addTokenCommand(program);

@@ -1,0 +1,136 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { loadSettings } from '../../config/load-settings.ts';
+import { formatProblems } from '../../config/problems/format-problems.ts';
+import { isMapping } from '../../config/source/yaml-to-plain.ts';
+import { checkConnection } from '../../request/forward/upstream/check-health.ts';
+import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { fromHere } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import { configText, keysText, type NewConfig } from './new-config.ts';
+
+export const configName = 'tollgate.yaml';
+const keysName = 'keys.yaml';
+const firstKey = 'first';
+
+export interface InitOptions {
+  readonly upstream: string;
+  /** The path of an OpenAPI document. */
+  readonly api?: string;
+  readonly dir: string;
+}
+
+/** Writes a configuration and a key for a service, and returns the lines that say what to do next. It replaces no file. */
+export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
+  if (!isOrigin(upstream)) {
+    throw new CommandError(
+      '--upstream must be an http or https URL without a path, such as http://localhost:3000. Nothing was written.',
+    );
+  }
+  const file = join(dir, configName);
+  const keysFile = join(dir, keysName);
+  for (const path of [file, keysFile]) {
+    if (existsSync(path)) throw new CommandError(`${fromHere(path)} exists already. Nothing was written.`);
+  }
+  const secret = issueSecret();
+  const token = issueAdminToken();
+  const keys = keysText({ id: firstKey, sha256: digestSecret(secret) });
+  const config: Omit<NewConfig, 'hasOwnPaths'> = {
+    upstream,
+    api: api === undefined ? undefined : besideConfig(dir, api),
+    basePath: api === undefined ? '' : basePathOf(api),
+    adminTokenSha256: digestSecret(token),
+  };
+  const { text, basePath, warnings } = validText(file, keysFile, keys, config);
+  mkdirSync(dir, { recursive: true });
+  writeNew(keysFile, keys);
+  try {
+    writeNew(file, text);
+  } catch (error) {
+    rmSync(keysFile);
+    throw error;
+  }
+  return [
+    `Wrote ${fromHere(file)} and ${fromHere(keysFile)}, with the key \`${firstKey}\` on the plan free: 60 requests a minute.`,
+    ...warnings.map((warning) => `Warning: ${warning}`),
+    ...((await answers(upstream))
+      ? []
+      : [`Warning: nothing accepts connections at ${upstream} yet. Start your service.`]),
+    '',
+    'Start the gateway:',
+    `  npx tollgate start${resolve(dir) === process.cwd() ? '' : ` --config ${fromHere(file)}`}`,
+    '',
+    'In a second terminal, send a request with the key, whose secret is shown only now:',
+    `  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${process.env.PORT || '8080'}${basePath}/`,
+    '',
+    "The operators' pages, and the token that they ask for, which is shown only now:",
+    `  http://127.0.0.1:${process.env.ADMIN_PORT || '9090'}/`,
+    `  ${token}`,
+  ];
+}
+
+/** @throws a CommandError with the problems that the configuration would have */
+function validText(file: string, keysFile: string, keys: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
+  let report = '';
+  // A path of the API may be in the way of the gateway's own paths, which nobody needs at the start.
+  for (const hasOwnPaths of [true, false]) {
+    const text = configText({ ...config, hasOwnPaths });
+    const drafts = new Map([
+      [file, text],
+      [keysFile, keys],
+    ]);
+    const loaded = loadSettings({ file, env: process.env, drafts });
+    if (loaded.kind === 'valid') return { text, basePath: config.basePath, warnings: loaded.warnings };
+    report = formatProblems(loaded.problems);
+  }
+  throw new CommandError(`${report}\n\nNothing was written.`);
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+}
+
+function besideConfig(dir: string, api: string): string {
+  const path = relative(resolve(dir), resolve(api));
+  return path.startsWith('..') ? path : `./${path}`;
+}
+
+/**
+ * The path of the first server of an OpenAPI document. Its paths are relative to that server. Empty where the document has none, or
+ * cannot be read, which the check of the configuration reports.
+ */
+function basePathOf(api: string): string {
+  try {
+    const document: unknown = parse(readFileSync(api, 'utf8'));
+    const servers = isMapping(document) && Array.isArray(document.servers) ? document.servers : [];
+    const [server] = servers;
+    if (!isMapping(server) || typeof server.url !== 'string' || server.url.includes('{')) return '';
+    return new URL(server.url, 'http://localhost').pathname.replace(/\/$/, '');
+  } catch {
+    return '';
+  }
+}
+
+function writeNew(file: string, text: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { flag: 'wx' });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`${fromHere(file)} cannot be written (${reason}).`);
+  }
+}
+
+async function answers(upstream: string): Promise<boolean> {
+  const { hostname, port, protocol } = new URL(upstream);
+  const { health } = await checkConnection({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+    tls: undefined,
+    timeoutMs: defaultBounds.checkLookupTimeoutMs,
+  });
+  return health === 'healthy';
+}

@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadSettings } from '../../../gateway/config/load-settings.ts';
+import { freePort } from '../../support/free-port.ts';
+import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
+import { bareEnvironment, runTollgate } from '../../support/run-tollgate.ts';
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-start-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test('init and start put a gateway in front of a service, whose key gets 429 behind its 60th request', async () => {
+  const dir = newFolder();
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
+  onTestFinished(() => backend.close());
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env = { PORT: String(port), ADMIN_PORT: String(adminPort) };
+
+  const init = await runTollgate(['init', '--upstream', backend.url, '--dir', dir], env);
+  expect([init.stderr, init.exitCode]).toEqual(['', 0]);
+  const [secret = ''] = /tg_\w+/.exec(init.stdout) ?? [];
+  expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${port}/`);
+  expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
+  const written = ['tollgate.yaml', 'keys.yaml'].map((name) => readFileSync(join(dir, name), 'utf8')).join();
+  for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
+
+  const gateway = spawn(
+    process.execPath,
+    ['gateway/cli/tollgate.ts', 'start', '--config', join(dir, 'tollgate.yaml')],
+    { env: { ...bareEnvironment, ...env }, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  onTestFinished(async () => {
+    gateway.kill('SIGKILL');
+    if (gateway.exitCode === null) await once(gateway, 'exit');
+  });
+  for await (const line of createInterface(gateway.stdout)) if (line.includes('the gateway listens')) break;
+
+  const statuses = new Set<number>();
+  const headers = { authorization: `Bearer ${secret}` };
+  let sent = 0;
+  // The minute may change once on the way.
+  while (!statuses.has(429) && sent < 121) {
+    const response = await fetch(`http://127.0.0.1:${port}/any/path?x=1`, { headers });
+    await response.text();
+    statuses.add(response.status);
+    sent++;
+  }
+  expect(sent).toBeGreaterThanOrEqual(61);
+  expect([...statuses]).toEqual([200, 429]);
+  expect(backend.requests.at(-1)?.target).toBe('/any/path?x=1');
+});
+
+test('init replaces no file', async () => {
+  const dir = newFolder();
+  writeFileSync(join(dir, 'keys.yaml'), '# mine\n');
+  const ran = await runTollgate(['init', '--upstream', 'http://127.0.0.1:1', '--dir', dir]);
+  expect(ran.exitCode).toBe(1);
+  expect(ran.stderr).toContain('keys.yaml exists already. Nothing was written.');
+  expect(readFileSync(join(dir, 'keys.yaml'), 'utf8')).toBe('# mine\n');
+});
+
+test('init takes the operations and the base path of an API document', async () => {
+  const dir = newFolder();
+  const api = join(dir, 'api.yaml');
+  writeFileSync(
+    api,
+    'openapi: 3.0.3\nservers: [{ url: https://example.com/v2 }]\npaths: { /limits: { get: {} }, /pets: { get: {} } }\n',
+  );
+  const ran = await runTollgate(['init', '--upstream', 'http://127.0.0.1:1', '--api', api, '--dir', dir]);
+  expect([ran.stderr, ran.exitCode]).toEqual(['', 0]);
+  expect(ran.stdout).toContain('Warning: nothing accepts connections at http://127.0.0.1:1 yet.');
+  const loaded = loadSettings({ file: join(dir, 'tollgate.yaml'), env: {} });
+  expect(loaded).toMatchObject({
+    kind: 'valid',
+    settings: {
+      basePath: '/v2',
+      operations: [{ id: 'get_limits' }, { id: 'get_pets' }],
+      limitsPath: '/limits',
+    },
+  });
+});
+
+test.each([
+  ['a URL with a path', ['--upstream', 'http://localhost/api'], 'an http or https URL without a path'],
+  ['no URL', ['--upstream', 'localhost:3000'], 'an http or https URL without a path'],
+  [
+    'an API document that is not there',
+    ['--upstream', 'http://127.0.0.1:1', '--api', 'none.yaml'],
+    'this file does not exist',
+  ],
+])('init with %s writes nothing and says why', async (_, args, message) => {
+  const dir = newFolder();
+  const ran = await runTollgate(['init', ...args, '--dir', dir]);
+  expect(ran.exitCode).toBe(1);
+  expect(ran.stderr).toContain(message);
+  expect(ran.stderr).toContain('Nothing was written.');
+  expect((await runTollgate(['check', join(dir, 'tollgate.yaml')])).stderr).toContain(
+    'this file does not exist',
+  );
+});
+
+test('start without a configuration says how to get one', async () => {
+  const ran = await runTollgate(['start', '--config', join(newFolder(), 'none.yaml')]);
+  expect(ran.exitCode).toBe(1);
+  expect(ran.stderr).toContain('`tollgate init --upstream URL` writes one');
+});
