@@ -122,6 +122,7 @@ describe('the architecture', () => {
       'gateway/cli/command.ts',
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/with-lock.ts',
+      'gateway/cli/start/init.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];

@@ -449,7 +449,7 @@ export const defaultBounds = Object.freeze({
   editLockQueueMs: 300_000,
   editLockPollMs: 20,
 
-  /** The lookups of all host names of upstreams in `tollgate check`. */
+  /** The lookups of all host names of upstreams in `tollgate check`, and the connection of `tollgate init` to its upstream. */
   checkLookupTimeoutMs: 2_000,
 
   /** How long a command waits for a response of the admin API (longer than `adminResponseTimeoutMs`), and the longest response. */
