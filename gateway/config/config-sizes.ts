@@ -13,6 +13,11 @@ export const configSizes = Object.freeze({
    * entry, only entries of more than 4 KiB count their tokens.
    */
   tokensMax: 5_500_000,
+  /**
+   * A longer text is parsed only after two comparisons have found it, because it may be half written, and its parse would delay the
+   * load of the whole text for seconds. A text of this length takes 0.1 s.
+   */
+  parsedAtOnceCharsMax: 262_144,
   /** The number of values that a file's aliases expand to. It permits 100,000 keys with shared limits and stops an alias bomb. */
   aliasedValuesMax: 1_000_000,
   /** Path templates of the API document. */

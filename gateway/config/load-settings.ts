@@ -51,6 +51,11 @@ export interface LoadOptions {
   readonly inForce?: Digests;
   /** The entries of an earlier load. Unchanged entries of the keys file are not read again. */
   readonly before?: ReadEntries | undefined;
+  /**
+   * The digests of contents that are complete. At a long text of another content the load throws `UnsettledContent`. By default
+   * every content counts as complete.
+   */
+  readonly settled?: ReadonlySet<string> | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
   /** Reads a file that is not a draft; by default from disk. */
@@ -105,9 +110,19 @@ export interface InvalidSettings {
  * problems together, up to `configSizes.problemsMax`.
  */
 export function loadSettings(options: LoadOptions): Loaded {
-  const { file, env, drafts, makesKeysFile = false, onlyKeys = false, before, onRead, readFile } = options;
+  const {
+    file,
+    env,
+    drafts,
+    makesKeysFile = false,
+    onlyKeys = false,
+    before,
+    onRead,
+    readFile,
+    settled,
+  } = options;
   const fileOf = (path: string) => besideFile(file, path);
-  const reader = createSourceReader({ env, drafts, makesKeysFile, onRead, readFile });
+  const reader = createSourceReader({ env, drafts, makesKeysFile, onRead, readFile, settled });
   const problems: Problem[] = [];
 
   const main = reader.read({ file, kind: 'settings', mentionedAt: wholeFile(file) });

@@ -11,8 +11,9 @@ import {
 import { type KeepingSettings, type LastValid, loadKeepingValid } from './last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { messageBetween, type SettingsMessage } from './settings-message.ts';
+import { UnsettledContent } from './source/source-reader.ts';
 
-export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
+export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly kind: 'load';
   readonly lastValid: HandedLastValid | undefined;
   /** Large contents from the previous thread. */
@@ -23,6 +24,8 @@ export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env'> {
 }
 
 export type LoadReply =
+  /** A long text must be parsed that may be half written. */
+  | { readonly kind: 'unsettled' }
   | { readonly kind: 'invalid'; readonly loaded: InvalidSettings }
   | {
       readonly kind: 'valid';
@@ -74,7 +77,11 @@ function load({ number, base, lastValid, large: more, ...files }: LoadRequest): 
   results = new Map(inForce && [[base, inForce]]);
   large = largeIn(fallback);
   const options = { ...files, before: inForce?.entries, onRead: tellRead };
-  const loaded = loadKeepingValid(options, fallback);
+  const loaded = loadSettled(options, fallback);
+  if (loaded === undefined) {
+    send({ kind: 'unsettled' });
+    return;
+  }
   if (loaded.kind === 'invalid') {
     send({ kind: 'invalid', loaded });
     return;
@@ -85,6 +92,16 @@ function load({ number, base, lastValid, large: more, ...files }: LoadRequest): 
   large = new Map([...large, ...largeIn(loaded)]);
   const handed = { ...rest, contents: withoutLarge(contents), revoking: withoutLarge(revoking) };
   send({ kind: 'valid', loaded: handed, message });
+}
+
+/** @returns undefined when a long text must be parsed that may be half written */
+function loadSettled(...args: Parameters<typeof loadKeepingValid>) {
+  try {
+    return loadKeepingValid(...args);
+  } catch (error) {
+    if (error instanceof UnsettledContent) return undefined;
+    throw error;
+  }
 }
 
 function largeIn(lastValid: LastValid | undefined): LargeContents {
@@ -98,7 +115,7 @@ function retire(): void {
 
 /** Sends a reply. A table of all keys is copied in this thread and then transferred, so the main thread does not copy it. */
 function send(reply: LoadReply): void {
-  if (reply.kind === 'invalid' || reply.message.kind === 'difference') {
+  if (reply.kind !== 'valid' || reply.message.kind === 'difference') {
     parentPort?.postMessage(reply);
     return;
   }

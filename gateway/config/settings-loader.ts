@@ -17,12 +17,14 @@ import type {
 } from './settings-loader-worker.ts';
 import { applyMessage, type SettingsMessage } from './settings-message.ts';
 import type { Digests } from './source/read-config-file.ts';
+import { UnsettledContent } from './source/source-reader.ts';
 
 /** Runs loads of the configuration in a separate thread, one after the other. */
 export interface SettingsLoader {
   /**
    * @param options.onRead called during the load
    * @param base the current settings, from an earlier load of this loader; unchanged keys are not read again
+   * @throws UnsettledContent at a long text that is not in `options.settled`
    * @throws when the thread dies, for example out of memory; the next load starts a new thread
    */
   load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
@@ -30,7 +32,7 @@ export interface SettingsLoader {
   close(): void;
 }
 
-interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead'> {
+interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead' | 'settled'> {
   /** The contents that files at fault fall back on. Without them, a file at fault makes the load invalid. */
   readonly lastValid?: HandedLastValid | undefined;
 }
@@ -97,7 +99,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   }
 
   return {
-    async load({ file, env, lastValid, onRead }, base) {
+    async load({ file, env, lastValid, onRead, settled }, base) {
       clearTimeout(idleTimer);
       await retiring?.catch(() => {});
       const thread = worker ?? start();
@@ -112,6 +114,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         // Only the needed fields, because the whole object is sent.
         lastValid: lastValid && pickLastValid(lastValid),
         large,
+        settled,
       };
       const buffers = [...large.values()].map(({ buffer }) => buffer as ArrayBuffer);
       thread.postMessage(request, buffers);
@@ -122,6 +125,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         retiring.catch(() => {});
       }, bounds.configThreadIdleMs).unref();
       if (reply.kind === 'retired') throw new Error('the thread that loads the configuration ends');
+      if (reply.kind === 'unsettled') throw new UnsettledContent(file);
       if (reply.kind === 'invalid') return reply.loaded;
       const { loaded, message } = reply;
       const settings = applyMessage(base, message);

@@ -14,6 +14,7 @@ import {
 import { fullMessage, type SettingsMessage } from './settings-message.ts';
 import { createDigestFiles } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
+import { UnsettledContent } from './source/source-reader.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The result of the first load, which is the current configuration. */
@@ -51,11 +52,21 @@ export interface Rejected {
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
+/** A load that ended at a long text that may be half written. */
+interface UnsettledLoad {
+  readonly kind: 'unsettled';
+  /** The digest of each file that was read. */
+  readonly digests: Digests;
+}
+
 /** A load that has not ended yet. */
 interface LoadUnderWay {
-  readonly startedMs: number;
   /** The files that the load has read so far, each with the digest of its content. */
   readonly read: Map<string, string>;
+  /** Whether the load parses a long text. */
+  readonly isLong: boolean;
+  /** When a comparison found that files of the load have changed. */
+  outdatedMs: number | undefined;
   readonly slowTimer: NodeJS.Timeout;
 }
 
@@ -67,24 +78,28 @@ interface LoadUnderWay {
  * because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load, and a later
  * edit does not invalidate them. So even frequent edits cannot keep every load from taking effect.
  *
- * A slow load is cancelled when files that it has read have changed, so that a text that takes minutes to parse does not delay
- * its own repair. The next load gets twice the time before it can be cancelled. So a load completes eventually, even if every
- * load is slow and edits continue.
+ * A long text that may be half written is not parsed in the meantime (`UnsettledContent`), because that takes seconds and delays
+ * the load of the whole text. It is loaded again when two comparisons have found it.
+ *
+ * A load is cancelled some time after files that it has read have changed, so that a text that takes minutes to parse does not
+ * delay its own repair. That time is longer for loads without a long text. They end soon, while a cancelled thread loses the keys
+ * that it has read. The next load gets twice the time. So a load completes eventually, even if every load is slow and edits
+ * continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
   const { onValid, onInvalid, onSlow } = options;
-  const { configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs } = bounds;
+  const { configPollIntervalMs: intervalMs } = bounds;
   const digestFiles = createDigestFiles(bounds);
   let accepted = initial;
   /** The last valid load. */
   let inForce: ValidSettings | ValidInThread | undefined = initial.kind === 'valid' ? initial : undefined;
   let rejected: Rejected | undefined;
   /** The result of a load that has not taken effect yet. */
-  let candidate: LoadedInThread | undefined;
+  let candidate: LoadedInThread | UnsettledLoad | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** How long a load continues after its files have changed. */
-  let patienceMs = slowAfterMs;
+  /** How many times its bound a load may continue after its files have changed. */
+  let patience = 1;
   /** When a load is retried after its thread died, and the length of the pause before the retry. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
@@ -105,53 +120,65 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     lastSeen = seen;
     acceptCandidate();
 
-    const isOutdated = before !== undefined && before === underWay && differ(readBefore, seen);
-    if (isOutdated && performance.now() - before.startedMs >= patienceMs) giveUp(before);
+    if (before !== undefined && before === underWay) cancelOutdated(before, differ(readBefore, seen));
     const isNews = differ((candidate ?? accepted).digests, seen);
     if (isNews) retryPauseMs = 0;
-    if (underWay === undefined && (isNews || performance.now() >= retryAtMs)) void load(seen);
+    const isSettled = !isNews && candidate?.kind === 'unsettled' && wasSeenTwice(candidate.digests);
+    const isDue = isNews || isSettled || performance.now() >= retryAtMs;
+    if (underWay === undefined && isDue) void load(seen, isSettled);
     // The timer starts at the end, so that comparisons do not overlap.
     timer = setTimeout(compare, intervalMs);
   }
 
-  async function load(seen: Digests): Promise<void> {
+  async function load(seen: Digests, isLong: boolean): Promise<void> {
     const read = new Map<string, string>();
-    const slowTimer = setTimeout(() => onSlow?.([...read.keys()].at(-1) ?? file), slowAfterMs);
-    const mine: LoadUnderWay = { startedMs: performance.now(), read, slowTimer };
+    const slowTimer = setTimeout(() => onSlow?.([...read.keys()].at(-1) ?? file), bounds.configLoadSlowMs);
+    const mine: LoadUnderWay = { read, isLong, outdatedMs: undefined, slowTimer };
     underWay = mine;
     retryAtMs = Number.POSITIVE_INFINITY;
+    const settled = new Set([accepted.digests, ...seenTwice].flatMap((digests) => [...digests.values()]));
     seenTwice = [];
-    let loaded: LoadedInThread;
+    let loaded: LoadedInThread | UnsettledLoad;
     try {
       const onRead = (name: string, digest: string) => void read.set(name, digest);
-      loaded = await loader.load({ file, env, lastValid: inForce, onRead }, inForce?.settings);
+      loaded = await loader.load({ file, env, lastValid: inForce, onRead, settled }, inForce?.settings);
       retryPauseMs = 0;
     } catch (error) {
-      // The thread died, for example out of memory. The current settings stay, and the load is retried later.
-      loaded = failedLoad(file, error, new Map([...seen, ...read]));
-      retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
-      retryAtMs = performance.now() + retryPauseMs;
+      if (error instanceof UnsettledContent) loaded = { kind: 'unsettled', digests: read };
+      else loaded = retryLater(error, new Map([...seen, ...read]));
     }
     clearTimeout(slowTimer);
     if (isStopped || underWay !== mine) return;
     underWay = undefined;
-    patienceMs = slowAfterMs;
+    patience = 1;
     candidate = loaded;
     acceptCandidate();
   }
 
-  function giveUp(load: LoadUnderWay): void {
+  /** After the thread has died, for example out of memory. The current settings stay. */
+  function retryLater(error: unknown, digests: Digests): LoadedInThread {
+    retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
+    retryAtMs = performance.now() + retryPauseMs;
+    return failedLoad(file, error, digests);
+  }
+
+  function cancelOutdated(load: LoadUnderWay, isOutdated: boolean): void {
+    if (!isOutdated) {
+      load.outdatedMs = undefined;
+      return;
+    }
+    load.outdatedMs ??= performance.now();
+    const boundMs = load.isLong ? bounds.configOutdatedParseMs : bounds.configOutdatedLoadMs;
+    if (performance.now() - load.outdatedMs < patience * boundMs) return;
     clearTimeout(load.slowTimer);
     // The promise of the cancelled load never settles.
     loader.close();
     underWay = undefined;
-    patienceMs *= 2;
+    patience *= 2;
   }
 
   function acceptCandidate(): void {
-    if (candidate === undefined) return;
-    const { digests } = candidate;
-    if (!seenTwice.some((seen) => agree(digests, seen))) return;
+    if (candidate === undefined || candidate.kind === 'unsettled' || !wasSeenTwice(candidate.digests)) return;
     const [now, before] = [candidate, accepted];
     accepted = now;
     candidate = undefined;
@@ -161,6 +188,10 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isSame = identityOfKept(rejected) === identityOfKept(rejectedBefore);
     if (now.kind === 'valid') putInForce(now, rejectedBefore !== undefined && rejected === undefined);
     if (rejected !== undefined && (now.kind === 'invalid' || !isSame)) onInvalid(rejected);
+  }
+
+  function wasSeenTwice(digests: Digests): boolean {
+    return seenTwice.some((seen) => agree(digests, seen));
   }
 
   function putInForce(now: ValidInThread, isRepaired: boolean): void {

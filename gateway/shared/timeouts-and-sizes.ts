@@ -422,8 +422,14 @@ export const defaultBounds = Object.freeze({
 
   /** The interval at which the content of the configuration files is compared. An edit takes effect after two comparisons. */
   configPollIntervalMs: 250,
-  /** A longer load is logged, and abandoned if its files change, because the newer text may be the repair. */
+  /** A longer load is logged. */
   configLoadSlowMs: 2_000,
+  /**
+   * How long a load continues after its files have changed, because the newer text may be the repair. The second figure is for a
+   * load that parses a long text. Both double with each cancelled load.
+   */
+  configOutdatedLoadMs: 2_000,
+  configOutdatedParseMs: 500,
   /**
    * The pause before a load is repeated after its thread has died, for example for lack of memory. It doubles up to the second
    * figure, because each load occupies a processor for seconds.

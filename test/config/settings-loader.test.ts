@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
+import { digestOfContent } from '../../gateway/config/source/read-config-file.ts';
+import { UnsettledContent } from '../../gateway/config/source/source-reader.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 import { loadedView } from '../support/loaded-view.ts';
@@ -47,6 +49,34 @@ test('every edit is read completely, also by a new thread', async () => {
     expect(loadedView(loaded)).toEqual(loadedView(loadSettings(options)));
     expect(loaded.kind === 'valid' && [...loaded.settings.keys.ids()].join('')).toBe(ids);
   }
+});
+
+test('a half-written keys file is left unread until it is known to be complete, and the next edit is still read as a difference', async () => {
+  const entry = (id: number, more = '') =>
+    `- id: key-${id}\n  plan: free\n  secrets:\n    - sha256: "${String(id).padStart(64, '0')}"\n${more}`;
+  const keysText = (revoked?: number) =>
+    Array.from({ length: 4_000 }, (_, id) => entry(id, id === revoked ? '  disabled: true\n' : '')).join('');
+  const folder = configFolder({ 'keys.yaml': keysText() });
+  const { file } = folder;
+  const loader = createSettingsLoader(defaultBounds);
+  onTestFinished(() => loader.close());
+  const first = await loader.load({ file, env: {} });
+  if (first.kind !== 'valid') throw new Error('the first configuration is not valid');
+  const options = { file, env: {}, settled: new Set(first.digests.values()) };
+
+  const half = keysText().slice(0, keysText().indexOf(entry(3_000)));
+  for (const written of [half, `${half}- id: key-2`]) {
+    folder.write('keys.yaml', written);
+    await expect(loader.load(options, first.settings)).rejects.toThrow(UnsettledContent);
+  }
+  folder.write('keys.yaml', keysText(7));
+  const edited = await loader.load(options, first.settings);
+  expect(edited).toMatchObject({ kind: 'valid', message: { kind: 'difference' } });
+
+  folder.write('keys.yaml', half);
+  const settled = new Set([...options.settled, digestOfContent(half)]);
+  const complete = await loader.load({ ...options, settled }, first.settings);
+  expect(complete.kind === 'valid' && complete.settings.keys.size).toBe(3_000);
 });
 
 test('the loader starts another thread when its thread has ended', async () => {

@@ -37,7 +37,13 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
     initial,
     // Only an abandoned load ends its thread. A new thread takes longer to start than most of these tests take.
     ...(slowAfterMs === undefined && { loader: { ...sharedLoader, close() {} } }),
-    bounds: { ...defaultBounds, configPollIntervalMs: intervalMs, configLoadSlowMs: slowAfterMs ?? 60_000 },
+    bounds: {
+      ...defaultBounds,
+      configPollIntervalMs: intervalMs,
+      configLoadSlowMs: slowAfterMs ?? 60_000,
+      configOutdatedLoadMs: slowAfterMs ?? 60_000,
+      ...(slowAfterMs === undefined && { configOutdatedParseMs: 60_000 }),
+    },
     onSlow: (slowFile) => slow.push(slowFile),
     onValid: ({ settings }, message) => {
       relayed = copied(message, relayed);

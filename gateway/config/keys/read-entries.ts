@@ -24,6 +24,7 @@ export const changesMax = 256;
  * Reads the keys of a list. If an earlier load read the list, only changed entries are read.
  *
  * @param before the entries of any earlier load; each is valid by itself, even if its plan has changed
+ * @param onManyChanges called before all entries are read again, because too many have changed
  * @returns undefined when an entry is invalid, or two keys share an id or a digest. The whole list must then be parsed, to report
  *   each problem with its place
  */
@@ -32,6 +33,7 @@ export function readEntries(
   readEntry: ReadEntry,
   plans: Settings['plans'],
   before?: ReadEntries,
+  onManyChanges?: () => void,
 ): ReadEntries | undefined {
   const keyAt = (from: SplitList, index: number): RawKey | undefined => {
     const read = readEntry(entryText(from, index));
@@ -42,6 +44,7 @@ export function readEntries(
     const { removed, added } = difference;
     if (before.keys.changes.size + removed.length + added.length <= changesMax)
       return readChanged(difference, { before, list, plans, keyAt });
+    onManyChanges?.();
   }
   const packer = createPacker();
   const uses = createKeyUses();

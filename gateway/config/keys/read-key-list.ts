@@ -81,7 +81,10 @@ export function readKeyList({
 
   if (list !== undefined) {
     const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
-    const entries = readEntries(list, readEntry, plans ?? new Map(), isFixed ? before : undefined);
+    const known = isFixed ? before : undefined;
+    // A half-written file lacks many entries.
+    const onManyChanges = () => reader.requireSettled(at.file, bytes.length);
+    const entries = readEntries(list, readEntry, plans ?? new Map(), known, onManyChanges);
     const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
     if (areFit) return splitKeyList(at, source, entries);
   }

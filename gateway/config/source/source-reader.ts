@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative } from 'node:path';
+import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import type { FileKind } from '../problems/show-line.ts';
 import { type ParsedYaml, parseYaml, type YamlSource } from './parse-yaml.ts';
@@ -27,6 +28,9 @@ interface TextToParse {
   readonly text: string;
 }
 
+/** Thrown at a long text that may be half written. */
+export class UnsettledContent extends Error {}
+
 /** Reads the files of one load, and records every file and variable that the result depends on. */
 export interface SourceReader {
   /**
@@ -42,6 +46,8 @@ export interface SourceReader {
   parse(options: TextToParse): YamlSource | undefined;
   /** Parses a part of the content from `readBytes`. `problems()` does not include its problems, whose lines count from the part. */
   parsePart(options: TextToParse): ParsedYaml;
+  /** @throws UnsettledContent when the content of the file is long and may be half written */
+  requireSettled(file: string, length: number): void;
   /** Reads one file as text, for files that are not YAML. */
   readText(options: { readonly file: string; readonly mentionedAt: Place }): string | undefined;
   /** The problems from reading files, parsing them and filling in variables. */
@@ -74,6 +80,7 @@ export function besideFile(mainFile: string, path: string): string {
  * @param makesKeysFile treats a missing keys file as empty
  * @param onRead called before a file is parsed, with the file and the digest of its content; not called for drafts
  * @param readFile reads a file that is not a draft
+ * @param settled digests of complete contents, by default all; `parse` and `requireSettled` throw for a long text of another content
  */
 export function createSourceReader(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -81,8 +88,9 @@ export function createSourceReader(options: {
   readonly makesKeysFile: boolean;
   readonly onRead: ((file: string, digest: string) => void) | undefined;
   readonly readFile?: ((file: string) => ReadFile) | undefined;
+  readonly settled?: ReadonlySet<string> | undefined;
 }): SourceReader {
-  const { env, drafts, makesKeysFile, onRead, readFile = readConfigFile } = options;
+  const { env, drafts, makesKeysFile, onRead, readFile = readConfigFile, settled } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
@@ -149,7 +157,13 @@ export function createSourceReader(options: {
     return parseYaml({ ...options, ...(options.kind !== 'api' && { substitute }) });
   }
 
+  function requireSettled(file: string, length: number): void {
+    const isSettled = !settled || drafts?.has(file) || settled.has(digests.get(file) ?? '');
+    if (!isSettled && length > configSizes.parsedAtOnceCharsMax) throw new UnsettledContent(file);
+  }
+
   function parse(options: TextToParse): YamlSource | undefined {
+    requireSettled(options.file, options.text.length);
     const parsed = parsePart(options);
     problems.push(...parsed.problems);
     return parsed.kind === 'parsed' ? parsed.source : undefined;
@@ -163,6 +177,7 @@ export function createSourceReader(options: {
     readBytes,
     parse,
     parsePart,
+    requireSettled,
     readText: readMentioned,
     problems: () => problems,
     digests: () => digests,
