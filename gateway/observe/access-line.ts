@@ -1,6 +1,6 @@
 import type { Exchange } from '../request/exchange.ts';
 import { quoted } from '../request/log-members.ts';
-import type { RateLimitState } from '../shared/model.ts';
+import { type RateLimitState, toldWindow } from '../shared/model.ts';
 import { rememberLast } from '../shared/structures/remember-last.ts';
 import { traceIdOf } from './trace-id.ts';
 
@@ -68,6 +68,7 @@ function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
 }
 
-function windowMembers({ inForce: { name, limit, remaining } }: RateLimitState): string {
+function windowMembers(rateLimit: RateLimitState): string {
+  const { name, limit, remaining } = toldWindow(rateLimit);
   return `,"window":"${name}","limit":${limit},"remaining":${remaining}`;
 }

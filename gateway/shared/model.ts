@@ -145,12 +145,21 @@ export interface RateLimitState {
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window that would refuse first: smallest remaining, on a tie the one that resets later. During a ban it has
-   * nothing left until a request is admitted again.
+   * The window that would refuse first: smallest remaining, on a tie the one that resets later. A ban does not change it
+   * (`toldWindow`).
    */
   readonly inForce: Window;
-  /** When the ban ends that the key is under, epoch ms on the deciding clock. */
-  readonly banUntilMs?: number;
+  /** The ban that the key is under. Epoch ms on the deciding clock. */
+  readonly ban?: {
+    readonly untilMs: number;
+    /** The request finds room, later than `untilMs` where a window has none before. */
+    readonly retryAtMs: number;
+  };
+}
+
+/** The window of `X-RateLimit-*`. During a ban it has nothing left until the request finds room. */
+export function toldWindow({ inForce, ban }: RateLimitState): Window {
+  return ban === undefined ? inForce : { ...inForce, remaining: 0, resetMs: ban.retryAtMs };
 }
 
 /** Which counts a decision rests on: `shared` in Redis, this process's own while it is away, or in `memory` without Redis. */

@@ -31,7 +31,12 @@ function statusOf(
   const windows = [minute, windowOf('day', 1_000, dayUsed, dayEndsMs)];
   const spent = windows.filter(({ remaining }) => remaining === 0);
   return {
-    rateLimit: { nowMs, windows, inForce: minute, ...(ban && { banUntilMs: ban.untilMs }) },
+    rateLimit: {
+      nowMs,
+      windows,
+      inForce: minute,
+      ...(ban && { ban: { untilMs: ban.untilMs, retryAtMs: ban.untilMs } }),
+    },
     retryAtMs: Math.max(0, ...spent.map(({ resetMs }) => resetMs)),
     used: [minuteUsed, dayUsed],
     strikes: 0,

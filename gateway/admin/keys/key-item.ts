@@ -34,7 +34,7 @@ export type KeyState = (typeof keyStates)[number];
 const nearShare = 0.8;
 
 export const keyState = words(...keyStates).describe(
-  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window is spent. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no room for its next request. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
 );
 
 const ban = z
@@ -110,7 +110,7 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
     windows: (status?.rateLimit.windows ?? []).map(({ name, limit, remaining, resetMs }, index) => {
       return { name, limit, used: status?.used[index] ?? 0, remaining, resetMs };
     }),
-    ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.banUntilMs })),
+    ...(status && banAndGrant({ ...status, banUntilMs: status.rateLimit.ban?.untilMs })),
     ...(isKnown && {
       lastSeenMs: recent?.lastSeenMs,
       offered24h: recent?.offered ?? 0,
@@ -141,9 +141,9 @@ function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): 
   const fixed = fixedState(key, secrets, nowMs);
   if (fixed !== undefined) return fixed;
   if (status === undefined) return 'unknown';
-  const { rateLimit, used } = status;
-  if (rateLimit.banUntilMs !== undefined) return 'banned';
-  if (rateLimit.windows.some(({ remaining }) => remaining === 0)) return 'limited';
+  const { rateLimit, used, retryAtMs } = status;
+  if (rateLimit.ban !== undefined) return 'banned';
+  if (retryAtMs > 0) return 'limited';
   const isNear = ({ name, limit }: { name: string; limit: number }, index: number) =>
     name !== 'second' && (used[index] ?? 0) >= nearShare * limit;
   if (rateLimit.windows.some(isNear)) return 'near';

@@ -124,9 +124,9 @@ function nowSentence(facts: WhyFacts): string {
   const grant = grantText(facts);
   // The sentence behind it is of the same key.
   const who = grant === undefined ? name : `${name} ${grant} It`;
-  if (rateLimit.banUntilMs !== undefined) {
+  if (rateLimit.ban !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
-    return `${who} is banned until ${timeText(rateLimit.banUntilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
+    return `${who} is banned until ${timeText(rateLimit.ban.untilMs, nowMs)}${nth}, because it kept sending after it had been refused.`;
   }
   if (state === 'unused') {
     const days = recorded === undefined || recorded.keptDays === 1 ? 'day' : `${recorded.keptDays} days`;

@@ -63,7 +63,7 @@ export function createAdminClient(
   ): Promise<Reply<z.output<Schema>>> {
     const { status, text } = await ask(method, new URL(`/api/v1${target}`, url), sent);
     const json = status === 204 ? undefined : parseJson(origin, status, text);
-    if (status < 200 || status > 299) throw refusal(url, status, json);
+    if (status < 200 || status > 299) throw refusal(url, status, json, sent !== undefined);
     const parsed = schema.safeParse(printableJson(json));
     if (parsed.success) return { json, body: parsed.data };
     const place = printable(parsed.error.issues[0]?.path.join('.') ?? '');
@@ -170,8 +170,8 @@ const advice: Readonly<Record<string, (url: URL, message: string) => string>> = 
   precondition_failed: (_, message) => message,
 };
 
-/** @param status no 2xx */
-function refusal(url: URL, status: number, json: unknown): CommandError {
+/** @param status no 2xx @param hasBody the request had a body, so a fault is in what the command sent */
+function refusal(url: URL, status: number, json: unknown, hasBody: boolean): CommandError {
   const { code, message } = Object(printableJson(json));
   const known = Object.hasOwn(advice, String(code)) ? advice[code] : undefined;
   if (known !== undefined) return new CommandError(known(url, String(message)));
@@ -183,6 +183,7 @@ function refusal(url: URL, status: number, json: unknown): CommandError {
       : strange(url.origin, `status ${status}`, 'not_found');
   }
   if (typeof message !== 'string') return strange(url.origin, `status ${status} and no reason`);
+  if (code === 'invalid_request' && hasBody) return new CommandError(message);
   const kind = status === 429 || status >= 500 ? 'passing' : 'final';
   return new CommandError(`The gateway at ${url.origin} answered ${status}: ${message}`, kind);
 }

@@ -1,6 +1,6 @@
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
-import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import type { QuotaOutcome } from './store/decide-quota.ts';
 
 /** The decision on the request at `index` of a batch, with its own remaining units or its own retry time. */
@@ -24,12 +24,12 @@ export function decisionAt(
     const retryAtMs = roomAtMs(after, state, terms, { units });
     return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   }
-  const banUntilMs = state.bannedUntilMs;
-  const retryAtMs = roomAtMs(after, state, terms, { units, fromMs: banUntilMs });
+  const untilMs = state.bannedUntilMs;
+  const retryAtMs = roomAtMs(after, state, terms, { units, fromMs: untilMs });
   return {
     kind: 'banned',
     units,
-    rateLimit: bannedState(after, { banUntilMs, retryAtMs }),
+    rateLimit: { ...after, ban: { untilMs, retryAtMs } },
     source,
     retryAtMs,
   };

@@ -72,11 +72,3 @@ function lastReset({ windows }: RateLimitState, units: number): number {
   for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;
   return atMs;
 }
-
-/** The state during a ban, which admits no request before `retryAtMs`, whatever remains in the windows. */
-export function bannedState(
-  { nowMs, windows, inForce }: RateLimitState,
-  { banUntilMs, retryAtMs }: { readonly banUntilMs: number; readonly retryAtMs: number },
-): RateLimitState {
-  return { nowMs, windows, inForce: { ...inForce, remaining: 0, resetMs: retryAtMs }, banUntilMs };
-}

@@ -1,6 +1,6 @@
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
-import { bannedState, rateLimitState, roomAtMs } from './rate-limit-state.ts';
+import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import { emptyQuotaState, openWindows, type QuotaState, toldGrant, usedIn } from './store/decide-quota.ts';
 import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
@@ -46,15 +46,16 @@ export function statusOf(
 ): KeyStatus {
   const state = { ...(counted ?? emptyQuotaState) };
   openWindows(state, limits, windowsMs, nowMs);
-  const { strikes, banLevel, bannedUntilMs: banUntilMs } = state;
+  const { strikes, banLevel, bannedUntilMs: untilMs } = state;
   const terms = { limits, windowsMs, nowMs };
   const rateLimit = rateLimitState(state, terms);
   const used = limits.map(({ window }) => state[usedIn[window]]);
   const grant = toldGrant(state.grant, nowMs);
-  const isBanned = banUntilMs > nowMs;
-  const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? banUntilMs : 0 });
+  const isBanned = untilMs > nowMs;
+  // 1 unit is the least that a window can refuse. A request for no operation costs it.
+  const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? untilMs : 0 });
   return {
-    rateLimit: isBanned ? bannedState(rateLimit, { banUntilMs, retryAtMs }) : rateLimit,
+    rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs } } : rateLimit,
     retryAtMs,
     used,
     strikes,

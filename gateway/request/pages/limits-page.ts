@@ -12,7 +12,7 @@ export function limitsPage(
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   expiresMs: number | undefined,
 ): WholeResponse {
-  const { windows, banUntilMs } = rateLimit;
+  const { windows, ban } = rateLimit;
   const body = JSON.stringify({
     id,
     plan,
@@ -23,7 +23,7 @@ export function limitsPage(
       remaining,
       resetAt: isoInstant(resetMs),
     })),
-    ban: banUntilMs === undefined ? undefined : { untilAt: isoInstant(banUntilMs), reason: banReason },
+    ban: ban && { untilAt: isoInstant(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
     secret: { expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs) },
   });

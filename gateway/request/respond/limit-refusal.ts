@@ -12,7 +12,7 @@ export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'a
     case 'refused':
       return { code: 'rate_limited', message: `${spent(rateLimit.inForce)} Retry in ${seconds} s.`, fields };
     case 'banned': {
-      const until = new Date(Math.ceil((rateLimit.banUntilMs ?? retryAtMs) / 1000) * 1000).toISOString();
+      const until = new Date(Math.ceil((rateLimit.ban?.untilMs ?? retryAtMs) / 1000) * 1000).toISOString();
       const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
       return { code: 'key_banned', message, fields };
     }

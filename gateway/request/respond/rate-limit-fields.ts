@@ -1,4 +1,4 @@
-import type { RateLimitState, Window } from '../../shared/model.ts';
+import { type RateLimitState, toldWindow, type Window } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
 /** Makes the value of `RateLimit-Policy` for the windows of one key. */
@@ -45,26 +45,25 @@ function policyOf(windows: readonly Window[]): string {
  * @returns flat name, value, …
  */
 export const rateLimitFields = rememberLast(
-  (
-    { inForce, windows, nowMs, banUntilMs }: RateLimitState,
-    policyText: PolicyText | undefined,
-  ): readonly string[] => {
+  (rateLimit: RateLimitState, policyText: PolicyText | undefined): readonly string[] => {
+    const { windows, nowMs, ban } = rateLimit;
+    const told = toldWindow(rateLimit);
     let policy = (policyText ?? policyOf)(windows);
     let state = '';
     for (const { name, remaining, resetMs } of windows) {
       state += `${state === '' ? '"' : ', "'}${name}";r=${remaining};t=${secondsUntil(resetMs, nowMs)}`;
     }
-    if (banUntilMs !== undefined) {
+    if (ban !== undefined) {
       policy += ', "ban";q=0';
-      state += `, "ban";r=0;t=${secondsUntil(banUntilMs, nowMs)}`;
+      state += `, "ban";r=0;t=${secondsUntil(ban.untilMs, nowMs)}`;
     }
     return [
       'X-RateLimit-Limit',
-      String(inForce.limit),
+      String(told.limit),
       'X-RateLimit-Remaining',
-      String(inForce.remaining),
+      String(told.remaining),
       'X-RateLimit-Reset',
-      String(Math.ceil(inForce.resetMs / 1000)),
+      String(Math.ceil(told.resetMs / 1000)),
       'RateLimit-Policy',
       policy,
       'RateLimit',

@@ -115,7 +115,7 @@ it('simulate removes a limit with the word none', async () => {
   const typo = await run('simulate', '--plan', 'free', '--per-day', 'non');
   expect([typo.exitCode, typo.stderr]).toEqual([1, expect.stringContaining('or none')]);
   const misspelt = await run('simulate', '--plan', 'fre', '--per-day', '5');
-  expect(misspelt.stderr).toContain('There is no plan "fre"; did you mean `free`?');
+  expect(misspelt.stderr).toBe('There is no plan "fre"; did you mean `free`?\n');
   const key = await run('simulate', '--key', 'acm', '--per-day', '5');
   expect([key.exitCode, key.stderr]).toEqual([1, 'There is no key acm; did you mean `acme`?\n']);
 });

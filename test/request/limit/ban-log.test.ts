@@ -21,7 +21,7 @@ describe('the log of bans', () => {
     const decisions = await decideInTurn(limiter, key, 500, bans);
     const last = decisions.at(-1);
     if (last?.kind !== 'banned') throw new Error(`the key is ${last?.kind}`);
-    const until = new Date(last.rateLimit.banUntilMs ?? 0).toISOString();
+    const until = new Date(last.rateLimit.ban?.untilMs ?? 0).toISOString();
     expect(limiter.logged).toEqual([
       expect.objectContaining({ level: 40, msg: 'a key is banned', keyId: key.id, plan: 'free' }),
     ]);

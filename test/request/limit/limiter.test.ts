@@ -99,9 +99,9 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     const minuteEndMs = rateLimit.windows[0]?.resetMs;
     for (const [units, retryAtMs] of [
       [3, minuteEndMs],
-      [1, rateLimit.banUntilMs],
+      [1, rateLimit.ban?.untilMs],
       [3, minuteEndMs],
-      [0, rateLimit.banUntilMs],
+      [0, rateLimit.ban?.untilMs],
     ]) {
       expect(await limiter.decide(key, afterOne, units)).toMatchObject({ kind: 'banned', units, retryAtMs });
     }
@@ -280,13 +280,13 @@ describe.each(['redis', 'memory'])('on %s, lifting a ban', (store) => {
     await decideInTurn(limiter, key, 110, bans);
     const [banned] = await readKeys(limiter, key);
     expect(banned).toMatchObject({ banLevel: 1, rateLimit: { inForce: { name: 'minute', remaining: 0 } } });
-    expect(banned?.rateLimit.banUntilMs).toBeGreaterThan(banned?.rateLimit.nowMs ?? Number.NaN);
+    expect(banned?.rateLimit.ban?.untilMs).toBeGreaterThan(banned?.rateLimit.nowMs ?? Number.NaN);
     await limiter.liftBan(key.id, bans);
     expect((await limiter.decide(key, bans)).kind).toBe('refused');
     const raised = { ...key, limits: limitsOf({ perMinute: 6, perDay: 1000 }) };
     expect((await limiter.decide(raised, bans)).kind).toBe('admitted');
     const [free] = await readKeys(limiter, raised);
-    expect(free?.rateLimit.banUntilMs).toBeUndefined();
+    expect(free?.rateLimit.ban).toBeUndefined();
     expect(free?.rateLimit.windows.map(({ name, remaining }) => [name, remaining])).toEqual([
       ['minute', 0],
       ['day', 994],

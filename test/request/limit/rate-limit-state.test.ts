@@ -7,6 +7,7 @@ import {
   type QuotaState,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import { toldWindow } from '../../../gateway/shared/model.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { noBans } from './limiter-fixture.ts';
 
@@ -61,7 +62,7 @@ it('each request of a batch gets its own remaining, and a banned request the tim
   // The ban ends before the spent minute does. The day is unaffected.
   expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
   expect(banned?.rateLimit).toMatchObject({
-    banUntilMs: bannedUntilMs,
+    ban: { untilMs: bannedUntilMs, retryAtMs: minuteEnd },
     inForce: { name: 'minute', remaining: 0, resetMs: minuteEnd },
     windows: [
       { name: 'minute', remaining: 0, resetMs: minuteEnd },
@@ -82,20 +83,23 @@ it('a request of several units is admitted when they fit, and its batch counts t
   expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
 });
 
-it('the tightest window has 0 remaining until a ban ends, for any count', () => {
+it('during a ban the window in force has its true remainder, and its client is told 0 until the ban ends', () => {
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {
     outcome: { nowMs, admitted: 0, refused: 0, banned: 1, state },
     ...{ source: 'shared' as const, units: 1, limits: limitsOf({ perMinute: 3, perDay: 1000 }), windowsMs },
   };
-  expect(decisionAt(0, together)).toMatchObject({
+  const decision = decisionAt(0, together);
+  expect(decision).toMatchObject({
     retryAtMs: bannedUntilMs,
     rateLimit: {
-      inForce: { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs },
+      inForce: { name: 'minute', limit: 3, remaining: 2, resetMs: minuteEnd },
       windows: [{ remaining: 2, resetMs: minuteEnd }, { remaining: 950 }],
     },
   });
+  const told = { name: 'minute', limit: 3, remaining: 0, resetMs: bannedUntilMs };
+  expect(toldWindow(decision.rateLimit)).toMatchObject(told);
 });
 
 describe('under a grant', () => {

@@ -29,7 +29,10 @@ it.each([
 );
 
 it('the refusal of a banned request has the reason, the end of the ban, and the time of the next admission', () => {
-  const rateLimit = { ...standingOf(windowOf('minute', 60)), banUntilMs: nowMs + 20_000 };
+  const rateLimit = {
+    ...standingOf(windowOf('minute', 60)),
+    ban: { untilMs: nowMs + 20_000, retryAtMs: nowMs + 20_000 },
+  };
   const retryAtMs = nowMs + 71_500;
   expect(limitRefusal({ kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
     code: 'key_banned',

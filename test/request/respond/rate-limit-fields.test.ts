@@ -41,14 +41,13 @@ describe('rateLimitFields', () => {
 });
 
 it('a ban is a separate policy, and the windows have their remaining requests', () => {
-  const banUntilMs = nowMs + 60_000;
-  const inForce = { ...minute, remaining: 0, resetMs: banUntilMs };
-  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce, banUntilMs }, undefined);
+  const ban = { untilMs: nowMs + 60_000, retryAtMs: nowMs + 90_000 };
+  const fields = rateLimitFields({ nowMs, windows: [minute, day], inForce: minute, ban }, undefined);
   expect(fields.slice(2)).toEqual([
     'X-RateLimit-Remaining',
     '0',
     'X-RateLimit-Reset',
-    String(Math.ceil(banUntilMs / 1000)),
+    String(Math.ceil(ban.retryAtMs / 1000)),
     'RateLimit-Policy',
     '"minute";q=60;w=60, "day";q=1000;w=86400, "ban";q=0',
     'RateLimit',

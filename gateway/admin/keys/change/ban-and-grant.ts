@@ -62,9 +62,9 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           kind: 'verb',
           action: 'unban',
           run: limiter.liftBan,
-          before: ({ rateLimit: { banUntilMs } }) =>
-            banUntilMs === undefined ? {} : { bannedUntilAt: isoOf(banUntilMs) },
-          tells: ({ rateLimit: { banUntilMs } }) => ({ wasBanned: banUntilMs !== undefined }),
+          before: ({ rateLimit: { ban } }) =>
+            ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
+          tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),
         })),
     }),
     defineRoute({

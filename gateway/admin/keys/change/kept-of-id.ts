@@ -38,7 +38,7 @@ export async function keptOfId(
   const windows = rateLimit.windows
     .map(({ name, resetMs }, index) => ({ name, used: used[index] ?? 0, resetMs }))
     .filter((window) => window.used > 0);
-  const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.banUntilMs });
+  const { ban, grant } = banAndGrant({ ...status, banUntilMs: rateLimit.ban?.untilMs });
   if (windows.length === 0 && ban === undefined && grant === undefined) return undefined;
   return { windows: windows.length > 0 ? windows : undefined, ban, grant };
 }
