@@ -1,13 +1,23 @@
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './support/summary-reporter.ts';
 
+// Workers, and the processes that tests start, share compiled code. Compiling is half of the CPU time of a start.
+process.env.NODE_COMPILE_CACHE = new URL('../node_modules/.cache/compiled', import.meta.url).pathname;
+
+/** These files replace modules or measure the heap. Each runs in a worker of its own. */
+const filesAlone = [
+  'test/integration/bugs-everywhere.test.ts',
+  'test/request/listen/listener.test.ts',
+  'test/shared/structures/renewed-map.test.ts',
+  'test/usage/key-usage.test.ts',
+];
+
 /**
  * Tests use real parts (Redis, sockets, processes). Each test has a generous time limit, and no test asserts a time.
  */
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
-    include: ['test/**/*.test.ts'],
     tags: [
       { name: 'full', description: 'Only in `npm run test:rest`: see README.md, "Which test runs when".' },
     ],
@@ -19,9 +29,22 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
-    // Processes that tests start share compiled code. Compiling is half of the CPU time of a start.
-    env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compiled', import.meta.url).pathname },
     // Tests wait half of the time. With one worker per core the cores were idle for a third of the time.
     maxWorkers: 5,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'tests',
+          include: ['test/**/*.test.ts'],
+          exclude: filesAlone,
+          globalSetup: [],
+          // A worker runs one file after the other and imports each module once, as Node does.
+          isolate: false,
+          experimental: { viteModuleRunner: false, nodeLoader: false },
+        },
+      },
+      { extends: true, test: { name: 'alone', include: filesAlone, globalSetup: [] } },
+    ],
   },
 });

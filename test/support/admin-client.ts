@@ -45,6 +45,8 @@ export async function askAdmin(
     port,
     path,
     method,
+    // A connection of its own: the listener may close an idle one just when a busy machine sends on it.
+    agent: false,
     headers: { ...authorization, ...type, ...headers },
   });
   sent.end(bytes);
