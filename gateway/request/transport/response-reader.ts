@@ -1,12 +1,7 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { ChunkedBody } from './chunked-body.ts';
-import {
-  type InterimHead,
-  type Malformed,
-  malformed,
-  parseResponseHead,
-  type ResponseHead,
-} from './response-head.ts';
+import { HeadReader } from './head-reader.ts';
+import { type InterimHead, type Malformed, parseResponseHead, type ResponseHead } from './response-head.ts';
 
 /** Receives the parts of a response while it is read. */
 export interface ResponseListener {
@@ -28,12 +23,7 @@ export class ResponseReader {
   private readonly bounds: Bounds;
   private readonly listener: ResponseListener;
   private method = '';
-  /** The received part of a head. `headTail` has its last three octets, in which the end of the head may begin. */
-  private headText = '';
-  private headTail = '';
-  /** Size and number of the interim responses before this response. */
-  private interimBytes = 0;
-  private interims = 0;
+  private readonly heads: HeadReader<ResponseHead>;
   private head: ResponseHead | undefined;
   /** Octets of a body with a Content-Length that are still missing. */
   private remaining = 0;
@@ -42,15 +32,17 @@ export class ResponseReader {
   constructor(bounds: Bounds, listener: ResponseListener) {
     this.bounds = bounds;
     this.listener = listener;
+    this.heads = new HeadReader(
+      bounds,
+      (text) => parseResponseHead(text, this.method, bounds.upstreamFieldsCountMax),
+      (head) => listener.onInterim(head),
+    );
   }
 
   /** Prepares for the response to a request with this method. */
   expect(method: string): void {
     this.method = method;
-    this.headText = '';
-    this.headTail = '';
-    this.interimBytes = 0;
-    this.interims = 0;
+    this.heads.reset();
     this.head = undefined;
     this.chunkedBody = undefined;
   }
@@ -67,56 +59,10 @@ export class ResponseReader {
     return this.head?.framing === 'until_close';
   }
 
-  /** Searches each octet only once, even if the head arrives octet by octet. */
   private readHead(bytes: Buffer, length: number): Reading {
-    const piece = bytes.toString('latin1', 0, length);
-    const unseen = this.headTail + piece;
-    const found = unseen.indexOf(headEnd);
-    if (found < 0) return this.awaitRest(piece, unseen);
-    const end = this.headText.length - this.headTail.length + found + headEnd.length;
-    return this.readHeads(this.headText + piece, end, bytes, length);
-  }
-
-  /** @param text a whole head, which ends at `end`, and the octets behind it up to the end of `bytes` */
-  private readHeads(text: string, end: number, bytes: Buffer, length: number): Reading {
-    if (this.interimBytes + end - headEnd.length > this.bounds.upstreamHeadersBytesMax) return tooLong;
-    const head = parseResponseHead(text.slice(0, end), this.method, this.bounds.upstreamFieldsCountMax);
-    const rest = text.slice(end);
-    switch (head.kind) {
-      case 'malformed':
-        return head;
-      case 'final':
-        return this.beginBody(head, rest, bytes, length);
-      case 'interim': {
-        this.interims++;
-        if (this.interims > this.bounds.interimResponsesMax) return tooManyInterims;
-        this.interimBytes += end;
-        this.headText = '';
-        this.headTail = '';
-        // No client waits for a target's 100, because the gateway answers `Expect: 100-continue` itself.
-        if (head.status !== 100) this.listener.onInterim(head);
-        const next = rest.indexOf(headEnd);
-        if (next < 0) return this.awaitRest(rest, rest);
-        return this.readHeads(rest, next + headEnd.length, bytes, length);
-      }
-    }
-  }
-
-  /**
-   * The head continues. Octets with which no response can begin are malformed at once, because a target of another protocol may
-   * wait for our octets and send no more.
-   *
-   * @param unseen `piece` with the last three octets before it
-   */
-  private awaitRest(piece: string, unseen: string): Reading {
-    if (flaw.test(unseen)) return notHttp;
-    const isBeginning = this.headText.length < protocol.length;
-    this.headText += piece;
-    this.headTail = unseen.slice(1 - headEnd.length);
-    const { headText } = this;
-    if (isBeginning && !headText.startsWith(protocol) && !protocol.startsWith(headText)) return notHttp;
-    const bytes = this.interimBytes + headText.length;
-    return bytes > this.bounds.upstreamHeadersBytesMax ? tooLong : open;
+    const head = this.heads.read(bytes.toString('latin1', 0, length));
+    if (head === undefined) return open;
+    return head.kind === 'final' ? this.beginBody(head, this.heads.rest, bytes, length) : head;
   }
 
   /**
@@ -126,8 +72,6 @@ export class ResponseReader {
    */
   private beginBody(head: ResponseHead, rest: string, bytes: Buffer, length: number): Reading {
     this.head = head;
-    this.headText = '';
-    this.headTail = '';
     const { framing, contentLength } = head;
     if (framing === 'chunked') return this.beginChunks(head, bytes, length - rest.length, length);
     if (framing !== 'until_close' && rest.length >= contentLength) {
@@ -178,16 +122,9 @@ export class ResponseReader {
   }
 }
 
-const protocol = 'HTTP/1.';
-const headEnd = '\r\n\r\n';
-/** A bare LF, a bare CR or another control character, which a head must not contain (RFC 9112 §2.2, RFC 9110 §5.5). */
-const flaw = /[^\r]\n|\r[^\n]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const open = { kind: 'open' } as const;
 const complete = { kind: 'complete' } as const;
 const surplus = { kind: 'surplus' } as const;
-const notHttp = malformed('a response that is not HTTP/1');
-const tooLong = malformed('a head beyond the limit');
-const tooManyInterims = malformed('more interim responses than there may be');
 
 /** @param octetsAfter the number of octets behind the end of the response */
 function completion(octetsAfter: number): Reading {

@@ -5,13 +5,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErrorCode } from '../../../shared/errors.ts';
 import { startDeadline } from '../../../shared/structures/within-deadline.ts';
 import { offeredProtocols, protocolField, tollgateProtocol } from '../../../shared/web-socket-protocols.ts';
-import type { InterimHead } from '../../transport/response-head.ts';
+import { HeadReader } from '../../transport/head-reader.ts';
+import {
+  fieldLine,
+  type InterimHead,
+  type Malformed,
+  malformed,
+  parseResponseHead,
+  type ResponseHead,
+} from '../../transport/response-head.ts';
 import { connectionErrorText } from '../../transport/target-tls.ts';
 import type { UpgradeRequest } from '../forward-types.ts';
 import { interimFields, responseFields } from '../response-fields.ts';
 import type { Target } from '../upstream/targets.ts';
 import type { LiveUpstream } from '../upstream/upstreams.ts';
-import { type HandshakeHead, HandshakeReader } from './handshake-reader.ts';
 
 export type HandshakeEnd =
   | { readonly kind: 'forwarded'; readonly status: number }
@@ -50,7 +57,14 @@ export function awaitAnswer(
 ): Promise<HandshakeEnd> {
   const { bounds, targets } = chosen.upstream;
   const { promise, resolve, reject } = Promise.withResolvers<HandshakeEnd>();
-  const reader = new HandshakeReader(bounds);
+  const interims: InterimHead[] = [];
+  const reader = new HeadReader(
+    bounds,
+    (text) => parseHandshakeHead(text, bounds.upstreamFieldsCountMax),
+    (interim) => interims.push(interim),
+  );
+  /** The target's answer; undefined until its head is complete. */
+  let head: AnsweredHead;
   let connected = false;
   for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
@@ -73,11 +87,14 @@ export function awaitAnswer(
     });
     // Ahead of Node's own listener, so that a malformed head is found before Node emits a response.
     targetSocket.prependListener('data', function read(piece: Buffer) {
-      const interims = reader.read(piece);
-      const { head } = reader;
-      if (head.kind !== 'open') targetSocket.off('data', read);
-      if (head.kind !== 'malformed') {
-        guard(targetSocket, () => sendInterims(interims, request));
+      head = reader.read(piece.toString('latin1'));
+      if (head !== undefined) {
+        targetSocket.off('data', read);
+        // The reader is referenced while the tunnel is open, but its text is no longer needed.
+        reader.reset();
+      }
+      if (head?.kind !== 'malformed') {
+        guard(targetSocket, () => sendInterims(interims.splice(0), request));
         return;
       }
       resolve(failed(head.cause));
@@ -89,7 +106,7 @@ export function awaitAnswer(
   handshake.once('response', (response) => {
     // First of all: the client's connection, which is closed then, must not count as closed by the client.
     response.once('error', () => resolve(bodyIsCut));
-    passOn(response, reader.head, request).then(resolve, (bug) => {
+    passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();
       reject(bug);
     });
@@ -97,9 +114,7 @@ export function awaitAnswer(
   handshake.once('upgrade', (response: IncomingMessage, targetSocket: Socket, first: Buffer) =>
     guard(targetSocket, () => {
       targetSocket.on('error', () => targetSocket.destroy());
-      const end = isDraining()
-        ? unavailable('the gateway drains')
-        : acceptSwitch(response, reader.head, request);
+      const end = isDraining() ? unavailable('the gateway drains') : acceptSwitch(response, head, request);
       resolve(end);
       if (end.kind === 'failed') {
         targetSocket.destroy();
@@ -133,21 +148,44 @@ export function awaitAnswer(
   }
 }
 
+/** The head of a target's answer to a handshake: a well-formed 101 (`switch`), or another response. */
+type HandshakeHead = { readonly kind: 'switch' } | ResponseHead;
+type AnsweredHead = HandshakeHead | Malformed | undefined;
+
+function parseHandshakeHead(text: string, fieldsCountMax: number): HandshakeHead | InterimHead | Malformed {
+  if (!switchForm.test(text)) return parseResponseHead(text, 'GET', fieldsCountMax);
+  if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
+  // Three parts are not fields: the status line, and two empty strings behind the last CRLFs.
+  if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('more fields than there may be');
+  return { kind: 'switch' };
+}
+
+/** HTTP/1.1 only: HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
+const switchForm = new RegExp(
+  `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
+);
+
+/**
+ * A 1xx has neither field (RFC 9110 §8.6, RFC 9112 §6.1). A client that trusts one would take the beginning of the tunnel for a
+ * body.
+ */
+const framingField = /\r\n(?:content-length|transfer-encoding):/i;
+
 class HandshakeTimeout extends Error {}
 
 function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest): void {
   for (const { status, fields } of interims) {
-    if (status !== 100) res.sendInterim(status, interimFields(fields));
+    res.sendInterim(status, interimFields(fields));
   }
 }
 
 /** Checks the target's 101 and sends the client one of our own. */
 function acceptSwitch(
   response: IncomingMessage,
-  head: HandshakeHead,
+  head: AnsweredHead,
   { req, res, responseFields: ownFields }: UpgradeRequest,
 ): Exclude<HandshakeEnd, { kind: 'client_gone' }> {
-  if (head.kind !== 'switch') return misread(head);
+  if (head?.kind !== 'switch') return misread(head);
   if (response.headers.upgrade?.toLowerCase() !== 'websocket') {
     return failed('the target switched to another protocol');
   }
@@ -164,10 +202,10 @@ function acceptSwitch(
 /** Sends the client a response other than 101, as for any request. The client's connection is closed after it. */
 async function passOn(
   response: IncomingMessage,
-  head: HandshakeHead,
+  head: AnsweredHead,
   { res, responseFields: ownFields }: UpgradeRequest,
 ): Promise<HandshakeEnd> {
-  if (head.kind !== 'final') {
+  if (head?.kind !== 'final') {
     response.destroy();
     return misread(head);
   }
@@ -186,8 +224,8 @@ async function passOn(
 }
 
 /** Node's client emitted a response where the strict reader found none or another one. */
-function misread(head: HandshakeHead): HandshakeFailure {
-  return failed(head.kind === 'malformed' ? head.cause : 'a response that can be read in two ways');
+function misread(head: AnsweredHead): HandshakeFailure {
+  return failed(head?.kind === 'malformed' ? head.cause : 'a response that can be read in two ways');
 }
 
 function failed(cause: string): HandshakeFailure {
