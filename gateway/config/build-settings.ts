@@ -1,14 +1,4 @@
-import type {
-  Certificate,
-  Keys,
-  ListenAddress,
-  Operation,
-  RedisSettings,
-  Settings,
-  Upstream,
-  UpstreamTls,
-} from '../shared/model.ts';
-import type { Certificates } from '../shared/tls/certificate-expiry.ts';
+import type { Keys, Operation, RedisSettings, Settings, Upstream, UpstreamTls } from '../shared/model.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
 /** Builds the settings from validated parts, in which defaults are filled in. */
@@ -20,7 +10,7 @@ export function buildSettings(parts: {
   readonly operations: readonly Operation[];
   readonly redis: RedisSettings | undefined;
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
-  readonly certificates: Certificates;
+  readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
 }): Settings {
@@ -30,21 +20,23 @@ export function buildSettings(parts: {
     environment: raw.environment,
     basePath: basePathOf(raw),
     workers: raw.workers,
-    listen: buildAddress(raw.listen, certificates.listen),
+    listen: { host: raw.listen.host, port: raw.listen.port, tls: certificates.listen },
     admin: {
-      ...buildAddress(raw.admin, certificates.admin),
+      host: raw.admin.host,
+      port: raw.admin.port,
+      tls: certificates.admin,
       tokens: raw.admin.tokens,
       hosts: raw.admin.hosts.map((host) => host.toLowerCase()),
     },
-    ...(redis && { redis }),
+    redis,
     upstreams: buildUpstreams(raw, parts.upstreamTls),
     plans,
     keys,
     directory: typeof raw.keys === 'object' && 'directory' in raw.keys && raw.keys.directory,
-    ...(keysFile && { keysFile }),
+    keysFile,
     operations,
-    ...(raw.limitsPath !== undefined && { limitsPath: raw.limitsPath }),
-    ...(docs && { docs }),
+    limitsPath: raw.limitsPath,
+    docs,
     bans: {
       after: raw.bans.after,
       withinMs: raw.bans.within,
@@ -54,10 +46,11 @@ export function buildSettings(parts: {
     addressBucket: raw.addressBucket,
     bodyBytesMax: raw.bodyBytesMax,
     usage: raw.usage,
-    ...(raw.cors && { cors: raw.cors }),
-    ...(raw.hsts && {
-      hsts: { maxAgeSeconds: raw.hsts.maxAge / 1_000, includeSubDomains: raw.hsts.includeSubDomains },
-    }),
+    cors: raw.cors,
+    hsts: raw.hsts && {
+      maxAgeSeconds: raw.hsts.maxAge / 1_000,
+      includeSubDomains: raw.hsts.includeSubDomains,
+    },
     trustedProxies: raw.trustedProxies.filter((entry) => entry !== ''),
   };
 }
@@ -65,10 +58,6 @@ export function buildSettings(parts: {
 /** The prefix of every operation, for example `/v1`. */
 export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
   return new URL(baseUrl).pathname.replace(/\/$/, '');
-}
-
-function buildAddress({ host, port }: RawSettings['listen'], tls: Certificate | undefined): ListenAddress {
-  return { host, port, ...(tls && { tls }) };
 }
 
 /** The name of the upstream in the short form, `upstream`. */
@@ -91,13 +80,9 @@ function buildUpstream(
   return {
     name,
     url: new URL(url).origin,
-    ...(tls && { tls }),
+    tls,
     health,
     host,
-    timeouts: {
-      ...(connect !== undefined && { connectMs: connect }),
-      ...(headers !== undefined && { headersMs: headers }),
-      ...(total !== undefined && { totalMs: total }),
-    },
+    timeouts: { connectMs: connect, headersMs: headers, totalMs: total },
   };
 }

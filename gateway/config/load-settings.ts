@@ -231,7 +231,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
   const redis = readRedis(raw, context);
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
-  const certificates = { ...(listen && { listen }), ...(admin && { admin }) };
+  const certificates = { listen, admin };
   const docs = api && publish(raw, { document: api.document, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
@@ -241,7 +241,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       upstreamTls,
       redis,
       certificates,
-      ...(docs && { docs }),
+      docs,
     }
   );
 }

@@ -16,11 +16,10 @@ export type SettingsMessage =
       readonly packed: PackedKeys;
       readonly changes: KeyChanges;
     }
-  /** The difference from the receiver's settings: members with a new value, removed members, and changed keys. */
+  /** The difference from the receiver's settings: members with a new value, perhaps undefined, and changed keys. */
   | {
       readonly kind: 'difference';
       readonly members: Partial<Members>;
-      readonly gone: readonly (keyof Members)[];
       readonly changes: KeyChanges;
     };
 
@@ -42,11 +41,9 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
   const changed = names.filter(
     (name) => name !== 'keys' && !isDeepStrictEqual(before[name], after[name]),
   ) as (keyof Members)[];
-  const isGone = (name: keyof Members) => after[name] === undefined;
   return {
     kind: 'difference',
-    members: Object.fromEntries(changed.flatMap((name) => (isGone(name) ? [] : [[name, after[name]]]))),
-    gone: changed.filter(isGone),
+    members: Object.fromEntries(changed.map((name) => [name, after[name]])),
     changes: new Map(
       [...new Set([...from.changes.keys(), ...to.changes.keys()])]
         .filter(
@@ -78,7 +75,6 @@ export function applyMessage(
       if (previous === undefined)
         throw new Error('a difference arrived before the settings that it is based on');
       const { keys, ...members } = { ...previous, ...message.members };
-      for (const name of message.gone) delete (members as Partial<Members>)[name];
       return { ...members, keys: tableIn(keys).with(message.changes, plansAt(members, nowMs)) };
     }
   }

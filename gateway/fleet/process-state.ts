@@ -88,13 +88,9 @@ export function upstreamsSeen(
   upstreams: Readonly<Record<string, Omit<UpstreamSeen, 'name'>>>,
   targetsMax: number,
 ): readonly UpstreamSeen[] {
-  return Object.entries(upstreams).map(([name, { url, targets, lookupError, lookupErrorSinceAt }]) => ({
-    name,
-    url,
-    targets: targets.slice(0, targetsMax),
-    ...(lookupError !== undefined && { lookupError }),
-    ...(lookupErrorSinceAt !== undefined && { lookupErrorSinceAt }),
-  }));
+  return Object.entries(upstreams).map(([name, { url, targets, lookupError, lookupErrorSinceAt }]) => {
+    return { name, url, targets: targets.slice(0, targetsMax), lookupError, lookupErrorSinceAt };
+  });
 }
 
 const none = { requests: 0 };

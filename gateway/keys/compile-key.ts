@@ -14,15 +14,7 @@ export function compileKey(
   const onPlan = plans.get(plan);
   const limits = onPlan?.isCustom ? ownLimits && toLimits(ownLimits) : onPlan?.limits;
   if (limits === undefined) return undefined;
-  const operations = scopeOf(onPlan?.operations, own);
-  return {
-    id,
-    plan,
-    ...(name !== undefined && { name }),
-    limits,
-    ...(operations && { operations }),
-    disabled,
-  };
+  return { id, plan, name, limits, operations: scopeOf(onPlan?.operations, own), disabled };
 }
 
 /** The operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */

@@ -164,9 +164,5 @@ export function tableOf(keys: Iterable<RawKey>, plans: Plans): { keys: KeyTable;
 }
 
 function secretOf({ sha256, expires, created }: RawKey['secrets'][number]): Secret {
-  return {
-    digest: sha256,
-    expiresMs: expires ?? Number.POSITIVE_INFINITY,
-    ...(created !== undefined && { createdMs: created }),
-  };
+  return { digest: sha256, expiresMs: expires ?? Number.POSITIVE_INFINITY, createdMs: created };
 }

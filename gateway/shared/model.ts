@@ -35,10 +35,10 @@ export type Plans = ReadonlyMap<string, Plan>;
 export interface Key {
   readonly id: string;
   readonly plan: string;
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly limits: Limits;
   /** Ids of the operations that it may call; absent: all. */
-  readonly operations?: readonly string[];
+  readonly operations?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
    * Only of a key that may change without a reload: the `changedMs` of its quota hash when the key was read. The store
@@ -64,7 +64,7 @@ export interface Secret {
   readonly digest: string;
   readonly expiresMs: number;
   /** When it was issued, epoch ms; absent where nobody wrote that down. */
-  readonly createdMs?: number;
+  readonly createdMs?: number | undefined;
 }
 
 /** What the digest of a secret leads to. */
@@ -287,10 +287,10 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPT
 /** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
   /** Absent when the API document does not say since when. */
-  readonly sinceMs?: number;
-  readonly sunsetMs?: number;
+  readonly sinceMs?: number | undefined;
+  readonly sunsetMs?: number | undefined;
   /** The path template of the operation to use instead, relative to the base URL. */
-  readonly successor?: string;
+  readonly successor?: string | undefined;
   /** What is answered from `sunsetMs` on: 410, or the operation as before. */
   readonly afterSunset: 'gone' | 'serve';
 }
@@ -301,9 +301,9 @@ export interface Operation {
   readonly method: Method;
   /** Relative to the base URL, for example `/pets/{petId}`. */
   readonly template: string;
-  readonly stability?: 'experimental' | 'beta';
-  readonly deprecation?: Deprecation;
-  readonly upgrade?: 'websocket';
+  readonly stability?: 'experimental' | 'beta' | undefined;
+  readonly deprecation?: Deprecation | undefined;
+  readonly upgrade?: 'websocket' | undefined;
   /** The name of the upstream that its requests are forwarded to. */
   readonly upstream: string;
 }
@@ -315,7 +315,7 @@ export interface Upstream {
   /** `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
   /** How `https` targets are verified, and what this side shows them; absent: by the name in `url`, by Node's authorities. */
-  readonly tls?: UpstreamTls;
+  readonly tls?: UpstreamTls | undefined;
   /** The path that a healthy target answers with 2xx. Undefined: a healthy target accepts a connection. */
   readonly health: string | undefined;
   /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
@@ -325,33 +325,35 @@ export interface Upstream {
    * the bound that ships holds.
    */
   readonly timeouts: {
-    readonly connectMs?: number;
-    readonly headersMs?: number;
-    readonly totalMs?: number;
+    readonly connectMs?: number | undefined;
+    readonly headersMs?: number | undefined;
+    readonly totalMs?: number | undefined;
   };
 }
 
 /** Where counts, keys and records are shared: one of `url`, `cluster` and `sentinel` is there. */
 export interface RedisSettings {
   /** One server: `redis://` or, over TLS, `rediss://`, perhaps with user, password and database. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** A Redis Cluster: URLs of some of its servers, all with or all without TLS. */
-  readonly cluster?: readonly string[];
+  readonly cluster?: readonly string[] | undefined;
   /** The master that Sentinels name. */
-  readonly sentinel?: {
-    /** What they call the master. */
-    readonly name: string;
-    /** `host:port` of each. */
-    readonly hosts: readonly string[];
-    /** For the Sentinels themselves. The password is a secret: no log, message or response may show it. */
-    readonly username?: string;
-    readonly password?: string;
-  };
+  readonly sentinel?:
+    | {
+        /** What they call the master. */
+        readonly name: string;
+        /** `host:port` of each. */
+        readonly hosts: readonly string[];
+        /** For the Sentinels themselves. The password is a secret: no log, message or response may show it. */
+        readonly username?: string | undefined;
+        readonly password?: string | undefined;
+      }
+    | undefined;
   /** For the servers; absent where the URL has them, or none is needed. The password is a secret. */
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
   /** Servers, and Sentinels, are reached over TLS; absent: only where a URL says so. */
-  readonly tls?: Pick<UpstreamTls, 'ca' | 'own'>;
+  readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';
 }
@@ -359,22 +361,24 @@ export interface RedisSettings {
 /** Certificates and keys are texts in PEM. */
 export interface UpstreamTls {
   /** The authorities that are trusted in place of Node's. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** The name or address that a target's certificate is for, in place of the host in `url`. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
   /** What this side authenticates itself with, where targets ask for that: a certificate with its chain, and its key. */
-  readonly own?: {
-    readonly cert: string;
-    /** Not encrypted. A secret: no log, message or response may show it. */
-    readonly key: string;
-  };
+  readonly own?:
+    | {
+        readonly cert: string;
+        /** Not encrypted. A secret: no log, message or response may show it. */
+        readonly key: string;
+      }
+    | undefined;
 }
 
 /** Where a listener listens. With a certificate it speaks TLS and nothing else. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  readonly tls?: Certificate;
+  readonly tls?: Certificate | undefined;
 }
 
 /** The admin listener, and who may use its API. */
@@ -419,7 +423,7 @@ export interface Settings {
   readonly listen: ListenAddress;
   readonly admin: AdminSettings;
   /** Absent: the embedded memory store. */
-  readonly redis?: RedisSettings;
+  readonly redis?: RedisSettings | undefined;
   /** At least one. The first serves every operation that names none. */
   readonly upstreams: readonly Upstream[];
   /** As they are stated; `plansAt` says which hold. */
@@ -428,29 +432,31 @@ export interface Settings {
   /** Whether there are also keys that are issued while gateways run, in the directory. */
   readonly directory: boolean;
   /** Where `keys` are written; absent where no file has a list. */
-  readonly keysFile?: {
-    /** Relative to the folder of the main file, unless that names it by an absolute path. */
-    readonly path: string;
-    /**
-     * The line where each entry begins, from 1, by `rankOf`. No member of a key: one more line at the top of the file would
-     * change every key, and a reload replaces only those that changed.
-     */
-    readonly lines: Uint32Array;
-  };
+  readonly keysFile?:
+    | {
+        /** Relative to the folder of the main file, unless that names it by an absolute path. */
+        readonly path: string;
+        /**
+         * The line where each entry begins, from 1, by `rankOf`. No member of a key: one more line at the top of the file would
+         * change every key, and a reload replaces only those that changed.
+         */
+        readonly lines: Uint32Array;
+      }
+    | undefined;
   readonly operations: readonly Operation[];
   /** Where a key reads its own limits; absent: nowhere. */
-  readonly limitsPath?: string;
+  readonly limitsPath?: string | undefined;
   /** Where the API reference is, and the API document as it shows it, JSON; absent: nowhere. */
-  readonly docs?: { readonly path: string; readonly document: string };
+  readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
   /** For how many days each minute of each key is recorded; 0: nothing is. */
   readonly usage: { readonly keepDays: number };
   /** Absent: no page of another origin may call the API from a browser. */
-  readonly cors?: { readonly origins: readonly string[] };
+  readonly cors?: { readonly origins: readonly string[] } | undefined;
   /** Absent: no `Strict-Transport-Security`. It is sent over TLS only. */
-  readonly hsts?: { readonly maxAgeSeconds: number; readonly includeSubDomains: boolean };
+  readonly hsts?: { readonly maxAgeSeconds: number; readonly includeSubDomains: boolean } | undefined;
   /** Addresses and CIDR ranges whose `X-Forwarded-*` is believed. */
   readonly trustedProxies: readonly string[];
 }

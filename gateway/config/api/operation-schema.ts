@@ -32,29 +32,18 @@ export function compileOperation(
     readonly upstream: string;
   },
 ): Operation {
-  const { 'x-stability': stability, 'x-upgrade': upgrade } = stated;
-  const deprecation = compileDeprecation(stated);
-  const { id, method, template, upstream } = place;
   return {
-    id,
-    method,
-    template,
-    ...(stability && { stability }),
-    ...(deprecation && { deprecation }),
-    ...(upgrade && { upgrade }),
-    upstream,
+    ...place,
+    stability: stated['x-stability'],
+    deprecation: compileDeprecation(stated),
+    upgrade: stated['x-upgrade'],
   };
 }
 
 function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   const { 'x-deprecated-since': sinceMs, 'x-deprecated-sunset': sunsetMs } = stated;
   if (stated.deprecated !== true) return undefined;
-  const afterSunset = stated['x-after-sunset'] ?? 'gone';
-  return {
-    ...(sinceMs !== undefined && { sinceMs }),
-    ...(sunsetMs !== undefined && { sunsetMs }),
-    afterSunset,
-  };
+  return { sinceMs, sunsetMs, afterSunset: stated['x-after-sunset'] ?? 'gone' };
 }
 
 /** The one operation of a configuration without an API document: every method and path below the base URL. */

@@ -25,10 +25,7 @@ export function readUpstreamTls(
     const message = '`tls` needs a `url` that begins with https://';
     context.problems.push({ ...context.main.placeOf(tlsPath), message });
   }
-  return {
-    ...readClientTls(tls, tlsPath, context),
-    ...(tls.serverName !== undefined && { serverName: tls.serverName }),
-  };
+  return { ...readClientTls(tls, tlsPath, context), serverName: tls.serverName };
 }
 
 /**
@@ -56,10 +53,7 @@ export function readClientTls(
   };
   const [ca, cert, key] = [read('ca'), read('cert'), read('key')];
   problems.push(...faultsOf({ ca, cert, key }));
-  return {
-    ...(ca && { ca: ca.text }),
-    ...(cert && key && { own: { cert: cert.text, key: key.text } }),
-  };
+  return { ca: ca?.text, own: cert && key && { cert: cert.text, key: key.text } };
 }
 
 function faultsOf(files: Readonly<Record<TlsField, PemFile | undefined>>): readonly Problem[] {

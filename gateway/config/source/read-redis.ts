@@ -29,19 +29,17 @@ export function readRedis(
   const { url, username = redis.username } = password === undefined ? redis : splitUser(redis.url);
 
   return {
-    ...(url !== undefined && { url }),
-    ...(cluster && { cluster }),
-    ...(sentinel && {
-      sentinel: {
-        name: sentinel.name,
-        hosts: sentinel.hosts,
-        ...(sentinel.username !== undefined && { username: sentinel.username }),
-        ...(sentinelPassword !== undefined && { password: sentinelPassword }),
-      },
-    }),
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    ...(isTls(redis) && { tls }),
+    url,
+    cluster,
+    sentinel: sentinel && {
+      name: sentinel.name,
+      hosts: sentinel.hosts,
+      username: sentinel.username,
+      password: sentinelPassword,
+    },
+    username,
+    password,
+    tls: isTls(redis) ? tls : undefined,
     prefix: redis.prefix ?? `tollgate-${environment}`,
     onFailure: redis.onFailure,
   };
