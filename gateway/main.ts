@@ -31,6 +31,7 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
+  const source = { file: configFile, env: process.env };
   // Signals have a listener from the start. In a container this is process 1, and the kernel drops its signals without a listener.
   let obey: (signal: NodeJS.Signals) => void = (signal) => process.exit(128 + constants.signals[signal]);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
@@ -38,7 +39,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const loader = createSettingsLoader(bounds);
   // Loading the configuration and importing the gateway take most of a start. Both run at the same time, the first in a thread.
   const [loaded, { createGateway }] = await Promise.all([
-    loader.load({ file: configFile, env: process.env }).catch((error) => failedLoad(configFile, error)),
+    loader.load(source).catch((error) => failedLoad(configFile, error)),
     import('./server/gateway.ts'),
   ]);
   if (loaded.kind === 'invalid') {
@@ -113,15 +114,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
     'the gateway listens',
   );
 
-  const watch = followSettings(gateway, {
-    file: configFile,
-    env: process.env,
-    initial: loaded,
-    loader,
-    logger,
-    bounds,
-  });
-
+  const watch = followSettings(gateway, { ...source, initial: loaded, loader, logger, bounds });
   if (process.env.npm_command === 'exec') endWithParent();
 }
 

@@ -68,41 +68,25 @@ export interface GatewayEvent {
   readonly count?: number;
 }
 
-/** The words for many events of one kind: "and 312 more keys were banned". */
-export const eventsInWords: Readonly<Record<EventKind, string>> = {
-  ban: 'keys were banned',
-  ban_ended: 'bans ended',
-  store_away: 'times Redis went away',
-  store_back: 'times Redis came back',
-  target_unhealthy: 'targets became unhealthy',
-  target_healthy: 'targets became healthy again',
-  key_changed: 'changes of keys',
-  certificate_expiring: 'certificates expire',
-  recording_paused: 'times the recording of usage paused',
-  recording_resumed: 'times the recording of usage went on',
-  worker_ended: 'workers ended',
-  reload: 'reloads',
-  reload_failed: 'failed reloads',
-};
-
 /** The groups by which a list can be filtered: faults, bans, and operators' changes. */
 export const eventGroups = ['incident', 'ban', 'change'] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
-export const groupOf: Readonly<Record<EventKind, EventGroup>> = {
-  ban: 'ban',
-  ban_ended: 'ban',
-  store_away: 'incident',
-  store_back: 'incident',
-  target_unhealthy: 'incident',
-  target_healthy: 'incident',
-  key_changed: 'change',
-  certificate_expiring: 'incident',
-  recording_paused: 'incident',
-  recording_resumed: 'incident',
-  worker_ended: 'incident',
-  reload: 'change',
-  reload_failed: 'change',
+/** The group of each kind, and the words for many events of this kind: "and 312 more keys were banned". */
+export const eventTable: Readonly<Record<EventKind, readonly [group: EventGroup, words: string]>> = {
+  ban: ['ban', 'keys were banned'],
+  ban_ended: ['ban', 'bans ended'],
+  store_away: ['incident', 'times Redis went away'],
+  store_back: ['incident', 'times Redis came back'],
+  target_unhealthy: ['incident', 'targets became unhealthy'],
+  target_healthy: ['incident', 'targets became healthy again'],
+  key_changed: ['change', 'changes of keys'],
+  certificate_expiring: ['incident', 'certificates expire'],
+  recording_paused: ['incident', 'times the recording of usage paused'],
+  recording_resumed: ['incident', 'times the recording of usage went on'],
+  worker_ended: ['incident', 'workers ended'],
+  reload: ['change', 'reloads'],
+  reload_failed: ['change', 'failed reloads'],
 };
 
 /**

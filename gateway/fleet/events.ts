@@ -4,10 +4,9 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import {
   type EventGroup,
   type EventKind,
-  eventsInWords,
+  eventTable,
   eventText,
   type GatewayEvent,
-  groupOf,
   type Happening,
 } from './event-text.ts';
 import { type Begun, createBegunOutages, createOutageMerger, isOfKind } from './outages.ts';
@@ -106,7 +105,7 @@ export function createEvents({
     if (count === 0) return;
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
-    const text = `And ${figure(count)} more ${eventsInWords[kind]}.`;
+    const text = `And ${figure(count)} more ${eventTable[kind][1]}.`;
     // Each process counts the events that it saw itself.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
@@ -144,10 +143,10 @@ async function listEvents(
   let isComplete = true;
   let next: string | undefined;
   do {
-    const page = await read({ limit: bounds.eventsPerPageMax, ...(next !== undefined && { after: next }) });
+    const page = await read({ limit: bounds.eventsPerPageMax, after: next });
     isComplete = page.isComplete;
     for (const each of page.events) {
-      const event = { ...each, group: groupOf[each.kind] };
+      const event = { ...each, group: eventTable[each.kind][0] };
       const isNew = isListed(event);
       const isOfPage = isBehind;
       if (event.id === after) isBehind = true;

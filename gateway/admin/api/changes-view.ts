@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { type ChangesPage, keyActions, type RecordedChange } from '../../fleet/changes.ts';
-import { type EventKind, eventGroups, groupOf } from '../../fleet/event-text.ts';
+import { type EventKind, eventGroups, eventTable } from '../../fleet/event-text.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { KnownProcess } from '../../fleet/presence.ts';
 import { instant, isComplete, list, positive, processId, version, words } from './response-parts.ts';
 
-export const eventKinds = Object.keys(groupOf) as EventKind[];
+export const eventKinds = Object.keys(eventTable) as EventKind[];
 
 const changedMembers = z
   .record(z.string(), z.unknown())
