@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isStale } from '../../gateway/admin/pages/browser/api.js';
 import * as formats from '../../gateway/admin/pages/browser/formats.js';
 
 describe('how the pages write', () => {
@@ -35,4 +36,13 @@ describe('how the pages write', () => {
   it('an instant in full has the time here and in UTC', () => {
     expect(formats.fullInstant(Date.parse('2026-11-22T10:31:07Z'))).toContain('(2026-11-22 10:31:07 UTC)');
   });
+});
+
+it.each([
+  { everyMs: 1_000, ageMs: 5_001, stale: true },
+  { everyMs: 30_000, ageMs: 30_500, stale: false },
+  { everyMs: 30_000, ageMs: 31_001, stale: true },
+  { everyMs: 30_000, ageMs: 5_001, error: { status: 0, message: 'away' }, stale: true },
+])('a response is stale when the next one is overdue: %j', ({ everyMs, ageMs, error, stale }) => {
+  expect(isStale({ body: {}, atMs: 0, everyMs, error }, ageMs)).toBe(stale);
 });

@@ -350,8 +350,8 @@ describe('the page', () => {
       ]);
     await open(page, running, '/operations', 'tbody .state');
     expect((await textOf(page, '[data-label=State]')).slice(0, 2)).toEqual([
-      expect.stringMatching(/^deprecated, sunset 3 days ago/),
-      expect.stringMatching(/^deprecated, removed in 11 days/),
+      expect.stringMatching(/^deprecated sunset 3 days ago/),
+      expect.stringMatching(/^deprecated removed in 11 days/),
     ]);
   });
 

@@ -63,6 +63,8 @@ export interface Polled<Body = unknown> {
   readonly body: Body | undefined;
   /** When it arrived, on this machine's clock. */
   readonly atMs: number;
+  /** How often it is asked for. */
+  readonly everyMs: number;
   /** Set while it cannot be had. */
   readonly error: { readonly status: number; readonly message: string } | undefined;
 }

@@ -136,7 +136,7 @@ export function showSoon(show) {
 }
 
 /** @type {Polled<never>} */
-const nothingYet = { body: undefined, atMs: 0, error: undefined };
+const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
  * Polls a path while the page is visible. While the gateway is away it goes on asking, so that the page
@@ -154,6 +154,18 @@ export function usePolled(path, everyMs) {
     return repeat(everyMs, (signal) => ask(path, signal), setPolled);
   }, [path, everyMs]);
   return polled;
+}
+
+export const staleAfterMs = 5_000;
+
+/**
+ * Whether a body is too old to be taken for the present. One that is asked for seldom may be as old as that.
+ *
+ * @param {Polled} polled @param {number} [atMs] on this machine's clock
+ */
+export function isStale({ body, atMs: arrivedMs, everyMs, error }, atMs = Date.now()) {
+  const maxMs = error ? staleAfterMs : Math.max(staleAfterMs, everyMs + 1_000);
+  return body !== undefined && atMs - arrivedMs > maxMs;
 }
 
 /** Other processes send what they counted some seconds later. */
@@ -225,7 +237,7 @@ function repeat(everyMs, find, tell) {
     const signal = AbortSignal.any([left.signal, AbortSignal.timeout(askTimeoutMs)]);
     /** @type {Partial<Polled<Body>>} */
     const change = await find(signal).then(
-      (body) => ({ body, atMs: Date.now(), error: undefined }),
+      (body) => ({ body, atMs: Date.now(), everyMs, error: undefined }),
       (error) => ({ error: toApiError(error) }),
     );
     if (left.signal.aborted) return;

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, nowMs, queryOf } from './api.js';
+import { ask, isStale, nowMs, queryOf } from './api.js';
 import { Dialog } from './dialog.js';
 import { clock, count, duration, fullInstant, noFigure, shortVersion } from './formats.js';
 import { shortcuts, shortcutsButtonId } from './keyboard.js';
 import { pagePaths } from './page-paths.js';
-import { html, isStale, stateText, useNow } from './parts.js';
+import { html, stateText, useNow } from './parts.js';
 import { goTo, keyPath } from './router.js';
 import { routes } from './routes.js';
 import { switchTheme, useTheme } from './theme.js';

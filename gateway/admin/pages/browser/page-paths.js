@@ -20,31 +20,18 @@ export const pagePaths = {
  * @returns {{ name: keyof typeof pagePaths, params: Record<string, string> } | undefined}
  */
 export function matchPage(path) {
-  const segments = path.split('/');
   for (const [name, template] of Object.entries(pagePaths)) {
-    const params = matchTemplate(template.split('/'), segments);
-    if (params) return { name: /** @type {keyof typeof pagePaths} */ (name), params };
-  }
-  return undefined;
-}
-
-/** @param {string[]} template @param {string[]} segments @returns {Record<string, string> | undefined} */
-function matchTemplate(template, segments) {
-  if (template.length !== segments.length) return undefined;
-  /** @type {Record<string, string>} */
-  const params = {};
-  for (const [index, part] of template.entries()) {
-    const segment = segments[index] ?? '';
-    if (!part.startsWith('{')) {
-      if (part !== segment) return undefined;
-      continue;
-    }
+    const found = new RegExp(`^${template.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`).exec(path);
+    if (!found) continue;
     try {
-      params[part.slice(1, -1)] = decodeURIComponent(segment);
+      const params = Object.entries(found.groups ?? {}).map(([name, text]) => [
+        name,
+        decodeURIComponent(text),
+      ]);
+      return { name: /** @type {keyof typeof pagePaths} */ (name), params: Object.fromEntries(params) };
     } catch {
       return undefined;
     }
-    if (segment === '') return undefined;
   }
-  return params;
+  return undefined;
 }

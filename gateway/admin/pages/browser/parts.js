@@ -1,7 +1,7 @@
 import htm from 'htm';
 import { h } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { nowMs, showSoon } from './api.js';
+import { isStale, nowMs, showSoon } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
 import { createSignal } from './signal.js';
@@ -215,21 +215,9 @@ function isInId(character) {
 /** Says how old figures are that should be younger, and why; empty while all is well. @param {{ polled: Polled }} props */
 export function Age({ polled }) {
   useNow();
-  const ageMs = ageOf(polled);
   const why = polled.error ? `. ${polled.error.message}` : '';
-  return html`<span class=${`age ${why && 'with-reason'}`} role="status">${ageMs > staleAfterMs ? `${duration(ageMs)} old${why}` : ''}</span>`;
-}
-
-export const staleAfterMs = 5_000;
-
-/** @param {Polled} polled */
-function ageOf({ body, atMs }) {
-  return body === undefined ? 0 : Date.now() - atMs;
-}
-
-/** Whether figures are too old to be taken for the present ones. @param {Polled} polled */
-export function isStale(polled) {
-  return ageOf(polled) > staleAfterMs;
+  const text = isStale(polled) ? `${duration(Date.now() - polled.atMs)} old${why}` : '';
+  return html`<span class=${`age ${why && 'with-reason'}`} role="status">${text}</span>`;
 }
 
 /** The text in place of rows: still loading, not available, or empty. @param {Polled} polled @param {ComponentChildren} empty */

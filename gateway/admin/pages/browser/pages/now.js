@@ -1,6 +1,6 @@
 import { h } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, nowMs, usePolled, useRows } from '../api.js';
+import { ask, nowMs, staleAfterMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
 import {
   clock,
@@ -24,7 +24,6 @@ import {
   resetText,
   Section,
   sparkline,
-  staleAfterMs,
   steadyRows,
   textWithKey,
   timedRow,

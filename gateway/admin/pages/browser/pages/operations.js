@@ -104,7 +104,7 @@ function operationState({ stability, deprecation, requests = 0 }) {
   const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor } = deprecation;
   const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
   return html`<span class=${`state ${requests > 0 && daysToSunset <= 30 ? 'bad' : 'near'}`}>deprecated</span>${
-    sunsetAt !== undefined && html`, <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
+    sunsetAt !== undefined && html` <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
   }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}`;
 }
 

@@ -18,8 +18,8 @@ const keysListed = 50;
 const differencesShown = 5;
 const againMs = 4_000;
 
-/** How many days are replayed, by what the address says; '' is the usual one. */
-const periods = { '': '24 h', 7: '7 days' };
+/** How many days are replayed. The usual period is not in the address. */
+const periods = { '': '24 h', '7d': '7 days' };
 
 /**
  * What the limits that are tried would have done, in words and by key.
@@ -27,11 +27,11 @@ const periods = { '': '24 h', 7: '7 days' };
  * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
  */
 export function WhatIf({ plan, windows, tried, query }) {
-  const days = query.get('days') === '7' ? '7' : '';
+  const period = query.get('days') === '7' ? '7d' : '';
   const openKey = query.get('key') ?? undefined;
   // The period ends with the last whole minute before the page was opened: so the gateway reads the record once.
   const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
-  const fromMs = toMs + 1 - (days === '' ? 1 : 7) * dayMs;
+  const fromMs = toMs + 1 - (period === '' ? 1 : 7) * dayMs;
   const isTried = Object.keys(tried).length > 0;
   const limits = Object.fromEntries(Object.entries(tried).map(([window, max]) => [fieldOf(window), max]));
   const { found, error, isAsking } = useSimulation({
@@ -44,7 +44,8 @@ export function WhatIf({ plan, windows, tried, query }) {
   });
   const change = (/** @type {Record<string, string | undefined>} */ to) => changeQuery(to, { replace: true });
   const asItIs = Object.fromEntries(windows.map(({ name }) => [name, undefined]));
-  const tools = html`${choices(periods, { label: 'Period', chosen: days, choose: (days) => change({ days }) })}
+  const choose = (/** @type {string} */ period) => change({ days: period && '7' });
+  const tools = html`${choices(periods, { label: 'Period', chosen: period, choose })}${' '}
     ${isTried && html`<button type="button" onClick=${() => change(asItIs)}>Reset</button>`}`;
   const stated = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
   const yaml = `plans:\n  ${yamlName(plan)}: { ${stated} }\n`;
@@ -152,7 +153,7 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
   return html`
     <p class="sentence verdict-text" role="status">${sentence}${part}</p>
     ${certainty(totals, reproduced)}
-    ${keys.length > 0 && keyTable(keys, openKey)}
+    ${keys.length > 0 && keyTable(keys, openKey, isTried)}
     ${isTried && keys.some(({ refusedThenMin }) => refusedThenMin !== undefined) && html`<p class="muted">* An estimate. Point at the number to see its bounds.</p>`}
     ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}
   `;
@@ -212,25 +213,32 @@ function sentenceOf(totals, tried) {
   return `With ${limits}, ${who} would have been refused ${count(change)} ${isMore ? 'more' : 'fewer'} requests (${percent(change / totals.offered)} of the plan's).${first}${freed}`;
 }
 
-/** @param {readonly KeyLine[]} keys @param {string | undefined} openKey */
-function keyTable(keys, openKey) {
+/** @param {readonly KeyLine[]} keys @param {string | undefined} openKey @param {boolean} isTried */
+function keyTable(keys, openKey, isTried) {
+  /** @type {import('../parts.js').Column<KeyLine>} */
+  const refusedNow = {
+    title: isTried ? 'Refused now' : 'Refused',
+    kind: 'number',
+    cell: ({ refusedNow }) => count(refusedNow),
+  };
+  /** @type {import('../parts.js').Column<KeyLine>} */
+  const refusedThen = {
+    title: 'Refused then',
+    kind: 'number',
+    cell: ({ refusedThen, refusedThenMin }) =>
+      `${count(refusedThen)}${refusedThenMin === undefined ? '' : ' *'}`,
+    cellHint: ({ refusedThenMin, refusedThenMax }) =>
+      refusedThenMin === undefined
+        ? undefined
+        : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`,
+  };
   return cards(keys, {
     idOf: ({ id }) => id,
     columns: [
       { title: 'Key', kind: 'id', cell: ({ id }) => keyLink({ id }) },
-      { title: 'Change', cell: changeWord },
+      ...(isTried ? [{ title: 'Change', cell: changeWord }] : []),
       { title: 'Requests', kind: 'number', cell: ({ offered }) => count(offered) },
-      { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => count(refusedNow) },
-      {
-        title: 'Refused then',
-        kind: 'number',
-        cell: ({ refusedThen, refusedThenMin }) =>
-          `${count(refusedThen)}${refusedThenMin === undefined ? '' : ' *'}`,
-        cellHint: ({ refusedThenMin, refusedThenMax }) =>
-          refusedThenMin === undefined
-            ? undefined
-            : `at least ${count(refusedThenMin)}, at most ${count(refusedThenMax)}`,
-      },
+      ...(isTried ? [refusedNow, refusedThen] : [refusedNow]),
       {
         title: 'First refusal',
         cell: ({ firstRefusedAt: at }) =>
