@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 
 /**
  * All changes of ioredis's own objects, in one place. The library has no option for these effects.
@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
  *
  * | changed | why |
  * |---|---|
+ * | `setStatus` of every client | a second error of a TLS connection does not end the process |
  * | `asking` of a server of a Cluster | a lost reply to ASKING does not end the process |
  * | `disconnect` of a server of a Cluster | a server without slots still delivers the replies that it owes |
  * | `duplicate` of a server of a Cluster | the reason why a seed node cannot be reached is known |
@@ -13,6 +14,26 @@ import type { Redis } from 'ioredis';
  * | `connector.connectToSentinel` | errors of these connections are collected instead of printed |
  * | `emit` of a connection to a Sentinel | repeated announcements of the current master are ignored |
  */
+
+/** The undocumented part of every client that is used here. */
+interface Client extends Pick<Redis, 'stream'> {
+  setStatus(status: string, detail?: unknown): void;
+}
+
+/**
+ * Closes connections that fail. ioredis handles only the first error of a connection. But Node does not close a TLS connection
+ * that receives a broken record, and a second error would end the process. ioredis creates some clients itself, so this function
+ * changes their prototype.
+ */
+export function closeFailedConnections(): void {
+  const prototype = Redis.prototype as unknown as Client;
+  const { setStatus } = prototype;
+  prototype.setStatus = function (this: Client, status, detail) {
+    const { stream } = this;
+    if (status === 'connect') stream.on('error', () => stream.destroy());
+    setStatus.call(this, status, detail);
+  };
+}
 
 /**
  * ioredis sends ASKING ahead of a command that ASK redirects, and does not handle its reply. If the connection closes first,

@@ -3,8 +3,10 @@ import type { RedisSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';
 import { createCork } from './cork.ts';
-import { watchSentinels } from './ioredis-patches.ts';
+import { closeFailedConnections, watchSentinels } from './ioredis-patches.ts';
 import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
+
+closeFailedConnections();
 
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
