@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Server, Socket } from 'node:net';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { dropRequests, holdBody } from '../request/listen/node-patches.ts';
+import { dropRequests, gatherPieces, readInTurns } from '../request/listen/node-patches.ts';
 import { addressGroup, plainAddress } from '../shared/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';
@@ -38,14 +38,18 @@ interface Connection {
   /** The client address to which the connection counts. */
   readonly group: string;
   readonly socket: Socket;
+  /** Drops the octets that are not parsed yet. Undefined while the connection waits to be read. */
+  dropOctets: (() => void) | undefined;
   /** Requests without a response so far. */
   unanswered: number;
+  /** Begin these requests, except the first. */
+  readonly later: (() => void)[];
 }
 
 /**
  * The listener for operators, on loopback by default, with its sockets and their limits. `admin-paths.ts` has its paths. Every
- * client that reaches the port may send requests, and the listener shares its event loop with customers' requests. So it answers
- * at a bounded rate, and client addresses take turns.
+ * client that reaches the port may send requests, and the listener shares its event loop with customers' requests. So it accepts,
+ * parses and answers at a bounded rate, and client addresses take turns.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
@@ -53,9 +57,10 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const shares = new Shares(bounds.adminConnectionsMax);
   /** Open connections by `endsOf`, ordered by their last use. */
   const connections = new Map<string, Connection>();
-  const pace = new Pace(bounds.adminRequestsPerSecondMax, bounds.adminRequestsAtOnceMax);
+  const arrivals = new Pace(bounds.adminConnectionsPerSecondMax, bounds.adminConnectionsAtOnceMax);
+  const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
-  const http = createServer({
+  const http = createHttpServer({
     // `checkSite` checks Host. Node would write a response of its own.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
@@ -70,24 +75,58 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     receive(req, res, () => Promise.resolve(errorResponse('expectation_failed')));
   });
   http.on('clientError', onClientError);
+  http.prependListener('connection', (socket) => {
+    const connection = connections.get(endsOf(socket));
+    if (connection === undefined) return;
+    connection.dropOctets = readInTurns(
+      socket,
+      { sliceBytes: bounds.adminSliceBytes, parsingMs: bounds.adminParsingMs },
+      (read) => turns.take(connection.group, read),
+    );
+  });
   const front =
-    certificate && createTlsFront({ certificate, http, admit, onFailure: onFailedHandshake, bounds });
-  if (front === undefined) http.on('connection', (socket) => void admit(socket));
+    certificate &&
+    createTlsFront({
+      certificate,
+      http,
+      admit: (socket) => connections.get(endsOf(socket))?.group,
+      onFailure: onFailedHandshake,
+      bounds,
+    });
+  /** Receives each connection when it may begin. */
+  const receiver = front?.server ?? http;
+  const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
+  // Node begins to check for slow requests when a server listens.
+  server.on('listening', () => receiver.emit('listening'));
+
+  /** Admits a connection, and leaves it unread until it may begin. */
+  function accept(socket: Socket): void {
+    socket.on('error', () => socket.destroy());
+    const connection = admit(socket);
+    if (connection === undefined) {
+      socket.destroy();
+      return;
+    }
+    arrivals.take(connection.group, () => {
+      if (socket.destroyed) return false;
+      noteUse(connection);
+      receiver.emit('connection', socket);
+      if (front === undefined) socket.resume();
+      return true;
+    });
+  }
 
   /**
    * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle longest. That
    * is a connection of the same address, or of any address if the same address has no idle connection.
    *
-   * @returns the address to which the connection counts; undefined without room, and then the connection is cut
+   * @returns undefined without room
    */
-  function admit(socket: Socket): string | undefined {
+  function admit(socket: Socket): Connection | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     while (!shares.take(group, 1)) {
       const idle = longestIdle(shares.heldBy(group) > 0 ? group : undefined);
-      if (idle === undefined) {
-        socket.destroy();
-        return undefined;
-      }
+      if (idle === undefined) return undefined;
       idle.socket.destroy();
       release(idle);
     }
@@ -95,16 +134,21 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     // The client reset that connection and reused its port before Node reported the end.
     const before = connections.get(ends);
     if (before !== undefined) release(before);
-    const connection = { ends, group, socket, unanswered: 0 };
+    const connection = { ends, group, socket, dropOctets: undefined, unanswered: 0, later: [] };
     connections.set(ends, connection);
     socket.once('close', () => release(connection));
-    return group;
+    return connection;
   }
 
   function longestIdle(group: string | undefined): Connection | undefined {
     return connections
       .values()
-      .find((one) => one.unanswered === 0 && (group === undefined || one.group === group));
+      .find(
+        (one) =>
+          one.dropOctets !== undefined &&
+          one.unanswered === 0 &&
+          (group === undefined || one.group === group),
+      );
   }
 
   function release(connection: Connection): void {
@@ -124,21 +168,35 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       return;
     }
     connection.unanswered += 1;
-    holdBody(req);
-    pace.take(connection.group, () => {
-      if (!socket.destroyed) void serve(req, res, make).then(() => answered(connection));
-      return !socket.destroyed;
-    });
+    gatherPieces(req);
+    const begin = () =>
+      turns.take(connection.group, () => {
+        if (!socket.destroyed) void serve(connection, req, res, make).then(() => answered(connection));
+        return !socket.destroyed;
+      });
+    // One request of a connection waits for a turn, so a client with pipelined requests waits for itself.
+    if (connection.unanswered === 1) begin();
+    else connection.later.push(begin);
   }
 
   function answered(connection: Connection): void {
     connection.unanswered -= 1;
+    noteUse(connection);
+    connection.later.shift()?.();
+  }
+
+  function noteUse(connection: Connection): void {
     if (connections.get(connection.ends) !== connection) return;
     connections.delete(connection.ends);
     connections.set(connection.ends, connection);
   }
 
-  async function serve(req: IncomingMessage, res: ServerResponse, make: typeof respond): Promise<void> {
+  async function serve(
+    connection: Connection,
+    req: IncomingMessage,
+    res: ServerResponse,
+    make: typeof respond,
+  ): Promise<void> {
     const requestId = randomUUID();
     let response: AdminResponse;
     try {
@@ -148,7 +206,10 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       response = errorResponse('internal');
     }
     // The connection closes, so the listener does not wait for the rest of a body.
-    if (!req.complete) res.shouldKeepAlive = false;
+    if (!req.complete) {
+      res.shouldKeepAlive = false;
+      connection.dropOctets?.();
+    }
     await writeResponse(res, requestId, response, bounds);
   }
 
@@ -171,7 +232,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     const owes = connection === undefined || connection.unanswered > 0 || socket.writableLength > 0;
     if (refusal === undefined || owes) socket.destroy();
     else {
-      pace.take(connection.group, () => {
+      turns.take(connection.group, () => {
         if (socket.writable) socket.end(rawResponse(randomUUID(), refusal), () => socket.destroy());
         return socket.writable;
       });
@@ -184,12 +245,12 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   }
 
   return {
-    server: front?.server ?? http,
+    server,
     setCertificate: (next) => front?.setCertificate(next),
     close() {
-      (front?.server ?? http).close();
-      front?.destroyUnfinished();
-      http.closeAllConnections();
+      server.close();
+      http.close();
+      for (const { socket } of connections.values()) socket.destroy();
     },
   };
 }

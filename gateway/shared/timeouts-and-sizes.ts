@@ -230,15 +230,24 @@ export const defaultBounds = Object.freeze({
   upstreamCloseTimeoutMs: 1_000,
 
   /** Connections to the admin listener, shared among client addresses (`shares.ts`). */
-  adminConnectionsMax: 1_024,
+  adminConnectionsMax: 256,
+  /**
+   * Admin connections that begin in a second, and at once after a pause. Later connections wait unread, and client addresses take
+   * turns. A TLS handshake takes 0.2 to 1 ms.
+   */
+  adminConnectionsPerSecondMax: 250,
+  adminConnectionsAtOnceMax: 16,
   /** Waiting requests of one admin connection; one more cuts the connection. Browsers and curl send one at a time. */
   adminPipelinedMax: 4,
   /**
-   * Admin requests that begin in a second, and at once after a pause. Later requests wait, and client addresses take turns. A
-   * request costs 40 to 75 µs, so a flood takes at most 8 % of a processor. A page loads 35 files at once.
+   * Turns of the admin listener in a second, and at once after a pause. In a turn, one request begins, or octets of one connection
+   * are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 200 µs. A page loads 35 files at once.
    */
-  adminRequestsPerSecondMax: 1_000,
-  adminRequestsAtOnceMax: 16,
+  adminTurnsPerSecondMax: 1_000,
+  adminTurnsAtOnceMax: 16,
+  /** In its turn the parser reads slices until this time is over, at least one slice. A slice with chunks of one octet takes 0.1 ms. */
+  adminSliceBytes: 1_024,
+  adminParsingMs: 0.1,
   /** How long the text of `/metrics` is cached. */
   metricsKeptMs: 1_000,
   /** Header fields and URI of an admin request, and its URI alone. */
@@ -275,7 +284,7 @@ export const defaultBounds = Object.freeze({
   adminPieceBytes: 131_072,
   adminPiecePauseMs: 1,
   /**
-   * The rest of a token after each request and after each piece of a body. Outside of the reading thread it also rests four times
+   * The rest of a token after each request. Outside of the reading thread it also rests four times
    * as long as its requests kept the event loop busy, once it is ahead by the third figure. So four fifths are left for others.
    */
   adminTurnPauseMs: 2,

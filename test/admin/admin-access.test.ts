@@ -36,8 +36,11 @@ async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBou
 let gateway: Gateway;
 let port: number;
 beforeAll(async () => {
-  // The test below makes up to 10,000 guesses, so this limit must not stop it.
-  const bounds = tunedBounds({ adminRequestsPerSecondMax: 1_000_000 });
+  // The test below makes up to 10,000 guesses, so these limits must not stop it.
+  const bounds = tunedBounds({
+    adminConnectionsPerSecondMax: 1_000_000,
+    adminTurnsPerSecondMax: 1_000_000,
+  });
   ({ gateway, port } = await start({ tokens: [reader.entry, writer.entry], hosts: ['gateway'] }, bounds));
 });
 afterAll(() => gateway.drain({ graceMs: 0 }));
@@ -242,13 +245,35 @@ describe('a request', () => {
   });
 
   it('for any path waits for its turn, so responses never exceed the rate', async () => {
-    const bounds = tunedBounds({ adminRequestsPerSecondMax: 100, adminRequestsAtOnceMax: 1 });
+    const bounds = tunedBounds({ adminTurnsPerSecondMax: 100, adminTurnsAtOnceMax: 1 });
     const started = await start({}, bounds);
     onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
     const paths = ['/healthz', '/readyz', '/metrics', '/', '/nothing', plans, '/assets/main.js'];
     const beganMs = performance.now();
     await Promise.all(paths.map((path) => fetch(`http://127.0.0.1:${started.port}${path}`)));
     expect((paths.length - 1) / (performance.now() - beganMs)).toBeLessThanOrEqual(100 / 1_000);
+  });
+
+  it('with a long body takes a turn for each slice of the body', async () => {
+    const bounds = tunedBounds({ adminTurnsPerSecondMax: 100, adminTurnsAtOnceMax: 1, adminParsingMs: 0 });
+    const started = await start({ tokens: [writer.entry] }, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const beganMs = performance.now();
+    const json = { id: 'x'.repeat(7 * bounds.adminSliceBytes) };
+    const { status } = await askAdmin(started.port, '/api/v1/keys', { method: 'POST', json, ...writer });
+    expect([status, performance.now() - beganMs > 70]).toEqual([400, true]);
+  });
+
+  it('of an operator is answered while connections of the same address wait for their turn', async () => {
+    const bounds = tunedBounds({ adminConnectionsPerSecondMax: 100, adminConnectionsAtOnceMax: 1 });
+    const started = await start({}, bounds);
+    onTestFinished(() => started.gateway.drain({ graceMs: 0 }));
+    const beganMs = performance.now();
+    const clients = await Promise.all(Array.from({ length: 8 }, () => openRawClient(started.port)));
+    for (const client of clients) client.send('no HTTP\r\n\r\n');
+    expect((await askAdmin(started.port, '/readyz')).status).toBe(200);
+    expect(8 / (performance.now() - beganMs)).toBeLessThanOrEqual(100 / 1_000);
+    await Promise.all(clients.map(({ closed }) => closed));
   });
 
   it('that is pipelined behind four without a response ends its connection', async () => {

@@ -76,7 +76,13 @@ export async function startGateways(
         logger: pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) }),
         access: () => {},
       },
-      bounds: tunedBounds({ ...patientStore, adminRequestsPerSecondMax: 1_000_000, ...bounds, windowsMs }),
+      bounds: tunedBounds({
+        ...patientStore,
+        adminConnectionsPerSecondMax: 1_000_000,
+        adminTurnsPerSecondMax: 1_000_000,
+        ...bounds,
+        windowsMs,
+      }),
     });
     const { listen, admin } = await gateway.start();
     onTestFinished(() => gateway.drain({ graceMs: 0 }));

@@ -164,11 +164,11 @@ export function createAdminApi({
     return made.promise;
   }
 
-  /** Reads the body during the request's turn. Before the turn, the body waits in the kernel and takes no memory of this process. */
+  /** Reads the body during the request's turn. Before the turn, a connection holds two packets of the body at most. */
   async function bodyOf(req: IncomingMessage, { body, bodyBytesMax }: Route): Promise<ReadBody> {
     if (body === undefined) return { kind: 'read', sent: undefined };
     const bytesMax = bodyBytesMax ?? bounds.adminBodyBytesMax;
-    return readBody(req, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs, pauseMs });
+    return readBody(req, { bytesMax, timeoutMs: bounds.adminBodyTimeoutMs });
   }
 
   function tooManyChanges(waitSeconds: number): AdminResponse {

@@ -24,10 +24,10 @@ export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | B
 /** The gateway reads and drops so many times the allowed size. A client that writes first can then still read the response. */
 const droppedPerAllowed = 8;
 
-/** Reads the octets of a body without parsing them. @param pauseMs pause after each piece, for other requests */
+/** Reads the octets of a body without parsing them. */
 export async function readBody(
   req: IncomingMessage,
-  bounds: { readonly bytesMax: number; readonly timeoutMs: number; readonly pauseMs: number },
+  bounds: { readonly bytesMax: number; readonly timeoutMs: number },
 ): Promise<ReadBody> {
   const read = await octetsOf(req, bounds);
   if (!Buffer.isBuffer(read)) return refused(read);
@@ -57,13 +57,12 @@ type BodyRefusal = 'payload_too_large' | 'request_timeout' | 'invalid_request' |
 /** Resolves with the whole body, or with the reason for a refusal. */
 function octetsOf(
   req: IncomingMessage,
-  { bytesMax, timeoutMs, pauseMs }: Parameters<typeof readBody>[1],
+  { bytesMax, timeoutMs }: Parameters<typeof readBody>[1],
 ): Promise<Buffer | BodyRefusal> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const timer = setTimeout(end, timeoutMs, 'request_timeout');
-    let pauseTimer: NodeJS.Timeout | undefined;
     req.on('data', onData);
     req.once('end', () => end(bytes > bytesMax ? 'payload_too_large' : Buffer.concat(chunks)));
     req.once('error', () => end('invalid_request'));
@@ -71,18 +70,15 @@ function octetsOf(
 
     function onData(chunk: Buffer): void {
       bytes += chunk.length;
-      req.pause();
       if (bytes > droppedPerAllowed * bytesMax) {
         end('payload_too_large');
         return;
       }
       if (bytes <= bytesMax) chunks.push(chunk);
-      pauseTimer = setTimeout(() => req.resume(), pauseMs);
     }
 
     function end(found: Buffer | BodyRefusal): void {
       clearTimeout(timer);
-      clearTimeout(pauseTimer);
       req.off('data', onData);
       resolve(found);
     }

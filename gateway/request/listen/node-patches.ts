@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
  * | `parser.onIncoming` | requests behind the last one are dropped |
  * | `req.method` | the client that begins HTTP/2 gets a response |
  * | `req.push` | small pieces of a body are joined |
- * | `req._read` | a body is not read before its reader wants it |
+ * | `socket.push` | a packet is parsed in turns |
  * | `socket.destroySoon` | the connection is closed gently |
  *
  * `parser.getCurrentBuffer` is read and not changed.
@@ -128,30 +128,65 @@ export function gatherPieces(req: IncomingMessage): void {
 }
 
 /**
- * Stops reading a connection behind a packet with a part of this body, until a reader asks for the body. Node's parser would read
- * on into a buffer, and it runs JavaScript for each chunk of the body. Call this when the head has been parsed, in place of
- * `gatherPieces`.
+ * Gives Node's parser the octets of a connection in turns. Node would give the parser a packet of up to 65,536 octets at once, and
+ * the parser runs JavaScript for each request and each chunk of a body. A packet with chunks of one octet takes 8 ms. Call this for
+ * a new connection before Node's HTTP server receives it.
+ *
+ * @param takeTurn calls `read` now or later. `read` returns false if there is nothing to read.
+ * @returns drops the octets that the parser has not read, and all further octets
  */
-export function holdBody(req: IncomingMessage): void {
-  const passOn = req.push.bind(req);
-  /** The pieces that nobody has asked for; undefined once the body is read. */
-  let held: (Buffer | null)[] | undefined = [];
-  req.push = (piece) => {
-    if (held === undefined) return passOn(piece);
-    held.push(piece);
-    return false;
+export function readInTurns(
+  socket: Socket,
+  bounds: { readonly sliceBytes: number; readonly parsingMs: number },
+  takeTurn: (read: () => boolean) => void,
+): () => void {
+  const { sliceBytes, parsingMs } = bounds;
+  const pushEnd = socket.push.bind(socket, null);
+  /** The octets that no turn has read, and null for the end. */
+  let packets: (Buffer | null)[] = [];
+  const buffered: Buffer | null = socket.read();
+  if (buffered !== null) packets.push(buffered);
+  let isWaiting = false;
+
+  function readNext(): void {
+    if (isWaiting || socket.destroyed || socket.isPaused()) return;
+    if (packets.length === 0) socket._read(0);
+    else if (packets[0] === null) pushEnd();
+    else {
+      isWaiting = true;
+      takeTurn(readSlices);
+    }
+  }
+
+  function readSlices(): boolean {
+    isWaiting = false;
+    const untilMs = performance.now() + parsingMs;
+    let isRead = false;
+    do {
+      const [packet] = packets;
+      if (!packet || socket.destroyed || socket.isPaused()) break;
+      if (packet.length > sliceBytes) packets[0] = packet.subarray(sliceBytes);
+      else packets.shift();
+      isRead = true;
+      socket.emit('data', packet.subarray(0, sliceBytes));
+    } while (performance.now() < untilMs);
+    readNext();
+    return isRead;
+  }
+
+  socket.push = (packet: Buffer | null) => {
+    packets.push(packet);
+    readNext();
+    return packets.length === 0;
   };
-  gatherPieces(req);
-  const gather = req.push;
-  // A gathered piece is held later, so the answer to Node comes from here.
-  req.push = (piece) => gather(piece) && held === undefined;
-  const read = req._read.bind(req);
-  req._read = (size) => {
-    req._read = read;
-    const pieces = held ?? [];
-    held = undefined;
-    for (const piece of pieces) passOn(piece);
-    read(size);
+  socket.on('resume', readNext);
+  // With a listener for data, Node's parser does not read the socket below the stream.
+  queueMicrotask(() => socket.on('data', () => {}));
+
+  return () => {
+    packets = [];
+    socket.push = (packet: Buffer | null) => packet !== null || pushEnd();
+    socket._read(0);
   };
 }
 

@@ -12,6 +12,8 @@ export class Pace {
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
+  /** Whether work begins now. The work may take a further turn, which then waits for this one. */
+  private isBeginning = false;
 
   constructor(perSecondMax: number, atOnceMax: number) {
     this.perMs = perSecondMax / 1_000;
@@ -23,7 +25,7 @@ export class Pace {
   take(holder: string, work: () => boolean): void {
     this.waiting.push(holder, work);
     // While the timer runs, earlier work waits.
-    if (this.timer === undefined) this.begin();
+    if (this.timer === undefined && !this.isBeginning) this.begin();
   }
 
   private begin(): void {
@@ -31,11 +33,13 @@ export class Pace {
     const nowMs = performance.now();
     this.left = Math.min(this.atOnceMax, this.left + (nowMs - this.countedMs) * this.perMs);
     this.countedMs = nowMs;
+    this.isBeginning = true;
     while (this.left >= 1) {
       const work = this.waiting.shift(() => true);
-      if (work === undefined) return;
+      if (work === undefined) break;
       if (work()) this.left -= 1;
     }
+    this.isBeginning = false;
     if (this.waiting.length > 0) this.timer = setTimeout(() => this.begin(), (1 - this.left) / this.perMs);
   }
 }
