@@ -118,6 +118,7 @@ describe('the architecture', () => {
   it('only files that start or document a part import the default bounds, and all others get bounds as arguments', () => {
     const starting = [
       'gateway/cli/admin/commands.ts',
+      'gateway/cli/admin/ids-in-directory.ts',
       'gateway/cli/check-upstream-names.ts',
       'gateway/cli/command.ts',
       'gateway/cli/keys/key-file-commands.ts',

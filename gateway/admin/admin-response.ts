@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errors } from '../shared/errors.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /** A response of the admin listener. `commonFields` are added to every response. */
@@ -15,9 +16,9 @@ export interface AdminResponse {
   readonly onWritten?: () => void;
 }
 
-/** The errors of the admin listener. An error that the public listener has too has the same code. */
+/** The errors of the public listener and those of the admin listener. Here, two codes of the first have another text. */
 const catalogue = {
-  invalid_request: { status: 400, message: 'The request is malformed.' },
+  ...errors,
   missing_token: {
     status: 401,
     message: 'A token is required: send "Authorization: Bearer <TOKEN>".',
@@ -30,24 +31,15 @@ const catalogue = {
   },
   read_only_token: { status: 403, message: 'The token may only read.' },
   foreign_origin: { status: 403, message: 'Pages of another origin may not use the admin API.' },
-  not_found: { status: 404, message: 'There is no such path.' },
-  method_not_allowed: {
-    status: 405,
-    message: 'The path does not offer this method; the Allow header lists those it does.',
-  },
   conflict: { status: 409, message: 'What is there already does not allow this change.' },
   precondition_failed: {
     status: 412,
     message: 'It was changed since you read it: read it again, and decide again.',
   },
-  request_timeout: { status: 408, message: 'The request did not arrive in time.' },
-  payload_too_large: { status: 413, message: 'The request body is too large.' },
   unsupported_media_type: {
     status: 415,
     message: 'The request body must be JSON: send "Content-Type: application/json".',
   },
-  uri_too_long: { status: 414, message: 'The request target is too long.' },
-  expectation_failed: { status: 417, message: 'Only "Expect: 100-continue" is understood.' },
   unknown_host: {
     status: 421,
     message:
@@ -57,8 +49,6 @@ const catalogue = {
     status: 429,
     message: 'Too many wrong tokens came from this address; retry after the time in the Retry-After header.',
   },
-  headers_too_large: { status: 431, message: 'The header fields are too large.' },
-  internal: { status: 500, message: 'The gateway failed on this request.' },
   store_unavailable: {
     status: 503,
     message: 'Redis gives no answer at the moment, and what is asked for is only there; retry later.',

@@ -40,9 +40,11 @@ export interface KeyChange {
 /** The earlier values of limits that a reload changed. */
 export interface LimitsBefore {
   /** By the name of the plan. A custom plan has none. */
-  readonly plans?: Readonly<Record<string, LimitsByField>>;
+  readonly plans?: Readonly<Record<string, LimitsByField>> | undefined;
   /** By the id of the key. */
-  readonly keys?: Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField }>>;
+  readonly keys?:
+    | Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField | undefined }>>
+    | undefined;
 }
 
 /** A change, or an attempt that failed. */
@@ -59,7 +61,7 @@ export type Change =
       readonly after?: string;
       /** Each edit of a reload as text: "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
-      readonly limitsBefore?: LimitsBefore;
+      readonly limitsBefore?: LimitsBefore | undefined;
       /** Why it failed. */
       readonly error?: string;
     }
@@ -151,7 +153,7 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
     );
   return {
     ...change,
-    ...(change.before && { before: short(change.before) }),
-    ...(change.after && { after: short(change.after) }),
+    before: change.before && short(change.before),
+    after: change.after && short(change.after),
   };
 }

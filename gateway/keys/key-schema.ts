@@ -74,11 +74,19 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
 });
 
 /** A secret of a key that is moved from one file or directory to another. */
-export const movedSecretSchema = fields('a secret: an object with sha256', {
+const movedSecret = fields('a secret: an object with sha256', {
   sha256: digestOf('secret'),
   createdAt: date.optional(),
   expiresAt: date.optional(),
 });
+
+/** A key that is moved, with whole digests: as `GET /directory` sends it. */
+export const movedKeySchema = fields('a key: an object with id, plan and secrets', {
+  ...keySchema.shape,
+  secrets: list(movedSecret, 'a list of secrets, each with a sha256'),
+});
+
+export type MovedKey = z.output<typeof movedKeySchema>;
 
 export const keyListSchema = list(keySchema, 'a list of keys');
 

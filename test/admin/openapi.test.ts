@@ -187,6 +187,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       ],
       ['POST', '/whoami', { sha256: digestSecret('moved') }],
       ['GET', '/directory'],
+      ['POST', '/directory/ids', { ids: ['moved', 'nobody', key.entry.id] }],
       ['GET', '/keys/{id}'],
       ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
       ['DELETE', '/keys/{id}/secrets/{digest}'],
@@ -202,7 +203,9 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       const faults = reply.status === 204 ? [] : faultsOf(reply, method, path);
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
-    expect(statuses).toEqual([201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200]);
+    expect(statuses).toEqual([
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
+    ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
     const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
     const missing = changing.map(({ method, path }) => `${method} ${path}`).filter((one) => !called.has(one));

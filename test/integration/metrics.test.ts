@@ -224,6 +224,7 @@ it('keys are counted by plan and state', async () => {
     { ...expired.entry, secrets: [secretOf(expired, past)] },
     { ...disabled.entry, secrets: [secretOf(disabled, past)] },
     tight.entry,
+    { ...makeKey().entry, secrets: [] },
   ];
   const { send, read } = await start({ keys });
   const counted = async () => {
@@ -234,6 +235,7 @@ it('keys are counted by plan and state', async () => {
   expect(await counted()).toEqual({
     'tollgate_keys{state="ok",plan="free"}': 1,
     'tollgate_keys{state="expired",plan="free"}': 1,
+    'tollgate_keys{state="no_secret",plan="free"}': 1,
     'tollgate_keys{state="disabled",plan="free"}': 1,
     'tollgate_keys{state="ok",plan="enterprise"}': 1,
   });

@@ -4,7 +4,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { grantBody, whatHolds } from '../keys/change/ban-and-grant.ts';
 import { issuedKey, keyDefinition } from '../keys/change/definition.ts';
 import { changeKeyBody, deletedKey } from '../keys/change/edit-routes.ts';
-import { directoryPage } from '../keys/change/export-route.ts';
+import { directoryIds, directoryIdsBody, directoryPage } from '../keys/change/export-route.ts';
 import { importBody, imported } from '../keys/change/import-route.ts';
 import { issueKeyBody } from '../keys/change/issue-key.ts';
 import { keptOfIdShown } from '../keys/change/kept-of-id.ts';
@@ -102,6 +102,7 @@ function bodySchemas({ importKeysMax, changeMembersMax }: Bounds): Readonly<Reco
     grantKey: grantBody,
     findSecret: whoamiBody,
     importDirectory: importBody(importKeysMax),
+    findInDirectory: directoryIdsBody(importKeysMax),
     reportChange: reportedChangeBody(changeMembersMax),
     simulate: simulateBody,
   };
@@ -113,6 +114,7 @@ const components = {
   Changes: changesPage,
   DeletedKey: deletedKey,
   DigestStart: digestStart,
+  DirectoryIds: directoryIds,
   DirectoryPage: directoryPage,
   Events: eventsPage,
   Grant: grantShown,

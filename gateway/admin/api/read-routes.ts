@@ -2,7 +2,7 @@ import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { jsonResponse } from '../admin-response.ts';
-import { exportRoute } from '../keys/change/export-route.ts';
+import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { limitsRoute } from '../keys/limits-route.ts';
@@ -41,6 +41,7 @@ export function createReadRoutes({ keys, events, changes, presence }: ReadSource
     operationsRoute(keys),
     callersRoute(keys),
     exportRoute(keys),
+    directoryIdsRoute(keys),
     plansRoute(keys),
     distributionRoute(keys),
     simulateRoute({ keys, events, changes, presence }),

@@ -10,7 +10,7 @@ import { tableIn } from '../../keys/key-table.ts';
 import { plansAt } from '../../keys/plans.ts';
 import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
-import { type KeySources, placeOfKey, readStatuses, type SecretView } from './key-sources.ts';
+import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
 
 /** A key, and where it is written. */
 export interface ListedKey {
@@ -19,8 +19,8 @@ export interface ListedKey {
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
-  /** The stated members that are not in `key`. */
-  readonly others?: object;
+  /** The key as the operator stated it; undefined where it could not be read. */
+  readonly stated?: StatedKey;
   /** The version of its definition in the directory. */
   readonly version?: KeyVersion;
   /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
@@ -71,22 +71,9 @@ function configuredKey(id: string, settings: Settings): ListedKey | undefined {
   const secrets = stated.secrets.map(({ sha256, created, expires = Number.POSITIVE_INFINITY }) => ({
     digestStart: digestStart(sha256),
     expiresMs: expires,
-    ...(created !== undefined && { createdMs: created }),
+    createdMs: created,
   }));
-  return { key, source: 'file', place: placeOfKey(settings, id), secrets, others: othersOf(stated) };
-}
-
-function othersOf({
-  id: _,
-  plan: _plan,
-  name: _name,
-  limits: _limits,
-  operations: _operations,
-  disabled: _disabled,
-  secrets: _secrets,
-  ...others
-}: StatedKey & { readonly secrets?: unknown }): object {
-  return others;
+  return { key, source: 'file', place: placeOfKey(settings, id), secrets, stated };
 }
 
 function unreadKey(id: string): ListedKey {
@@ -96,11 +83,11 @@ function unreadKey(id: string): ListedKey {
 
 function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
   const { id, plan, name, disabled } = record;
-  const withoutPlan = { id, plan, ...(name !== undefined && { name }), limits: [], disabled };
+  const withoutPlan = { id, plan, name, limits: [], disabled };
   return {
     key: compileKey(record, plans) ?? withoutPlan,
     source: 'directory',
-    others: othersOf(statedOf(record)),
+    stated: statedOf(record),
     version: record,
     secrets: record.secrets.map((secret) => ({
       digestStart: digestStart(secret.digest),
@@ -115,12 +102,22 @@ export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
   keys: readonly ListedKey[],
 ): Promise<ReadonlyMap<string, KeyStatus> | undefined> {
-  const read = keys.filter(({ isUnread }) => !isUnread).map(({ key }) => key);
+  const statuses = new Map<string, KeyStatus>();
   const [limited, unlimited] = [true, false].map((isLimited) =>
-    read.filter(({ limits }) => limits.length > 0 === isLimited),
-  );
-  const statuses = await readStatuses(sources, limited ?? []);
-  if (statuses === undefined || unlimited?.length === 0) return statuses;
+    keys
+      .filter(({ key, isUnread }) => !isUnread && key.limits.length > 0 === isLimited)
+      .map(({ key }) => key),
+  ) as [Key[], Key[]];
+  // It is read in batches, so that Redis serves decisions in between.
+  for (let from = 0; from < limited.length; from += sources.bounds.usageReadsPerTurnMax) {
+    const part = limited.slice(from, from + sources.bounds.usageReadsPerTurnMax);
+    const read = await sources.readStatus(part);
+    if (read === undefined) return undefined;
+    for (const [index, { id }] of part.entries()) {
+      const status = read[index];
+      if (status !== undefined) statuses.set(id, status);
+    }
+  }
   const nowMs = sources.nowMs();
   const inForce = { name: 'day', limit: 0, remaining: 0, resetMs: nowMs, windowSeconds: 0 } as const;
   const nothing: KeyStatus = {
@@ -130,5 +127,6 @@ export async function statusesOf(
     strikes: 0,
     banLevel: 0,
   };
-  return new Map([...statuses, ...(unlimited ?? []).map(({ id }) => [id, nothing] as const)]);
+  for (const { id } of unlimited) statuses.set(id, nothing);
+  return statuses;
 }

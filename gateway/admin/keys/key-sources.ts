@@ -30,7 +30,7 @@ export function noSuchKey(): AdminResponse {
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
-  readonly createdMs?: number;
+  readonly createdMs?: number | undefined;
 }
 
 /** The place of a key in the configuration, from which it can be edited; undefined when it is not there. */
@@ -41,22 +41,4 @@ export function placeOfKey(
   const { keys, keysFile } = settings;
   const line = keysFile?.lines[keys.rankOf(id) ?? -1];
   return keysFile === undefined || line === undefined ? undefined : { file: keysFile.path, line };
-}
-
-/** Quota status of each known key. It is read in batches, so that Redis serves decisions in between. */
-export async function readStatuses(
-  { readStatus, bounds }: Pick<KeySources, 'readStatus' | 'bounds'>,
-  keys: readonly Key[],
-): Promise<ReadonlyMap<string, KeyStatus> | undefined> {
-  const statuses = new Map<string, KeyStatus>();
-  for (let from = 0; from < keys.length; from += bounds.usageReadsPerTurnMax) {
-    const part = keys.slice(from, from + bounds.usageReadsPerTurnMax);
-    const read = await readStatus(part);
-    if (read === undefined) return undefined;
-    for (const [index, { id }] of part.entries()) {
-      const status = read[index];
-      if (status !== undefined) statuses.set(id, status);
-    }
-  }
-  return statuses;
 }

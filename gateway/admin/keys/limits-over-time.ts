@@ -110,7 +110,7 @@ function limitsOf({ plan, own, plans }: Terms): LimitsByField {
 function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 'no_key' {
   if (change.action === 'reload') {
     const { plans, keys } = change.limitsBefore ?? {};
-    const known = { ...terms, ...(plans && { plans: new Map([...terms.plans, ...Object.entries(plans)]) }) };
+    const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;
     const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;
     if (ofKey !== undefined) return { ...known, plan: ofKey.plan, own: ofKey.limits };
     return plans ? known : terms;

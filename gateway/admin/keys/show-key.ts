@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
-import { keySchema } from '../../keys/key-schema.ts';
+import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
@@ -71,7 +71,8 @@ export async function showKey(
   if (found === undefined) return 'no_store';
   const [listed] = found;
   if (listed === undefined) return undefined;
-  const { key, secrets, others, version } = listed;
+  const { key, secrets, stated: asStated, version } = listed;
+  const { limits: _, disabled: __, secrets: ___, ...members }: Partial<RawKey> = asStated ?? {};
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
@@ -93,13 +94,14 @@ export async function showKey(
   const status = statuses?.get(id);
   if (status === undefined) return 'no_store';
   const [recent, minutes, operations, addresses, secretsUsed] = recorded ?? [];
-  if (usage && !(recent && minutes && operations && addresses && secretsUsed)) return 'no_store';
+  const isRecorded = recent && minutes && operations && addresses && secretsUsed;
+  if (usage && !isRecorded) return 'no_store';
   const facts = { ...listed, status, nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   const detail: KeyDetail = {
+    ...members,
     ...item,
-    ...others,
     revision: version?.revision,
     operations: key.operations,
     secrets: secrets
@@ -116,26 +118,20 @@ export async function showKey(
         };
       }),
     strikes: status.strikes,
-    ...(usage &&
-      minutes &&
-      operations && {
-        operations24h: byOperation(operations),
-        recentRefusals: minutes.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
-      }),
+    operations24h: operations && byOperation(operations),
+    recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
     why: why({
       ...facts,
       state: item.state,
-      ...(usage &&
-        minutes &&
-        operations &&
-        addresses && {
-          recorded: {
-            minutes,
-            operations: operations.filter(({ atMs }) => atMs >= startOfHourMs),
-            addresses,
-            keptDays: usage.state().keptDays,
-          },
-        }),
+      recorded:
+        usage && isRecorded
+          ? {
+              minutes,
+              operations: operations.filter(({ atMs }) => atMs >= startOfHourMs),
+              addresses,
+              keptDays: usage.state().keptDays,
+            }
+          : undefined,
     }),
   };
   return { detail, version };

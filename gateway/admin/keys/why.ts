@@ -19,14 +19,15 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly state: KeyState;
   readonly status: KeyStatus;
   /** Usage of the last 24 hours; absent without a usage record. */
-  readonly recorded?: {
-    readonly minutes: readonly UsageMinute[];
-    /** Usage of the running hour. */
-    readonly operations: readonly OperationHour[];
-    readonly addresses: readonly AddressesOfDay[];
-    readonly keptDays: number;
-    readonly lastSeenMs?: number;
-  };
+  readonly recorded?:
+    | {
+        readonly minutes: readonly UsageMinute[];
+        /** Usage of the running hour. */
+        readonly operations: readonly OperationHour[];
+        readonly addresses: readonly AddressesOfDay[];
+        readonly keptDays: number;
+      }
+    | undefined;
   readonly nowMs: number;
 }
 

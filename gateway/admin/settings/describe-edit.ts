@@ -19,7 +19,7 @@ export async function describeEdit(
   before: Settings,
   after: Settings,
   bounds: Bounds,
-): Promise<{ readonly edits: readonly string[]; readonly limitsBefore?: LimitsBefore }> {
+): Promise<{ readonly edits: readonly string[]; readonly limitsBefore: LimitsBefore | undefined }> {
   const ofKeys = await keyTexts(before, after, bounds);
   const texts = [...settingTexts(before, after), ...ofKeys.texts];
   const { editTextsMax, editTextCharsMax } = bounds;
@@ -30,7 +30,7 @@ export async function describeEdit(
   const limitsBefore = limitsThen(before, after, ofKeys.changed, bounds);
   return {
     edits: left > 0 ? [...shown, `${figure(left)} more`] : shown,
-    ...(Object.keys(limitsBefore).length > 0 && { limitsBefore }),
+    limitsBefore,
   };
 }
 
@@ -39,7 +39,7 @@ function limitsThen(
   after: Settings,
   changed: readonly KeyEdit[],
   { editTextsMax }: Bounds,
-): LimitsBefore {
+): LimitsBefore | undefined {
   const plans = [...before.plans]
     .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
     .slice(0, editTextsMax)
@@ -48,11 +48,12 @@ function limitsThen(
     if (stated === undefined) return [];
     const { plan, limits } = stated;
     if (plan === now?.plan && isDeepStrictEqual(limits, now.limits)) return [];
-    return [[id, { plan, ...(limits && { limits }) }]];
+    return [[id, { plan, limits }]];
   });
+  if (plans.length + keys.length === 0) return undefined;
   return {
-    ...(plans.length > 0 && { plans: Object.fromEntries(plans) }),
-    ...(keys.length > 0 && { keys: Object.fromEntries(keys) }),
+    plans: plans.length > 0 ? Object.fromEntries(plans) : undefined,
+    keys: keys.length > 0 ? Object.fromEntries(keys) : undefined,
   };
 }
 

@@ -3,7 +3,7 @@ import { counted, figure } from '../../fleet/wording.ts';
 import type { GatewayState } from '../readiness.ts';
 
 /** A fault whose begin may be unknown. */
-export type FoundFault = Omit<Fault, 'sinceAt'> & Partial<Pick<Fault, 'sinceAt'>>;
+export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
 
 /** Beyond the first line of an error is an excerpt of the file, which Changes shows. */
 const errorCharsMax = 300;
@@ -16,7 +16,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
   const { phase, workers, config, store, certificates, usage, upstreams } = state;
   const faults: FoundFault[] = [];
   const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
-    faults.push({ severity, code, text, ...(sinceAt !== undefined && { sinceAt }) });
+    faults.push({ severity, code, text, sinceAt });
   };
 
   if (phase === 'draining')

@@ -1,5 +1,6 @@
-import * as z from 'zod';
+import { directoryIds } from '../../admin/keys/change/export-route.ts';
 import { printable } from '../../shared/terminal/printable.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient } from './admin-client.ts';
 
@@ -9,12 +10,17 @@ import type { AdminClient } from './admin-client.ts';
  */
 export async function idsInDirectory(
   ids: readonly string[],
-  client: () => Pick<AdminClient, 'get'>,
+  client: () => Pick<AdminClient, 'send'>,
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
+  const { importKeysMax: perRequest } = defaultBounds;
   try {
     const gateway = client();
-    for (const id of ids) if (await isInDirectory(gateway, id)) found.add(id);
+    for (let from = 0; from < ids.length; from += perRequest) {
+      const asked = { ids: ids.slice(from, from + perRequest) };
+      const sent = { method: 'POST', path: '/directory/ids', body: asked } as const;
+      for (const id of (await gateway.send(sent, directoryIds)).body.ids) found.add(id);
+    }
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const what = ids.length === 1 ? `a key ${ids[0]}` : 'keys with these ids';
@@ -23,14 +29,4 @@ export async function idsInDirectory(
     );
   }
   return found;
-}
-
-async function isInDirectory(client: Pick<AdminClient, 'get'>, id: string): Promise<boolean> {
-  try {
-    const path = `/keys/${encodeURIComponent(id)}`;
-    return (await client.get(path, {}, z.object({ source: z.string() }))).body.source === 'directory';
-  } catch (error) {
-    if (error instanceof CommandError && error.kind === 'not_found') return false;
-    throw error;
-  }
 }

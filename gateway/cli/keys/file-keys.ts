@@ -5,7 +5,7 @@ import { limitFieldNames, limitFieldOf, toLimits } from '../../keys/limit-fields
 import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 import { listNames } from '../../shared/schema/closest-name.ts';
-import { parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { isoOf, isoSecondOf, parseDate, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { idsInDirectory } from '../admin/ids-in-directory.ts';
@@ -23,7 +23,7 @@ import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from 
  */
 export function createFileKeys(
   configuration: Configuration,
-  client: () => Pick<AdminClient, 'get'>,
+  client: () => Pick<AdminClient, 'send'>,
 ): WritableKeys {
   const edit = (choose: (before: KeysInFile) => YamlEdit[]) =>
     editKeys(configuration, choose, { onlyKeys: true });
@@ -99,19 +99,14 @@ function endOlder(written: readonly WrittenKey[], index: number, overlap: string
     if (expires <= endMs) return [];
     const after = created === undefined ? 'sha256' : 'created';
     return [
-      { kind: 'set', path: [index, 'secrets', position], name: 'expires', value: toSecond(endMs), after },
+      { kind: 'set', path: [index, 'secrets', position], name: 'expires', value: isoSecondOf(endMs), after },
     ];
   });
 }
 
 function secretEntry(secret: string, expires: string | undefined) {
-  const created = toSecond(Date.now());
+  const created = isoSecondOf(Date.now());
   return { sha256: digestSecret(secret), created, expires };
-}
-
-/** `2026-11-22T10:31:00Z`, without fractions of a second. */
-function toSecond(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
 
 function issued(edited: EditedKeys, id: string, secret: string): IssuedKey {
@@ -139,11 +134,6 @@ export function definitionOf({ secrets, ...stated }: WrittenKey['key']): KeyDefi
       expiresAt: isoOf(expires),
     })),
   };
-}
-
-/** An instant as text; undefined where there is none. */
-export function isoOf(epochMs: number | undefined): string | undefined {
-  return epochMs === undefined ? undefined : new Date(epochMs).toISOString();
 }
 
 /** @throws a CommandError, with the names of the command line's options, where the configuration has no room for the key */

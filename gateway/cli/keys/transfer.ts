@@ -1,11 +1,11 @@
-import type * as z from 'zod';
 import type { Imported } from '../../admin/keys/change/import-route.ts';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
-import { keySchema, movedSecretSchema } from '../../keys/key-schema.ts';
+import { type MovedKey, movedKeySchema } from '../../keys/key-schema.ts';
 import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { shapeFaults } from '../../shared/schema/schema-faults.ts';
 import { fields, list } from '../../shared/schema/schema-parts.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
@@ -14,20 +14,8 @@ import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
 import { type Configuration, editKeys, type LoadedKeys } from './edit-keys.ts';
 import type { YamlEdit } from './edit-yaml.ts';
-import { isoOf } from './file-keys.ts';
 
-/** Keys with whole digests, as `GET /directory` sends them. */
-const movedKeys = fields('an object with keys', {
-  keys: list(
-    fields('a key', {
-      ...keySchema.shape,
-      secrets: list(movedSecretSchema, 'a list of secrets, each with a sha256'),
-    }),
-    'a list of keys',
-  ),
-});
-
-export type MovedKey = z.output<typeof movedKeys>['keys'][number];
+const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a list of keys') });
 
 /** A key of a configuration in the form of an export. */
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
@@ -114,7 +102,7 @@ function linesOfKeys(text: string): number[] {
 export async function importToFile(
   configuration: Configuration,
   keys: readonly MovedKey[],
-  client: () => Pick<AdminClient, 'get'>,
+  client: () => Pick<AdminClient, 'send'>,
 ): Promise<{ readonly imported: Imported; readonly where: string }> {
   let result: Imported = { created: 0, unchanged: 0, refused: [] };
   let inDirectory: ReadonlySet<string> = new Set();

@@ -3,9 +3,10 @@ import type { Settings } from '../../shared/model.ts';
 
 /**
  * The state of a key without a look-up in the store. `banned`: this process has seen the ban. `expired`: all secrets of the key
- * have expired. A key in several states counts in the first of `disabled`, `expired`, `banned`.
+ * have expired. `no_secret`: the key has no secret. A key in several states counts in the first of `disabled`, `no_secret`,
+ * `expired`, `banned`.
  */
-const keyStates = ['ok', 'banned', 'expired', 'disabled'] as const;
+const keyStates = ['ok', 'banned', 'expired', 'no_secret', 'disabled'] as const;
 
 export type KeyState = (typeof keyStates)[number];
 
@@ -28,7 +29,9 @@ export function countKeys(
   const counts = new Map([...plansAt(settings, nowMs).keys()].map((plan) => [plan, countsOfNone()]));
   keys.tally((plan, isDisabled, lastEndMs) => {
     const ofPlan = counts.get(plan);
-    if (ofPlan !== undefined) ofPlan[isDisabled ? 'disabled' : lastEndMs <= nowMs ? 'expired' : 'ok'] += 1;
+    if (ofPlan === undefined) return;
+    const withoutSecret = lastEndMs === 0 ? 'no_secret' : 'expired';
+    ofPlan[isDisabled ? 'disabled' : lastEndMs <= nowMs ? withoutSecret : 'ok'] += 1;
   });
   for (const id of new Set(bannedKeys)) {
     const key = keys.get(id);
@@ -44,5 +47,5 @@ export function countKeys(
 }
 
 function countsOfNone(): Record<KeyState, number> {
-  return { ok: 0, banned: 0, expired: 0, disabled: 0 };
+  return { ok: 0, banned: 0, expired: 0, no_secret: 0, disabled: 0 };
 }

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
-import { keySchema } from '../../../keys/key-schema.ts';
+import { keyId, keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
-import { instant, list, stated } from '../../api/response-parts.ts';
+import { instant, list as listShown, stated } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { KeySources } from '../key-sources.ts';
 import { noDirectory, storeFailed } from './change-sources.ts';
@@ -14,7 +15,7 @@ const movedShown = z.object({
   ...stated(keySchema.shape, ['id', 'plan', 'secrets']),
   id: z.string(),
   plan: z.string(),
-  secrets: list(
+  secrets: listShown(
     z.object({
       sha256: z
         .string()
@@ -28,7 +29,7 @@ const movedShown = z.object({
 type MovedView = z.output<typeof movedShown>;
 
 export const directoryPage = z.object({
-  keys: list(movedShown),
+  keys: listShown(movedShown),
   next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
 });
 
@@ -44,6 +45,31 @@ export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: K
     query: queryOf({ after: text(100).optional(), limit: wholeNumber(1, keysMax).default(keysMax) }),
     respond: async ({ query }) =>
       directory === undefined ? noDirectory().response : exportPage(directory, query),
+  });
+}
+
+export function directoryIdsBody(keysMax: number) {
+  const wanted = `a list of at most ${keysMax} ids`;
+  return fields('an object with ids', { ids: list(keyId, wanted).max(keysMax, expects(wanted)) });
+}
+
+export const directoryIds = z.object({ ids: listShown(z.string()) });
+
+/** `POST /directory/ids`: which of these ids belong to keys of the directory. A command asks before it writes them into a file. */
+export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/directory/ids',
+    needs: 'read',
+    body: directoryIdsBody(bounds.importKeysMax),
+    async respond({ body }) {
+      const ids = body.ids.filter((id) => !settings().keys.has(id));
+      const read = await directory?.readMany(ids);
+      if (read?.kind === 'away') return storeFailed({ ...read, mayHaveRun: false }).response;
+      if (read?.keys.includes('unknown')) return storeUnavailable();
+      const found = ids.filter((_, index) => read?.keys[index] !== undefined);
+      return jsonResponse({ ids: found } satisfies z.output<typeof directoryIds>);
+    },
   });
 }
 

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDefinition, KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import type { Away } from '../../../keys/directory/store/directory-store.ts';
-import { keySchema, movedSecretSchema } from '../../../keys/key-schema.ts';
+import { type MovedKey, movedKeySchema } from '../../../keys/key-schema.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse } from '../../admin-response.ts';
 import { count, list as listShown } from '../../api/response-parts.ts';
@@ -12,18 +12,10 @@ import { type ChangeRequest, type KeyChangeSources, noDirectory, storeFailed } f
 import { movedView } from './export-route.ts';
 import { newKeyId, termsFault } from './key-terms.ts';
 
-/** A key that is moved, with whole digests: as `GET /directory` gives it. */
-type MovedKey = z.output<typeof movedKey>;
-
-const movedKey = fields('a key: an object with id, plan and secrets', {
-  ...keySchema.shape,
-  secrets: list(movedSecretSchema, 'a list of secrets, each with a sha256'),
-});
-
 export function importBody(keysMax: number) {
   const keysWanted = `a list of at most ${keysMax} keys`;
   return fields('an object with keys', {
-    keys: list(movedKey, keysWanted).max(keysMax, expects(keysWanted)),
+    keys: list(movedKeySchema, keysWanted).max(keysMax, expects(keysWanted)),
   });
 }
 
