@@ -22,7 +22,7 @@ for (const [name, command, tags] of [
     (file: string) => ['npx', '-c', `exec node gateway/main.ts --config ${file}`],
     ['full'],
   ],
-  ['npx -c without exec', (file: string) => ['npx', '-c', `node gateway/main.ts --config ${file}`], []],
+  ['npx -c without exec', (file: string) => ['npx', '-c', `node gateway/main.ts --config ${file}`], ['full']],
 ] as const)
   test(`a SIGTERM to ${name} drains the gateway`, { tags: [...tags] }, async () => {
     const [program = '', ...args] = command(config());

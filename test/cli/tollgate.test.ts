@@ -118,7 +118,7 @@ test.each([
   [['--name', 'alice', '--may', 'all'], /--may <what>.*Allowed choices are read, write/],
   [[], /--name <name>.* not specified/],
 ])('admin token %j prints the problem and no token', async (args, message) => {
-  const { exitCode, stdout, stderr } = await runTollgateProcess(['admin', 'token', ...args]);
+  const { exitCode, stdout, stderr } = await tollgate(['admin', 'token', ...args]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(message);
 });

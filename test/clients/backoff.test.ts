@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeCustomKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import {
   fieldLines,
   okResponse,
@@ -57,7 +58,7 @@ const keys = new Map<string, ReturnType<typeof makeCustomKey>>(
   tests.map(([id, { entry, secret }]) => [id, { entry: { ...entry, id }, secret }]),
 );
 
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 let backend: RecordingBackend;
 
 beforeAll(async () => {
@@ -74,7 +75,7 @@ beforeAll(async () => {
   // The other clients in these tests do not back off, so bans are off.
   const bans = { after: 1_000_000 };
   const config = testConfig({ upstream: { url: backend.url }, keys: entries, bans });
-  gateway = await startGateway(config, { tuning: { windowsMs: { minute: windowMs } } });
+  gateway = await startGatewayHere(config, { tuning: { windowsMs: { minute: windowMs } } });
 });
 
 afterAll(async () => {

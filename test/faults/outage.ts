@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
-import { type Fleet, readiness, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, makeCustomKey } from '../support/gateway-process.ts';
+import { type Fleet, readiness, startFleet, type startFleetHere } from '../support/fleet.ts';
+import { makeCustomKey, type RunningGateway } from '../support/gateway-process.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { countStatuses, type LoadResponse, type RunningLoad, startLoad } from '../support/load.ts';
 import { type Replica, startReplica } from '../support/start-replica.ts';
@@ -62,6 +62,8 @@ export interface OutageOptions {
   readonly holdMs: number;
   /** Absent: the default bounds. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
+  /** Absent: each gateway is a process. */
+  readonly start?: typeof startFleetHere;
 }
 
 const limit = 40;
@@ -70,12 +72,15 @@ const limit = 40;
  * Redis fails and returns under load. Two processes decide locally during the outage, and one refuses. Redis works for
  * `holdMs`, then is away for at least as long.
  */
-export async function measureOutage(fault: Fault, { holdMs, bounds }: OutageOptions): Promise<Outage> {
+export async function measureOutage(
+  fault: Fault,
+  { holdMs, bounds, start: startGateways = startFleet }: OutageOptions,
+): Promise<Outage> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
   const tight = makeCustomKey(1_000_000, limit);
   const resumed = makeCustomKey(1_000_000, limit);
   const sentinel = fault === 'failed over by Sentinel' ? await startHeldSentinel() : undefined;
-  const fleet = await startFleet({
+  const fleet = await startGateways({
     ...(sentinel && { place: sentinel.place }),
     starts: [{}, {}, { onFailure: 'refuse' as const }].map((start) => ({
       ...start,
@@ -204,7 +209,7 @@ async function startHeldSentinel() {
 }
 
 async function breakRedis(
-  { redis, relay, inspector }: Fleet,
+  { redis, relay, inspector }: Fleet<RunningGateway>,
   fault: Fault,
   deadlineMs: number,
 ): Promise<void> {
@@ -229,7 +234,7 @@ async function breakRedis(
 }
 
 async function repairRedis(
-  { redis, relay, inspector }: Fleet,
+  { redis, relay, inspector }: Fleet<RunningGateway>,
   fault: Fault,
   replica: Replica | undefined,
 ): Promise<void> {
@@ -266,7 +271,7 @@ function isBadRefusal({ status, headers, body }: LoadResponse): boolean {
   );
 }
 
-function countLines({ lines }: GatewayProcess, msg: string): number {
+function countLines({ lines }: RunningGateway, msg: string): number {
   return lines.filter((line) => line.msg === msg).length;
 }
 
@@ -274,7 +279,7 @@ function countLines({ lines }: GatewayProcess, msg: string): number {
  * Times from access lines, ascending: decided by Redis, decided alone before the log reported the outage, decided alone
  * after it.
  */
-function decisionTimes(gateways: readonly GatewayProcess[]) {
+function decisionTimes(gateways: readonly RunningGateway[]) {
   const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };
   for (const { lines } of gateways) {
     const opened = lines.findIndex(({ msg }) => msg === 'Redis is away');

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
-import { startFleet } from '../support/fleet.ts';
+import { startFleet, type startFleetHere } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { startLoad } from '../support/load.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -19,13 +19,15 @@ export interface PlanEdit {
   readonly followedMs: { readonly raised: number; readonly lowered: number };
 }
 
-/** Raises and lowers a key's limit under load on three gateway processes. */
+/** Raises and lowers a key's limit under load on three gateways. */
 export async function measurePlanEdit(limits: {
   first: number;
   raised: number;
   lowered: number;
+  /** Absent: each gateway is a process. */
+  start?: typeof startFleetHere;
 }): Promise<PlanEdit> {
-  const run = await startLoadOnOneKey(limits.first);
+  const run = await startLoadOnOneKey(limits.first, limits.start);
   const withLimit = (perDay: number) => ({ ...run.entry, limits: { perMinute: 1_000_000, perDay } });
   try {
     const first = await run.spent(limits.first);
@@ -97,10 +99,10 @@ export async function measureGrant(limits: {
   }
 }
 
-/** Many clients use one key with this limit per day on three gateway processes. */
-async function startLoadOnOneKey(perDay: number) {
+/** Many clients use one key with this limit per day on three gateways. */
+async function startLoadOnOneKey(perDay: number, startGateways: typeof startFleetHere = startFleet) {
   const key = makeCustomKey(1_000_000, perDay);
-  const fleet = await startFleet({
+  const fleet = await startGateways({
     starts: Array.from({ length: 3 }, () => ({ tuning: { bounds: patientStore } })),
     config: { keys: [key.entry], bans: { after: 1_000_000 } },
   });

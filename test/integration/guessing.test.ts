@@ -1,24 +1,28 @@
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
-import { makeCustomKey } from '../support/gateway-process.ts';
+import { makeCustomKey, type RunningGateway } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 const perMinute = 20;
 const key = makeCustomKey(1_000_000, 1_000_000);
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 
 beforeAll(async () => {
   const tuning = { bounds: patientStore, windowsMs: freshWindows(Date.now()) };
-  fleet = await startFleet({
+  fleet = await startFleetHere({
     starts: [{ tuning }, { tuning }],
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
+  // Until it is connected to Redis, a gateway decides alone.
+  for (const gateway of fleet.gateways)
+    await until('Redis decides', async () => (await readiness(gateway)).body.status === 'ok');
 });
 afterAll(() => fleet.stop());
 
-it('guessed keys are refused above the bucket of the true peer address, over all processes, for any X-Forwarded-For', async () => {
+it('guessed keys are refused above the bucket of the true peer address, over all gateways, for any X-Forwarded-For', async () => {
   const guesser = new Agent({ localAddress: '127.0.0.1' });
   const statuses: number[] = [];
   for (let guess = 0; guess < 3 * perMinute; guess += 1) {
@@ -45,7 +49,7 @@ it('guessed keys are refused above the bucket of the true peer address, over all
   await Promise.all([guesser.close(), neighbour.close()]);
 });
 
-/** Sends a request to the processes in turn. */
+/** Sends a request to the gateways in turn. */
 async function get(turn: number, dispatcher: Agent, headers: Record<string, string>): Promise<number> {
   const origin = fleet.origins[turn % fleet.origins.length];
   const { statusCode, body } = await request(`${origin}/v1/pets`, { dispatcher, headers });

@@ -11,7 +11,8 @@ import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
 import { readiness } from '../support/fleet.ts';
-import { startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { testConfig } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { makeRedisTls } from '../support/redis-tls.ts';
 import { startCluster } from '../support/start-cluster.ts';
@@ -104,7 +105,7 @@ function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
 }
 
 async function startWith(redis: Record<string, unknown>, config: Record<string, unknown> = {}) {
-  const gateway = await startGateway(
+  const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: store.url, health: '/healthz' },
       redis: { prefix: 'test', passwordFile: join(folder, 'password'), ...redis },

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 import { type Fault, measureOutage } from '../faults/outage.ts';
-import { readiness } from '../support/fleet.ts';
-import { makeKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { readiness, startFleetHere } from '../support/fleet.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeKey, testConfig } from '../support/gateway-process.ts';
 import { startRedis } from '../support/start-redis.ts';
-import { startStore } from '../support/store-process.ts';
+import { startStoreHere } from '../support/store-process.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +21,11 @@ for (const fault of faults)
   }, async () => {
     // Faults that make connections or commands fail at once need no timeout.
     const bounds = fault === 'frozen' || fault === 'slow' ? steadyStore : patientStore;
-    const found = await measureOutage(fault, { holdMs: 0, bounds: { ...bounds, healthTimeoutMs: 20_000 } });
+    const found = await measureOutage(fault, {
+      holdMs: 0,
+      bounds: { ...bounds, healthTimeoutMs: 20_000 },
+      start: startFleetHere,
+    });
     expect(found.failures).toEqual([]);
     expect(Object.keys(found.local)).toEqual(['200']);
     expect(Object.keys(found.refusing)).toEqual(['200', '503']);
@@ -41,10 +46,10 @@ for (const fault of faults)
   });
 
 it('a gateway that starts while Redis is away serves at once, reports it, and shares its limits as soon as Redis is back', async () => {
-  const [redis, store] = await Promise.all([startRedis(), startStore()]);
+  const [redis, store] = await Promise.all([startRedis(), startStoreHere()]);
   await redis.kill();
   const key = makeKey();
-  const gateway = await startGateway(
+  const gateway = await startGatewayHere(
     testConfig({
       redis: { url: redis.url, prefix: 'test' },
       upstream: { url: store.url, health: '/healthz' },

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { measureGrant, measurePlanEdit } from '../faults/plan-edit.ts';
+import { startFleetHere } from '../support/fleet.ts';
 
-it('a limit edited under load is exact on three processes: used requests stay counted, and no request is dropped', async () => {
-  const found = await measurePlanEdit({ first: 200, raised: 500, lowered: 100 });
+it('a limit edited under load is exact on three gateways: used requests stay counted, and no request is dropped', async () => {
+  const found = await measurePlanEdit({ first: 200, raised: 500, lowered: 100, start: startFleetHere });
   expect(found.admitted).toEqual({ first: 200, raised: 500, lowered: 500 });
   expect(found.answered200).toBe(500);
   expect(found.failures).toEqual([]);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, makeKey, startGateway } from '../support/gateway-process.ts';
+import { type Fleet, startFleet, startFleetHere } from '../support/fleet.ts';
+import { makeKey, type RunningGateway, startGateway } from '../support/gateway-process.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -13,14 +13,18 @@ const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
 const flushMs = 1_000;
 const tuning = { bounds: { ...patientStore, usageFlushIntervalMs: flushMs, usageSlicesPerFlush: 10 } };
 
-async function start(keys: readonly ReturnType<typeof makeKey>[], gateways: number): Promise<Fleet> {
+async function start(
+  startGateways: typeof startFleetHere,
+  keys: readonly ReturnType<typeof makeKey>[],
+  gateways: number,
+): Promise<Fleet<RunningGateway>> {
   const starts = Array.from({ length: gateways }, () => ({ tuning }));
-  const fleet = await startFleet({ starts, config: { keys: keys.map(({ entry }) => entry), admin } });
+  const fleet = await startGateways({ starts, config: { keys: keys.map(({ entry }) => entry), admin } });
   onTestFinished(() => fleet.stop());
   return fleet;
 }
 
-async function send({ baseUrl }: GatewayProcess, secret: string, times: number): Promise<void> {
+async function send({ baseUrl }: RunningGateway, secret: string, times: number): Promise<void> {
   for (let request = 0; request < times; request++) {
     const response = await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${secret}` } });
     await response.arrayBuffer();
@@ -28,7 +32,7 @@ async function send({ baseUrl }: GatewayProcess, secret: string, times: number):
   }
 }
 
-async function offered(gateway: GatewayProcess, keyId: string): Promise<number> {
+async function offered(gateway: RunningGateway, keyId: string): Promise<number> {
   const path = `/api/v1/keys/${keyId}/usage?step=day`;
   const { body } = await askAdmin(Number(new URL(gateway.adminUrl).port), path, { token: token.token });
   const rows = body.rows as readonly { readonly offered: number }[];
@@ -39,7 +43,7 @@ it('a killed process loses at most its counts since the last flush', {
   tags: 'full',
 }, async () => {
   const key = makeKey({ plan: 'business' });
-  const fleet = await start([key], 2);
+  const fleet = await start(startFleet, [key], 2);
   const [victim, witness] = fleet.gateways;
   if (victim === undefined || witness === undefined) throw new Error('two gateways were started');
   await send(victim, key.secret, 30);
@@ -64,7 +68,7 @@ it('a killed process loses at most its counts since the last flush', {
 
 it('a flush makes one call for each key with requests, and none for other keys', async () => {
   const [busy, idle] = [makeKey({ plan: 'business' }), makeKey({ plan: 'business' })];
-  const fleet = await start([busy, idle], 1);
+  const fleet = await start(startFleetHere, [busy, idle], 1);
   const [gateway] = fleet.gateways;
   if (gateway === undefined) throw new Error('one gateway was started');
   const calls: string[] = [];

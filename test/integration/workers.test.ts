@@ -290,8 +290,8 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   expect(pauses).toEqual([20, 40, 50]);
 });
 
-it('killed workers lose only their own connections, and no count decreases', async () => {
-  const found = await measureWorkerKills({ workers: 3, kills: 3 });
+it('a killed worker loses only its own connections, and no count decreases', async () => {
+  const found = await measureWorkerKills({ workers: 2, kills: 1 });
   expect(Object.keys(found.statuses)).toEqual(['200']);
   expect(found.failures.length).toBeLessThanOrEqual(found.connectionsKilled);
   expect(found.wentBack).toBe(0);

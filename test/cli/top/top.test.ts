@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { makeToken } from '../../support/admin-client.ts';
 import { freePort } from '../../support/free-port.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
-import { type GatewayProcess, makeKey, startGateway, testConfig } from '../../support/gateway-process.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgate } from '../../support/run-tollgate.ts';
@@ -20,13 +21,13 @@ beforeAll(async () => {
   return () => backend.close();
 });
 
-const open: GatewayProcess[] = [];
+const open: RunningGateway[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((gateway) => gateway.stop('SIGKILL')));
 });
 
 interface Started {
-  readonly gateway: GatewayProcess;
+  readonly gateway: RunningGateway;
   readonly env: Record<string, string>;
 }
 
@@ -44,12 +45,12 @@ async function start(port = 0): Promise<Started> {
     keys: [key.entry, makeKey({ id: 'idle' }).entry],
     admin,
   });
-  const gateway = await startGateway(config, { tuning: { windowsMs, bounds } });
+  const gateway = await startGatewayHere(config, { tuning: { windowsMs, bounds } });
   open.push(gateway);
   return { gateway, env: { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token } };
 }
 
-async function send({ baseUrl }: GatewayProcess, times: number): Promise<void> {
+async function send({ baseUrl }: RunningGateway, times: number): Promise<void> {
   const headers = { authorization: `Bearer ${key.secret}` };
   for (let request = 0; request < times; request++)
     await (await fetch(`${baseUrl}/pets`, { headers })).arrayBuffer();
@@ -74,7 +75,7 @@ describe('tollgate top --once', () => {
     );
     expect(stdout).toMatch(/^gateway +p50 [\d.]+ ms +p99 [\d.]+ ms$/m);
     expect(stdout).toMatch(
-      new RegExp(`^\\S+:${gateway.child.pid} +serving +\\d+ \\w+ .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
+      new RegExp(`^\\S+:${process.pid} +serving +\\d+ \\w+ .* 1 of 1 +[0-9a-f]{8}$`, 'm'),
     );
     expect(stdout).toMatch(/^default +127\.0\.0\.1:\d+ +healthy +0$/m);
     expect(stdout).toMatch(/^acme +63 +limited +free +acme +3 +limited +free$/m);
@@ -145,7 +146,9 @@ describe('tollgate top at a terminal', () => {
     onTestFinished(() => redis.stop());
     const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
     const settings = { upstream: { url: backend.url }, keys: [key.entry], admin };
-    const gateway = await startGateway(testConfig({ ...settings, redis: { url: redis.url, prefix: 'top' } }));
+    const gateway = await startGatewayHere(
+      testConfig({ ...settings, redis: { url: redis.url, prefix: 'top' } }),
+    );
     open.push(gateway);
     const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
     const terminal = await runInTerminal(['top'], env, size);
