@@ -218,7 +218,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     if ((req.url ?? '').length > bounds.adminTargetBytesMax) return errorResponse('uri_too_long');
     const twice = singularFields.find((name) => (req.headersDistinct[name.toLowerCase()]?.length ?? 0) > 1);
     if (twice !== undefined) {
-      return errorResponse('invalid_request', `The ${twice} header field must not come twice.`);
+      return errorResponse('invalid_request', `The ${twice} header field must not occur twice.`);
     }
     return respond(req, requestId);
   }

@@ -31,10 +31,10 @@ const catalogue = {
   },
   read_only_token: { status: 403, message: 'The token may only read.' },
   foreign_origin: { status: 403, message: 'Pages of another origin may not use the admin API.' },
-  conflict: { status: 409, message: 'What is there already does not allow this change.' },
+  conflict: { status: 409, message: 'The change conflicts with the present state.' },
   precondition_failed: {
     status: 412,
-    message: 'It was changed since you read it: read it again, and decide again.',
+    message: 'The key has changed since you read it: read it again, and decide again.',
   },
   unsupported_media_type: {
     status: 415,
@@ -43,7 +43,7 @@ const catalogue = {
   unknown_host: {
     status: 421,
     message:
-      'This listener is not known by the name in Host: use an address or localhost, or add the name to "admin.hosts".',
+      'The name in Host is not allowed: use an address or localhost, or add the name to "admin.hosts".',
   },
   rate_limited: {
     status: 429,
@@ -51,7 +51,7 @@ const catalogue = {
   },
   store_unavailable: {
     status: 503,
-    message: 'Redis gives no answer at the moment, and what is asked for is only there; retry later.',
+    message: 'Redis does not reply, and only Redis has this data; retry later.',
   },
   busy: {
     status: 503,

@@ -130,7 +130,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
   reasons.push(...upstreamReasons(state.upstreams));
   reasons.push(...configReasons(state.config));
   if (state.usage?.pausedBecause !== undefined) {
-    reasons.push(`what keys use is not recorded: ${state.usage.pausedBecause}`);
+    reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);
   }
   for (const { notice } of Object.values(state.certificates)) if (notice !== undefined) reasons.push(notice);
   const status = fatal.length > 0 ? 'unavailable' : reasons.length > 0 ? 'degraded' : 'ok';

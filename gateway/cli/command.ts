@@ -24,7 +24,10 @@ export function withGateway(command: Command): Command {
 export function withPeriod(command: Command): Command {
   return command
     .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
-    .option('--to <when>', 'the same; the period includes the minute, hour or day of it (default: now)');
+    .option(
+      '--to <when>',
+      'the end of the period, in the same form; its minute, hour or day is included (default: now)',
+    );
 }
 
 /** @throws a CommandError that says what to set, where no gateway or no token is named */

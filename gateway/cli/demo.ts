@@ -66,7 +66,7 @@ if (storeAtStart !== undefined) {
   printGuide(storeAtStart);
   if (canAsk) repeatGuideOnEnter(storeAtStart);
 } else if (children.every(isRunning)) {
-  console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may say why.`);
+  console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may show the reason.`);
 }
 
 await Promise.race(children.map(ended));

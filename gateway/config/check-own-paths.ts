@@ -50,7 +50,7 @@ function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
       path: apiDocumentPath,
       below: false,
       name: `the API document at \`${apiDocumentPath}\``,
-      advice: 'it comes with `docsPath`: leave that out',
+      advice: 'it is served with `docsPath`: remove `docsPath`',
     });
   }
   return paths;

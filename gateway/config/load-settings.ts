@@ -389,7 +389,7 @@ function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[
   if (next === undefined) return sorted;
   return [
     ...sorted.slice(0, configSizes.problemsMax),
-    { ...next, message: 'further problems from here on are not listed' },
+    { ...next, message: 'further problems are not listed' },
   ];
 }
 

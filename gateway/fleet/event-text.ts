@@ -126,7 +126,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       const effect =
         health === 'down'
           ? 'is down and gets no requests'
-          : 'is silent and passed over while another is healthy';
+          : 'is silent and gets no requests while another target is healthy';
       return `Target ${target} of upstream ${upstream} ${effect}${reason === undefined ? '' : `: ${reason}`}.`;
     }
     case 'target_healthy': {
@@ -143,8 +143,8 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       return `The usage record pauses: ${happening.reason}.`;
     case 'recording_resumed':
       return begun?.kind === 'recording_paused'
-        ? `The usage record goes on. It had paused: ${begun.reason}.`
-        : 'The usage record goes on.';
+        ? `The usage record resumes. It had paused: ${begun.reason}.`
+        : 'The usage record resumes.';
     case 'worker_ended': {
       const { worker, pid, reason, pauseMs } = happening;
       return `Worker ${figure(worker)} (pid ${pid}) ended (${reason}); another one is started after ${durationText(pauseMs)}.`;

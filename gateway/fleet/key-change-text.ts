@@ -4,7 +4,8 @@ import { figure, per, timeText } from './wording.ts';
 
 /** A change of a key as a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
-  const doubt = change.error === undefined ? '' : ' The store gave no reply: it may not be in force.';
+  const doubt =
+    change.error === undefined ? '' : ' The store did not reply, so the change may not be in force.';
   return `${sentenceOf(change, nowMs)}${doubt}`;
 }
 

@@ -39,7 +39,7 @@ export async function answerPublicPage(
   if (!res.isAnswerable) return { kind: 'client_gone', exchange };
   const bytes = req.method === 'HEAD' ? 0 : response.body.length;
   if (!unreadPages.hold({ holder: addressGroup(address), bytes, res })) {
-    const message = 'Too many responses that this address has not read to their end. Retry in 1 s.';
+    const message = 'This address has too many unread responses. Retry in 1 s.';
     return refused(charged, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
   }
   return answered(charged, response);
@@ -52,7 +52,7 @@ export async function answerLimits(exchange: Authenticated, stations: Stations):
   const decision = await limiter.chargeLimits(key.id);
   const charged = found(exchange, { decision });
   if (decision.kind === 'refused') {
-    return refused(charged, bucketRefusal(decision, 'looks at the limits of this API key'));
+    return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));
   }
   if (!isPageMethod(exchange.req.method)) return refuseMethod(charged);
   if (key.generation !== undefined) {

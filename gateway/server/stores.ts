@@ -73,7 +73,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
 
   function reportPause(reason: string | undefined): void {
     if (reason === undefined) {
-      log.info('the usage record goes on');
+      log.info('the usage record resumes');
       onEvent({ kind: 'recording_resumed' });
     } else {
       log.warn({ reason }, 'the usage record pauses');

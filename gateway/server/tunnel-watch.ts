@@ -56,7 +56,7 @@ export function createTunnelWatch({
       if (reason === undefined || !tunnel.end()) return;
       log.info({ requestId, keyId, operation: operation.id, reason }, 'a WebSocket is closed with its key');
     } catch (bug) {
-      log.error({ err: bug, requestId }, 'a bug in the look at open WebSockets');
+      log.error({ err: bug, requestId }, 'a bug in the check of open WebSockets');
     }
   }
 

@@ -30,7 +30,7 @@ const catalogue = {
   method_not_allowed: {
     status: 405,
     fault: 'client',
-    message: 'The path does not offer this method; the Allow header lists those it does.',
+    message: 'The path does not offer this method; the Allow header lists its methods.',
   },
   request_timeout: { status: 408, fault: 'client', message: 'The request did not arrive in time.' },
   gone: {
@@ -72,12 +72,12 @@ const catalogue = {
   too_many_uploads: {
     status: 503,
     fault: 'client',
-    message: 'The API key has as many unfinished request bodies under way as it may; retry later.',
+    message: 'The API key has too many unfinished request bodies; retry later.',
   },
   too_many_websockets: {
     status: 503,
     fault: 'client',
-    message: 'The API key has as many WebSockets open as it may; close one before opening another.',
+    message: 'The API key has too many open WebSockets; close one before opening another.',
   },
   upstream_unavailable: {
     status: 503,

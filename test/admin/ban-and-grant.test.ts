@@ -140,7 +140,7 @@ it('a grant that begins later is announced, changes nothing before its beginning
   const refused = await grant({ limits: { perMinute: 9 }, untilAt });
   expect([refused.status, refused.body.message]).toEqual([
     409,
-    `acme has a grant from ${fromAt} until ${untilAt}, which this one would replace now: end that grant first.`,
+    `acme has a grant from ${fromAt} until ${untilAt}, which the new grant would replace now: end the present grant first.`,
   ]);
 
   await one.ask('DELETE', '/keys/acme/grant');
@@ -148,7 +148,7 @@ it('a grant that begins later is announced, changes nothing before its beginning
     limits: { perMinute: 9 },
     untilMs: Date.parse(untilAt),
   });
-  expect((await grant(later)).body.message).toMatch(/^acme has a grant until .* end that grant first\.$/);
+  expect((await grant(later)).body.message).toMatch(/^acme has a grant until .* end the present grant first\.$/);
   expect((await one.ask('GET', '/keys/acme')).body.windows[0].limit).toBe(9);
 });
 

@@ -189,7 +189,7 @@ it('a key without a directory, or an invalid key, is refused, and the message na
       (id): [unknown, string] => [{ ...valid, id }, idWanted],
     ),
     [{ ...valid, id: 7 }, `${idWanted.slice(0, -1)}; put it in quotes.`],
-    [{ ...valid, id: '..' }, 'The member `id` must be more than dots.'],
+    [{ ...valid, id: '..' }, 'The member `id` must not consist of dots only.'],
     [{ ...valid, name: 'a\u001b]0;owned\u0007' }, nameWanted],
     [{ ...valid, name: 'a\u009b31m' }, nameWanted],
     [{ ...valid, name: 'a\r\nb' }, nameWanted],

@@ -54,7 +54,7 @@ it('the members of a body are counted before the schema checks it, and the API d
   const { status, body } = await ask('/simulate', { keys });
   expect([status, body.message]).toEqual([
     413,
-    'The request body has too many members; at most 65536 are allowed, those of all objects and lists together.',
+    'The request body has too many members; at most 65536 are allowed, in all objects and lists together.',
   ]);
   // The thread has ended, and the document comes from the cache.
   const document = (await ask('/openapi.json')).body;

@@ -71,7 +71,7 @@ describe('the verdict on a fleet', () => {
       [{ requestsPerSecond: 2.5 }, { requestsPerSecond: 2 }],
       'All well. 4.5 requests a second, none of them refused.',
     ],
-    [[{}], 'All well. No request came in the last ten seconds.'],
+    [[{}], 'All well. No request arrived in the last ten seconds.'],
   ])('is that all is well, with the figures: %j', (members, sentence) => {
     expect(judge(members)).toEqual({ severity: 'well', sentence, faults: [] });
   });
@@ -448,7 +448,7 @@ describe('the faults of a gateway as a whole', () => {
         {
           severity: 'warning',
           code: 'recording_paused',
-          text: 'What keys use is not recorded: Redis is 71 % full.',
+          text: 'The usage record pauses: Redis is 71 % full.',
         },
       ],
     ],

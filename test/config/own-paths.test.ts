@@ -62,7 +62,7 @@ test.each([
     '/docs',
     '/openapi.json',
     '',
-    'the API document at `/openapi.json` is also a path of the operation `getAny`; it comes with `docsPath`: leave that out',
+    'the API document at `/openapi.json` is also a path of the operation `getAny`; it is served with `docsPath`: remove `docsPath`',
   ],
   [
     '/openapi.json',

@@ -121,7 +121,9 @@ it('a key may read its limits sixty times a minute, independently of other keys 
   for (let look = 0; look < 60; look++) expect((await send('/limits')).status).toBe(200);
   const refused = await send('/limits');
   expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', status: 429 } });
-  expect(refused.body.message).toMatch(/^Too many looks at the limits of this API key\. Retry in \d+ s\.$/);
+  expect(refused.body.message).toMatch(
+    /^Too many requests for the limits of this API key\. Retry in \d+ s\.$/,
+  );
   expect(refused.headers.get('ratelimit-policy')).toBe('"limits";q=60;w=60');
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await send('/limits', { key: calm })).status).toBe(200);

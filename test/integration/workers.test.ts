@@ -266,7 +266,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   process.kill(hangs?.pid ?? 0, 'SIGSTOP');
   const isTold = () =>
     gateway.lines.some(
-      ({ msg, pid }) => msg === 'a worker says nothing, and is killed' && pid === hangs?.pid,
+      ({ msg, pid }) => msg === 'a worker does not respond, and is killed' && pid === hangs?.pid,
     );
   await until('it is killed, though the supervisor pauses now and then', async () => {
     gateway.child.kill('SIGSTOP');

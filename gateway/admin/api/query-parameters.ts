@@ -35,7 +35,7 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
 
 /** One or more of these words, separated by commas. */
 export function someOf(words: readonly string[]) {
-  const wanted = `must be one or more of ${words.join(', ')}, with commas in between`;
+  const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
   return z
     .string()
     .transform((text) => new Set(text.split(',')))

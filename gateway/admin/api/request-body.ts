@@ -43,7 +43,7 @@ export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number)
   const value = jsonOf(sent);
   if (value.kind === 'refused') return value;
   if (countMembers(value.body, membersMax) > membersMax) {
-    const message = `The request body has too many members; at most ${membersMax} are allowed, those of all objects and lists together.`;
+    const message = `The request body has too many members; at most ${membersMax} are allowed, in all objects and lists together.`;
     return refused('payload_too_large', message);
   }
   const parsed = schema.safeParse(value.body);

@@ -75,7 +75,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
         const page = await monthUsage(sources, query);
         if (page !== 'not_kept') return foundResponse(page);
         const message =
-          'Nothing of this month is on record: the record goes back 400 days, and a day without Redis.';
+          'This month is not on record: the record goes back 400 days, or one day without Redis.';
         return errorResponse('invalid_request', message);
       },
     }),

@@ -117,7 +117,7 @@ function nowSentence(facts: WhyFacts): string {
     case 'disabled':
       return `${name} ${disabledBecause(key, source)}: each of its requests gets 401.`;
     case 'no_secret':
-      return `${name} has no secret: nobody can call with it.`;
+      return `${name} has no secret: no client can use it.`;
     case 'expired':
       return expiredSentence(name, secrets);
     case undefined:
@@ -193,7 +193,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
       refused,
     })),
     { who: 'a ban', refused: tally.banned },
-    { who: 'the absence of Redis', refused: tally.undecided },
+    { who: 'an outage of Redis', refused: tally.undecided },
   ]
     .filter(({ refused }) => refused > 0)
     .sort((a, b) => b.refused - a.refused);
@@ -210,10 +210,10 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
   if (last === undefined) {
     return isWithoutSecret(facts) && facts.secrets.length > 0
-      ? 'In the last 24 h no request presented a secret of it that was not valid.'
+      ? 'In the last 24 h no request presented an invalid secret of the key.'
       : '';
   }
-  return `In the last 24 h ${counted(requests, 'request')} presented a secret of it that was not valid, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
+  return `In the last 24 h ${counted(requests, 'request')} presented an invalid secret of the key, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
 }
 
 /** Whether each of its requests gets 401. */

@@ -256,7 +256,7 @@ function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
 
 function trafficSentence(processes: readonly KnownProcess[]): string {
   const perSecond = sumOf(processes, ({ requestsPerSecond }) => requestsPerSecond);
-  if (perSecond === 0) return 'No request came in the last ten seconds.';
+  if (perSecond === 0) return 'No request arrived in the last ten seconds.';
   const refused = sumOf(processes, ({ outcomes }) => outcomes['429'] ?? 0);
   const served = `${perSecond < 10 ? perSecond.toFixed(1) : figure(Math.round(perSecond))} requests a second`;
   return `${served}, ${refused === 0 ? 'none' : percent(refused / perSecond)} of them refused.`;

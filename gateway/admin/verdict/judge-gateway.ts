@@ -60,7 +60,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
     find(severity, isExpired ? 'certificate_expired' : 'certificate_expires', text, noticeSinceAt);
   }
   if (usage?.pausedBecause !== undefined) {
-    find('warning', 'recording_paused', `What keys use is not recorded: ${usage.pausedBecause}.`);
+    find('warning', 'recording_paused', `The usage record pauses: ${usage.pausedBecause}.`);
   }
   return faults;
 }

@@ -131,7 +131,7 @@ function unreachable(origin: string, error: unknown): CommandError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const reason = printable(error instanceof Error ? error.message || code : String(error));
   if (code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER') {
-    return new CommandError(`${origin} does not speak TLS: ask http:// in place of https://.`);
+    return new CommandError(`${origin} does not speak TLS: use http:// in place of https://.`);
   }
   if (/CERT|SIGNATURE|ALTNAME/.test(code)) {
     return new CommandError(
@@ -139,7 +139,7 @@ function unreachable(origin: string, error: unknown): CommandError {
     );
   }
   return new CommandError(
-    `Nobody answers at ${origin} (${reason}): start the gateway ("npm start", or "tollgate run --config FILE"), or say with --admin or TOLLGATE_ADMIN where its admin listener is.`,
+    `No server answers at ${origin} (${reason}): start the gateway ("npm start", or "tollgate run --config FILE"), or set --admin or TOLLGATE_ADMIN to the address of its admin listener.`,
     'passing',
     { mayBeDone: !notConnected.includes(code) },
   );
@@ -153,17 +153,17 @@ function strange(origin: string, what: string, kind: CommandErrorKind = 'final')
 }
 
 const noAdminListener = ({ origin }: URL) =>
-  `${origin} is where clients call: ask the admin listener of this gateway, which has a port of its own, by default 9090.`;
+  `${origin} is the listener for clients: use the admin listener of this gateway, which has its own port, by default 9090.`;
 
 /** Advice for each code of an error. */
 const advice: Readonly<Record<string, (url: URL, message: string) => string>> = {
   invalid_token: ({ origin }) =>
-    `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must stand in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,
+    `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must be in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,
   no_tokens: ({ origin }, message) => `${origin}: ${message}`,
   read_only_token: ({ origin }, message) =>
     `${origin}: ${message} "tollgate admin token --name NAME --may write" makes one that may change keys.`,
   unknown_host: ({ origin, hostname }) =>
-    `The gateway at ${origin} is not known by this name: ask for it by its address, or add ${hostname} to its \`admin.hosts\`.`,
+    `The gateway at ${origin} does not accept this name: use its address, or add ${hostname} to its \`admin.hosts\`.`,
   missing_key: noAdminListener,
   invalid_key: noAdminListener,
   conflict: (_, message) => message,

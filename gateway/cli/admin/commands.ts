@@ -116,7 +116,7 @@ function addKeys(keys: Command): void {
     .addOption(new Option('--state <state>', 'only keys in this state').choices(keyStates))
     .option('--plan <plan>', 'only keys on this plan')
     .option('--q <text>', 'only keys with this text in their id or name')
-    .addOption(new Option('--sort <by>', 'what comes first (default: refused)').choices(keySorts))
+    .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
     .option('--all', 'all of them; --limit 0 is the same')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;

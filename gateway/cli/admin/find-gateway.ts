@@ -43,12 +43,12 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
   const address = readAdminAddress({ file: config, env });
   if (address.kind === 'unreadable') {
     throw new CommandError(
-      `${formatProblems(address.problems)}\nSo this file does not tell where the gateway is: say it with --admin URL or TOLLGATE_ADMIN.`,
+      `${formatProblems(address.problems)}\nSo this file does not give the address of the gateway: set --admin URL or TOLLGATE_ADMIN.`,
     );
   }
   if (address.port === 0) {
     throw new CommandError(
-      `${config}: \`admin.port\` is 0, any port that is free: say with --admin URL which one it is, as the gateway logged it at its start.`,
+      `${config}: \`admin.port\` is 0, which means any free port: set --admin URL to the port that the gateway logged at its start.`,
     );
   }
   const { certificate } = address;

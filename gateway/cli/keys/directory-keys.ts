@@ -33,7 +33,7 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
     } catch (error) {
       if (!(error instanceof CommandError && error.mayBeDone)) throw error;
       // The secret was only in the response that did not arrive.
-      const advice = `If the gateway did it all the same, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
+      const advice = `If the gateway made the change, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
       throw new CommandError(`${error.message} ${advice}`, 'passing');
     }
   }

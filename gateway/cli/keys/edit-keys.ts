@@ -140,7 +140,7 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
   return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
 }
 
-const newFileText = '# The API keys: a list, one entry a key. Of secrets it has only SHA-256 digests.\n';
+const newFileText = '# The API keys: a list, one entry a key. It contains only SHA-256 digests of secrets.\n';
 
 /** Undefined when there is no file. */
 function readText(file: string): string | undefined {

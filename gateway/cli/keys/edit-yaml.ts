@@ -223,7 +223,7 @@ function plainOf(document: ParsedDocument): unknown {
 
 function mappingAt(document: ParsedDocument, path: Path): YAMLMap {
   const map = document.getIn(path, true);
-  if (!isMap(map)) throw new Uneditable('it stands for a mapping that is written elsewhere (`*name`)');
+  if (!isMap(map)) throw new Uneditable('it is an alias of a mapping elsewhere (`*name`)');
   return map;
 }
 

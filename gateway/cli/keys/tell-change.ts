@@ -30,7 +30,7 @@ export async function tellChange(
     await clientOf(options).send({ method: 'POST', path: '/changes', body: change }, z.undefined());
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    console.error(`Done, but it is not in the record of changes: ${error.message}`);
+    console.error(`The change was made, but it is not in the record of changes: ${error.message}`);
   }
 }
 

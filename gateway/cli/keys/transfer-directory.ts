@@ -56,7 +56,7 @@ export async function importToDirectory(
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     throw new CommandError(
-      `${error.message} Until then ${figure(sum.created)} of ${figure(keys.length)} keys were added; the same command goes on from there.`,
+      `${error.message} Until then ${figure(sum.created)} of ${figure(keys.length)} keys were added; the same command continues from there.`,
     );
   }
 }

@@ -73,7 +73,7 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
     const [one, two] = [firsts.get(id) ?? 0, other].map(
       (index) => `line ${lines[index]} (\`keys[${index}]\`)`,
     );
-    return { id, reason: `it is defined twice and differently, in ${one} and in ${two}: leave one` };
+    return { id, reason: `it has two different definitions, in ${one} and in ${two}: leave one` };
   });
   return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
 }
@@ -122,7 +122,7 @@ export async function importToFile(
       const existing = known.get(key.id);
       if (existing === likeness) continue;
       const reason = existing
-        ? 'it is there already, and is different'
+        ? 'a different key with this id exists already'
         : inDirectory.has(key.id)
           ? 'the directory has a key with this id'
           : reasonAgainst(key, settings, taken);
@@ -166,7 +166,7 @@ function reasonAgainst(
   if (unknown !== undefined) return `there is no operation ${unknown}`;
   const filledIn = Object.entries(stated).find(([, member]) => isFilledIn(JSON.stringify(member)));
   if (filledIn !== undefined)
-    return `its ${filledIn[0]} has \`\${\` in it, which a configuration fills in from the environment`;
+    return `its ${filledIn[0]} has \`\${\` in it, which a configuration replaces by a variable of the environment`;
   const digests = secrets.map(({ sha256 }) => sha256);
   return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
     ? 'one of its secrets belongs to another key, or is there twice'

@@ -62,14 +62,14 @@ function stateOf({ id, source, isExpired, isDisabled, refusedFor }: KnownOwner):
 }
 
 const refusals: Readonly<Record<string, string>> = {
-  id_in_configuration: 'the configuration has another key with this id, which is used',
+  id_in_configuration: 'the configuration has another key with this id, which takes precedence',
   no_plan: 'the configuration has no limits for it on its plan',
 };
 
 function unknownText(secret: string): string {
   const sentence = 'No key has this secret.';
   if (/^tga_/.test(secret))
-    return `${sentence} It looks like a token of the admin API, whose digest stands in \`admin.tokens\`.`;
+    return `${sentence} It looks like a token of the admin API, whose digest belongs in \`admin.tokens\`.`;
   if (/^tg_/.test(secret) && !hasRightChecksum(secret)) {
     return `${sentence} It is incomplete or was changed, because its last six characters do not fit the others.`;
   }

@@ -19,9 +19,9 @@ export function isRequestId(text: string): boolean {
 export function needsLog(id: string, error: unknown): unknown {
   if (!(error instanceof CommandError)) return error;
   const asKey =
-    error.kind === 'not_found' ? '' : ` As the id of a key it could not be asked for: ${error.message}`;
+    error.kind === 'not_found' ? '' : ` It could not be looked up as the id of a key: ${error.message}`;
   return new CommandError(
-    `${id} looks like the id of a request: say with --log FILE which log of the gateway to look in, or --log - for standard input.${asKey}`,
+    `${id} looks like the id of a request: set --log FILE to the log of the gateway, or --log - for standard input.${asKey}`,
   );
 }
 
@@ -36,7 +36,7 @@ export async function whyRequest(
 ): Promise<{ readonly entry: LogEntry; readonly story: string }> {
   if (!beginning.test(requestId)) {
     throw new CommandError(
-      'The id of a request is what its response had in X-Request-Id, such as 6f1f2f3a-0f4e-4c57-9d2a-5e2f1c9b7a10; its first eight characters will do.',
+      'The id of a request is the X-Request-Id of its response, such as 6f1f2f3a-0f4e-4c57-9d2a-5e2f1c9b7a10; its first eight characters suffice.',
     );
   }
   const { entry, events, read } = await findRequest(

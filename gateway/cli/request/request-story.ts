@@ -107,7 +107,7 @@ function faultReason({ fault, cause }: LogEntry): string | undefined {
   const because = cause === undefined ? '' : `: ${text(cause)}`;
   switch (fault) {
     case 'client':
-      return `it is for the client to act${because}`;
+      return `the client must act${because}`;
     case 'gateway':
     case 'upstream':
       return `the fault is the ${fault}'s${because}`;

@@ -102,7 +102,7 @@ export function verdictText(verdict: LimitVerdict): string {
       : []),
     ...(keysRefusedLess > 0 ? [`${who(keysRefusedLess)} ${figure(requestsRefusedLess)} times less`] : []),
     ...(keysUncertain > 0
-      ? [`${who(keysUncertain)} more or less often, as bans, limits of the second or mixed costs decide`]
+      ? [`${who(keysUncertain)} more or less often, depending on bans, limits per second or mixed costs`]
       : []),
   ];
   const what = parts.length === 0 ? 'as many requests would have been refused' : parts.join(', ');

@@ -12,7 +12,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
     const none = activeKeys === 0 ? 'No key that these limits are for' : 'None of these keys';
-    return [`${none} sent a request from ${period}, as far as the usage record tells.`];
+    return [`${none} sent a request from ${period}, according to the usage record.`];
   }
   const names = plans.map(({ name }) => name).join(', ');
   const lines = [
@@ -22,7 +22,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   ];
   const { refusedThenMin: least, refusedThenMax: most } = totals;
   if (least < most) {
-    const bounds = `Bans, limits of the second and mixed costs depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
+    const bounds = `Bans, limits per second and mixed costs depend on the order of requests within a minute, which is not on record: of all ${figure(totals.offered)} requests at least ${figure(least)} and at most ${figure(most)} would have been refused. The figures are the middle of both.`;
     lines.push(...wrapText(bounds, screen.columns));
   }
   if (keys.length === 0) return lines;
@@ -94,7 +94,7 @@ function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Scre
   return [
     screen.paint('warning', proof),
     ...wrapText(
-      `In ${counted(minutesThatDiffer, 'minute')} they say something else (${figure(replayedRefusals)} refusals in all), and the figures below rest on the same rules:`,
+      `In ${counted(minutesThatDiffer, 'minute')} the replay differs from the record (${figure(replayedRefusals)} refusals in all), and the figures below use the same rules:`,
       screen.columns,
     ),
     ...differences.slice(0, differencesShown).flatMap((one) => {

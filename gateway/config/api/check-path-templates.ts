@@ -26,7 +26,7 @@ export function templateFault(template: string): string | undefined {
   if (/[{}]/.test(wrong.replaceAll(parameter, ''))) {
     return `\`${template}\` could never match; write a parameter as \`{petId}\``;
   }
-  return `\`${template}\` could never match; the segment \`${wrong}\` would be refused or written otherwise`;
+  return `\`${template}\` could never match; the segment \`${wrong}\` is refused in requests, or has another spelling`;
 }
 
 /** Unreserved characters and sub-delimiters (RFC 3986 §3.3) without `;` and `%`, because paths are compared byte by byte. */

@@ -99,10 +99,10 @@ export function createReferences({
       const step = `${target.in.file}#${target.pointer}`;
       if (trail.includes(step)) return fail('`$ref` leads back to itself');
       if (trail.length === configSizes.referencesMax) {
-        return fail(`\`$ref\` leads through more than ${configSizes.referencesMax} others`);
+        return fail(`\`$ref\` leads through more than ${configSizes.referencesMax} other references`);
       }
       const found = resolvePointer(target);
-      if (found === undefined) return fail('`$ref` leads to nothing; correct the path after `#`');
+      if (found === undefined) return fail('`$ref` has no target; correct the path after `#`');
       return { ...found, trail: [...trail, step] };
     },
   };

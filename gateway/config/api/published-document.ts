@@ -169,7 +169,7 @@ function plansText({ baseUrl, plans, limitsPath }: Published): string {
   const limits =
     limitsPath === undefined
       ? ''
-      : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` tells a key where it stands, and is not charged.`;
+      : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` returns the limits of a key and the remaining requests, and is not charged.`;
   return `## Plans\n\n${table}${limits}`;
 }
 

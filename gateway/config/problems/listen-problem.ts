@@ -13,7 +13,7 @@ export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 
     case 'EACCES':
       return `\`${setting}.port\` ${port} is not open to this user: ports below 1024 need a privilege. Write another port.`;
     case 'EADDRNOTAVAIL':
-      return `\`${setting}.host\` ${host} is no address of this machine. Write one that is, or 0.0.0.0 for all.`;
+      return `\`${setting}.host\` ${host} is no address of this machine. Write an address of this machine, or 0.0.0.0 for all.`;
     default:
       return `The gateway cannot start: ${message}`;
   }

@@ -48,7 +48,7 @@ export function parseYaml(options: {
 
   const excess = offsetOfToken(text, tokensMax);
   if (excess !== undefined) {
-    const message = `this file is read no further than here: it may hold at most ${tokensMax} YAML tokens (words, punctuation, spaces, line breaks)`;
+    const message = `reading stops here: a file may have at most ${tokensMax} YAML tokens (words, punctuation, spaces, line breaks)`;
     return { kind: 'invalid', problems: [problemAt(excess, message)] };
   }
 
@@ -177,7 +177,7 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
           firstOffsets.set(key.value, offset);
         } else {
           problems.add(() => ({
-            ...problemAt(offset, 'this field stands here twice; keep one'),
+            ...problemAt(offset, 'this field occurs twice; keep one'),
             related: problemAt(firstOffset, 'the first one is here'),
           }));
         }

@@ -17,7 +17,10 @@ export function readSecret(
     return 'absent';
   }
   if (record.secrets.some((secret) => keys.find(secret.digest) !== undefined)) {
-    warn(id, 'a secret of this directory key also belongs to a key of the configuration, which wins');
+    warn(
+      id,
+      'a secret of this directory key also belongs to a key of the configuration, which takes precedence',
+    );
   }
   const secret = record.secrets.find((one) => one.digest === digest);
   if (secret === undefined) return 'absent';

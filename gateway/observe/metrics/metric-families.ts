@@ -60,7 +60,7 @@ interface Value {
 
 /** All metrics of the gateway, in the order of the text. `observe/README.md` describes them. */
 export const families: readonly Family[] = [
-  counter('requests_total', 'Requests that are over, by operation, status and decision.', ({ requests }) =>
+  counter('requests_total', 'Finished requests, by operation, status and decision.', ({ requests }) =>
     [...requests.requests].flatMap(([operation, byStatus]) =>
       [...byStatus].flatMap(([status, byDecision]) =>
         [...byDecision].map(([decision, value]) => ({ labels: { operation, status, decision }, value })),
@@ -69,20 +69,20 @@ export const families: readonly Family[] = [
   ),
   histogram(
     'request_duration_seconds',
-    'From the arrival of a request to its end.',
+    'Time from the arrival of a request to its end.',
     (counts) => counts.requestDuration,
   ),
   histogram(
     'upstream_duration_seconds',
-    'What of that passed at the upstream.',
+    'The part of the request time at the upstream.',
     (counts) => counts.upstreamDuration,
   ),
   histogram(
     'decision_duration_seconds',
-    'From the arrival to the decision.',
+    'Time from the arrival of a request to its decision.',
     (counts) => counts.decisionDuration,
   ),
-  gauge('requests_in_flight', 'Requests that are not over.', ({ inFlight }) => one(inFlight)),
+  gauge('requests_in_flight', 'Requests in flight.', ({ inFlight }) => one(inFlight)),
   gauge('connections', 'Client connections.', ({ connections }) => one(connections)),
   gauge('workers', 'Processes that should serve requests.', ({ workers }) => one(workers?.configured)),
   gauge('workers_serving', 'Processes that do.', ({ workers }) => one(workers?.serving)),
@@ -123,27 +123,25 @@ export const families: readonly Family[] = [
   gauge('store_available', '1 while the store of the counts replies, 0 while it is away.', (state) =>
     one(Number(state.storeAvailable)),
   ),
-  gauge('store_servers_away', 'Servers of Redis that are away: in a Cluster each on its own.', (state) =>
+  gauge('store_servers_away', 'Servers of Redis that are away; each server of a Cluster counts.', (state) =>
     one(state.storeServersAway),
   ),
-  counter(
-    'store_calls_total',
-    'Decisions that the store was asked for, each on one key, by how they went.',
-    ({ storeCalls }) => by('result', Object.entries(storeCalls)),
+  counter('store_calls_total', 'Decisions of the store, each for one key, by outcome.', ({ storeCalls }) =>
+    by('result', Object.entries(storeCalls)),
   ),
   counter('decided_locally_total', 'Requests decided without the store.', (state) =>
     one(state.decidedLocally),
   ),
-  counter('directory_look_ups_total', 'Look-ups in the key directory, by how they went.', ({ directory }) =>
+  counter('directory_look_ups_total', 'Look-ups in the key directory, by outcome.', ({ directory }) =>
     by('result', directory?.lookUps ?? []),
   ),
-  gauge('directory_held_keys', 'Keys of the directory that this process has read.', ({ directory }) =>
+  gauge('directory_held_keys', 'Keys of the directory in the cache of this process.', ({ directory }) =>
     one(directory?.heldKeys),
   ),
-  gauge('usage_recording', '1 while what keys use is recorded, 0 while that pauses.', ({ usage }) =>
+  gauge('usage_recording', '1 while the usage record is written, 0 while it pauses.', ({ usage }) =>
     one(usage && Number(usage.pausedBecause === undefined)),
   ),
-  counter('usage_lost_requests_total', 'Requests that are in no record.', ({ usage }) =>
+  counter('usage_lost_requests_total', 'Requests that were not recorded.', ({ usage }) =>
     one(usage?.lostRequests),
   ),
   gauge('target_healthy', '1 while a target of an upstream is healthy.', (state) =>
@@ -158,7 +156,7 @@ export const families: readonly Family[] = [
       value: targets.filter(({ healthy }) => healthy).length,
     })),
   ),
-  counter('failures_total', 'Requests that failed, by whose fault: gateway or upstream.', ({ requests }) =>
+  counter('failures_total', 'Failed requests, by the side at fault: gateway or upstream.', ({ requests }) =>
     by('fault', requests.failures),
   ),
   counter('upstream_retries_total', 'Attempts beyond the first of a request.', ({ requests }) =>

@@ -92,7 +92,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       // The client has closed the connection while the limits were checked. `close` is not emitted again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
-      this.fail('payload_too_large', 'Content-Length is beyond the limit');
+      this.fail('payload_too_large', 'Content-Length is above the limit');
     } else if (contentLength === 0 && !chunked) {
       this.attempt(undefined);
     } else this.readBody(upstream, head);
@@ -162,11 +162,11 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   onTooLarge(): void {
     // After a complete response only the connection can be closed.
     if (this.settled) this.request.req.destroy();
-    else this.fail('payload_too_large', 'the body went beyond the limit');
+    else this.fail('payload_too_large', 'the body exceeded the limit');
   }
 
   onNoRoom(): void {
-    this.fail('too_many_uploads', 'the key has its share of the bodies that are being collected');
+    this.fail('too_many_uploads', 'the key has used its share of the memory for request bodies');
   }
 
   /** Ends the exchange after the total timeout, or if the client is too slow. Called periodically. */

@@ -261,5 +261,5 @@ const otherProtocol = { code: 'invalid_request', message: 'The HTTP version must
 
 const tunnelRefused = {
   code: 'method_not_implemented',
-  message: 'The gateway makes no tunnels: CONNECT is not offered.',
+  message: 'The gateway does not support CONNECT.',
 } as const;

@@ -50,9 +50,9 @@ export function screenFields(
   }
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined) {
-      return refuseAsInvalid('Content-Length and Transfer-Encoding must not come together.');
+      return refuseAsInvalid('Content-Length and Transfer-Encoding must not be combined.');
     }
-    if (httpVersion === '1.0') return refuseAsInvalid('HTTP/1.0 knows no Transfer-Encoding.');
+    if (httpVersion === '1.0') return refuseAsInvalid('HTTP/1.0 does not allow Transfer-Encoding.');
     if (transferEncoding.toLowerCase() !== 'chunked') {
       return refuseAsInvalid('The Transfer-Encoding must be "chunked" alone.');
     }
@@ -96,7 +96,7 @@ const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: SingularName): ScreenRefusal {
   const capitalised = name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
-  return refuseAsInvalid(`The ${capitalised} header field must not come twice.`);
+  return refuseAsInvalid(`The ${capitalised} header field must not occur twice.`);
 }
 
 function tooMany(countMax: number): ScreenRefusal {

@@ -81,5 +81,5 @@ export class ChunkedBody {
 const sizeForm = /^([0-9A-Fa-f]{1,16})([\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 /** The digits of a chunk's size and CRLF. */
 const sizeLineLengthMax = 18;
-const tooMuch = malformed('more chunk extensions or trailers than there may be');
+const tooMuch = malformed('too many chunk extensions or trailers');
 const trailerForm = new RegExp(`^(?:${fieldLine.source}|\\r\\n)$`);

@@ -77,7 +77,7 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
     }
   }
 
-  if (fields.length > 2 * fieldsCountMax) return malformed('more fields than there may be');
+  if (fields.length > 2 * fieldsCountMax) return malformed('too many fields');
   if (status < 200) return { kind: 'interim', status, fields };
 
   // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5). A Content-Length with Transfer-Encoding ought to be an

@@ -152,7 +152,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   abort(): void {
-    this.fail('aborted', 'nobody waits for the response');
+    this.fail('aborted', 'the request was abandoned');
   }
 
   /** Closes the connection at once. Its request fails as `closed`, which is not the target's fault. */
@@ -176,7 +176,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
       this.awaitHead();
     } else {
       const isAwaited = this.state === 'awaiting_response';
-      this.fail('timeout', isAwaited ? 'no response came' : 'the response stopped coming');
+      this.fail('timeout', isAwaited ? 'no response came' : 'the response stopped');
     }
   }
 

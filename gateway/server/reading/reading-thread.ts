@@ -82,7 +82,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
       case 'call':
         serve(message).then(
           (value) => tell(from, { kind: 'reply', number: message.number, value }),
-          (err) => log.error({ err }, 'a bug in what the reading thread asks for'),
+          (err) => log.error({ err }, 'a bug in a request of the reading thread'),
         );
         return;
       case 'response': {

@@ -32,7 +32,7 @@ export async function bindSockets(
   const sockets: Socket[] = [];
   while (sockets.length < count) sockets.push(bind(address, inUse, reusePort));
   const [first] = sockets;
-  if (first === undefined) throw new Error('no socket was asked for');
+  if (first === undefined) throw new Error('no socket was requested');
   return {
     address: addressOf(first),
     sockets,

@@ -235,7 +235,7 @@ export function createSupervisor({
         if (worker === undefined) continue;
         worker.heardMs += lateMs;
         if (now - worker.heardMs < bounds.workerSilenceMaxMs) continue;
-        logger.error({ worker: number, pid: worker.pid }, 'a worker says nothing, and is killed');
+        logger.error({ worker: number, pid: worker.pid }, 'a worker does not respond, and is killed');
         worker.kill();
       }
     }, bounds.workerReportIntervalMs).unref();

@@ -38,7 +38,7 @@ async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
     worker = start(message);
     return;
   }
-  if (worker === undefined) throw new Error('a worker was told something before it was started');
+  if (worker === undefined) throw new Error('a message arrived before the worker was started');
   const { requests, accepting } = worker;
   switch (message.kind) {
     case 'listen':

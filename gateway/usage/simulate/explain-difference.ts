@@ -44,7 +44,7 @@ export function explainDifference({ at, of }: Difference, circumstances: readonl
     return `Edited ${timeOf(edit.atMs)}, until then other limits may have held: ${edit.text}`;
   const today = before.filter(({ atMs }) => atMs >= dayStartMs);
   const start = today.findLast(({ kind }) => kind === 'start');
-  if (start !== undefined) return `The counts began anew: ${start.text}`;
+  if (start !== undefined) return `The counts started over: ${start.text}`;
   const earlier = today.findLast(({ kind }) => kind !== 'grant');
   if (earlier !== undefined) return `Earlier that day, ${timeOf(earlier.atMs)}: ${earlier.text}`;
   return 'No outage, edit or grant is on record that explains it.';

@@ -27,7 +27,7 @@ describe('the client of the admin API', () => {
     await expect(hasty.get('/changes', {}, changesPage)).rejects.toMatchObject({
       kind: 'passing',
       message: expect.stringMatching(
-        /^Nobody answers at http:\/\/127\.0\.0\.1:\d+ \(no response within 0\.3 s\): start the gateway/,
+        /^No server answers at http:\/\/127\.0\.0\.1:\d+ \(no response within 0\.3 s\): start the gateway/,
       ),
     });
   });

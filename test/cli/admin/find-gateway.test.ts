@@ -65,10 +65,10 @@ describe('the gateway of a command', () => {
     ],
     [
       'admin: { port: many }',
-      /:9:\d+: `admin.port` must be a whole number.*\nSo this file does not tell.*--admin URL/s,
+      /:9:\d+: `admin.port` must be a whole number.*\nSo this file does not give.*--admin URL/s,
     ],
     ['admin: { tls: { cert: none.pem, key: k } }', /:9:\d+: this file does not exist.*\nSo this file/s],
-    ['admin: { port: 0 }', /`admin.port` is 0, any port that is free: say with --admin URL which one/],
+    ['admin: { port: 0 }', /`admin.port` is 0, which means any free port: set --admin URL/],
     ['admin: {', /this is not valid YAML.*\nSo this file/s],
   ])('is not found in a configuration with %j, and a sentence explains it', async (line, sentence) => {
     const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}${line}\n` });
@@ -95,14 +95,14 @@ describe('the gateway of a command', () => {
     ['a URL with a password', ['--admin', 'http://me:hidden@127.0.0.1:9090'], /without user and path/],
     ['a URL with a path', ['--admin', 'http://127.0.0.1:9090/api/v1'], /without user and path/],
     [
-      'a port where nobody listens',
+      'a port without a listener',
       ['--admin', 'http://127.0.0.1:1'],
-      /^Nobody answers at http:\/\/127\.0\.0\.1:1 \(connect ECONNREFUSED.*start the gateway.*or say with --admin/,
+      /^No server answers at http:\/\/127\.0\.0\.1:1 \(connect ECONNREFUSED.*start the gateway.*or set --admin/,
     ],
     [
       'a host that is none',
       ['--admin', 'http://nowhere.invalid:9090'],
-      /^Nobody answers at http:\/\/nowhere\.invalid:9090 \(/,
+      /^No server answers at http:\/\/nowhere\.invalid:9090 \(/,
     ],
   ])('is not found by %s, and a sentence explains it', async (_, args, sentence) => {
     await failsWith(sentence, args, tokenEnv);
@@ -162,12 +162,12 @@ describe('another server at the address', () => {
     [
       'the listener for clients',
       { status: 401, body: { code: 'invalid_key', message: 'x', status: 401 } },
-      /is where clients call: ask the admin listener/,
+      /is the listener for clients: use the admin listener/,
     ],
     [
       'a listener that is not known by this name',
       { status: 421, body: { code: 'unknown_host', message: 'x' } },
-      /not known by this name.*`admin\.hosts`/,
+      /does not accept this name.*`admin\.hosts`/,
     ],
     [
       'a gateway that is busy',
@@ -193,7 +193,7 @@ describe('another server at the address', () => {
 
   it('is named when it is the listener for clients', async () => {
     const url = `http://127.0.0.1:${gateway.port}`;
-    await failsWith(/is where clients call: ask the admin listener/, ['--admin', url], tokenEnv);
+    await failsWith(/is the listener for clients: use the admin listener/, ['--admin', url], tokenEnv);
   });
 
   it('counts as no server when it closes the connection', async () => {
@@ -202,7 +202,7 @@ describe('another server at the address', () => {
     await new Promise((resolve) => server.once('listening', resolve));
     const address = server.address();
     const url = `http://127.0.0.1:${Object(address).port}`;
-    await failsWith(/^Nobody answers at .* \(socket hang up\)/, ['--admin', url], tokenEnv);
+    await failsWith(/^No server answers at .* \(socket hang up\)/, ['--admin', url], tokenEnv);
   });
 });
 
@@ -236,7 +236,7 @@ describe('an admin listener over TLS', () => {
     );
     await failsWith(/answered 400: .*https:\/\//, ['--admin', `http://127.0.0.1:${port}`], tokenEnv);
     await failsWith(
-      /does not speak TLS: ask http:\/\//,
+      /does not speak TLS: use http:\/\//,
       ['--admin', gateway.adminUrl.replace('http', 'https')],
       tokenEnv,
     );

@@ -103,7 +103,7 @@ for (const keys of [60, 300])
     expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0,0,3\n$`));
     expect(await usage(1, '--all', '--month', '2020-01')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('Nothing of this month is on record'),
+      stderr: expect.stringContaining('This month is not on record'),
     });
   });
 

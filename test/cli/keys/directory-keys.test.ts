@@ -258,7 +258,7 @@ test('an import that cannot continue states how far it came', async () => {
   const client: Parameters<typeof importToDirectory>[0] = {
     async send(_, schema) {
       parts += 1;
-      if (parts > 2) throw new CommandError('Nobody answers.', 'passing');
+      if (parts > 2) throw new CommandError('No server answers.', 'passing');
       const json = { created: 1, unchanged: 0, refused: [] };
       return { json, body: schema.parse(json) };
     },
@@ -272,7 +272,7 @@ test('an import that cannot continue states how far it came', async () => {
   });
   const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x').keys);
   await expect(importToDirectory(client, all, bounds)).rejects.toThrow(
-    'Nobody answers. Until then 2 of 4 keys were added; the same command goes on from there.',
+    'No server answers. Until then 2 of 4 keys were added; the same command continues from there.',
   );
   expect(parts).toBe(5);
 });
@@ -313,7 +313,7 @@ test('a command without a response states that the change may have been made, an
     const { exitCode, stdout, stderr } = await ask(`http://127.0.0.1:${port}`);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^Nobody answers at .* If the gateway did it all the same, "keys show acme" shows it/,
+      /^No server answers at .* If the gateway made the change, "keys show acme" shows it/,
     );
     expect((await ask('http://127.0.0.1:1')).stderr).not.toContain('done all the same');
   } finally {

@@ -74,7 +74,7 @@ test('import leaves existing keys unchanged, and gives the reason for each key t
     created: 1,
     unchanged: 2,
     refused: [
-      { id: 'big', reason: 'it is there already, and is different' },
+      { id: 'big', reason: 'a different key with this id exists already' },
       { id: 'plan', reason: 'there is no plan gold' },
       { id: 'digest', reason: 'one of its secrets belongs to another key, or is there twice' },
       { id: 'custom', reason: 'the plan enterprise is custom, and it has no limits of its own' },
@@ -103,7 +103,7 @@ test('a key that the file defines in two ways is not imported, and both lines ar
   expect({ exitCode, stdout }).toEqual({
     exitCode: 1,
     stdout: `1 key added to ${pathOf('keys.yaml')}, 1 there already, 1 refused:
-  twice: it is defined twice and differently, in line 2 (\`keys[0]\`) and in line 6 (\`keys[3]\`): leave one
+  twice: it has two different definitions, in line 2 (\`keys[0]\`) and in line 6 (\`keys[3]\`): leave one
 `,
   });
 });
@@ -147,7 +147,7 @@ test('a name that looks like a variable of the environment is not written into a
   expect({ exitCode, stdout }).toEqual({
     exitCode: 1,
     stdout: `1 key added to ${pathOf('keys.yaml')}, 1 refused:
-  sly: its name has \`\${\` in it, which a configuration fills in from the environment
+  sly: its name has \`\${\` in it, which a configuration replaces by a variable of the environment
 `,
   });
   const before = readFileSync(pathOf('keys.yaml'), 'utf8');

@@ -100,7 +100,7 @@ test('whoami does not call a secret unknown without a gateway, if there may be a
 });
 
 test.each([
-  ['id_in_configuration', 'the configuration has another key with this id, which is used'],
+  ['id_in_configuration', 'the configuration has another key with this id, which takes precedence'],
   ['no_plan', 'the configuration has no limits for it on its plan'],
   ['of a later version', 'of a later version'],
 ])(

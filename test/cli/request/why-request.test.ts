@@ -68,14 +68,14 @@ describe('why of a request', () => {
         ok,
         `^GET /v1/pets ${who} was answered 200 by 127\\.0\\.0\\.1:\\d+ ${took}, of which [\\d.]+ ms passed at the upstream\\. It was admitted, and left 2 of the 3 requests of this minute\\.\n$`,
       ],
-      [missing, 'was answered 404 by 127\\..*\\. It was admitted, .*; it is for the client to act\\.\n$'],
+      [missing, 'was answered 404 by 127\\..*\\. It was admitted, .*; the client must act\\.\n$'],
       [
         notFound,
         'was answered 404 \\(not_found\\) by the gateway .*\\. It was admitted, and left 0 of the 3 requests',
       ],
       [
         refused,
-        `^GET /v1/pets ${who} was answered 429 \\(rate_limited\\) by the gateway ${took}\\. The key had used all 3 requests of this minute; it is for the client to act\\.\n$`,
+        `^GET /v1/pets ${who} was answered 429 \\(rate_limited\\) by the gateway ${took}\\. The key had used all 3 requests of this minute; the client must act\\.\n$`,
       ],
       [
         unknown,
@@ -153,7 +153,7 @@ describe('why of a request', () => {
         await why(id, { 'cut.log': text.subarray(0, 5_000) }),
         /cut\.log cannot be read as a log \(unexpected end of file\)/,
       ],
-      [await why('acme', { 'a.log': '' }), /^The id of a request is what its response had in X-Request-Id/],
+      [await why('acme', { 'a.log': '' }), /^The id of a request is the X-Request-Id of its response/],
     ];
     for (const [{ exitCode, stdout, stderr }, sentence] of cases) {
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
@@ -166,7 +166,7 @@ describe('why of a request', () => {
     const { exitCode, stderr } = await runTollgate(['why', id]);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
-      /looks like the id of a request: say with --log FILE which log .*, or --log - for standard input\./,
+      /looks like the id of a request: set --log FILE to the log .*, or --log - for standard input\./,
     );
     const bare = await runTollgate(['why']);
     expect(bare).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^Which one\? /) });
@@ -235,7 +235,7 @@ describe('the story of a request', () => {
     [
       'banned',
       { status: 429, error: 'key_banned', fault: 'client', decision: 'banned', source: 'shared' },
-      'answered 429 (key_banned) by the gateway after 12.3 ms. The key was banned, because it had kept sending after it was refused; it is for the client to act.',
+      'answered 429 (key_banned) by the gateway after 12.3 ms. The key was banned, because it had kept sending after it was refused; the client must act.',
     ],
     [
       'decided alone',
@@ -298,7 +298,7 @@ describe('the story of a request', () => {
         keyId: undefined,
         plan: undefined,
       },
-      'All 30 requests without a valid key of one address in this minute were used; it is for the client to act.',
+      'All 30 requests without a valid key of one address in this minute were used; the client must act.',
     ],
     [
       'malformed',
@@ -314,7 +314,7 @@ describe('the story of a request', () => {
         decision: 'counted',
         window: 'address',
       },
-      'A request that could not be read from 10.0.0.1, on 2026-11-22 at 10:31:07.123 UTC, was answered 400 (invalid_request) by the gateway after 12.3 ms. The request is malformed; it is for the client to act.',
+      'A request that could not be read from 10.0.0.1, on 2026-11-22 at 10:31:07.123 UTC, was answered 400 (invalid_request) by the gateway after 12.3 ms. The request is malformed; the client must act.',
     ],
     [
       'a preflight',

@@ -145,7 +145,7 @@ describe('the picture of top', () => {
   ])(
     'of 500 processes, 32 upstreams and long names stays within %i columns and %i rows, also in colour',
     (columns, rows) => {
-      const notice = 'Nobody answers at http://127.0.0.1:9090: start the gateway.';
+      const notice = 'No server answers at http://127.0.0.1:9090: start the gateway.';
       for (const more of [{}, { notice }]) {
         const lines = topPicture(crowd, { nowMs, ...more }, { ...plain, columns, rows });
         expect(lines.length).toBeLessThanOrEqual(rows);

@@ -130,11 +130,11 @@ describe('tollgate top at a terminal', () => {
     const picture = () => terminal.lines().join('\n');
     await expect.poll(picture).toContain('All well.');
     await gateway.stop('SIGKILL');
-    await expect.poll(picture).toMatch(/^Nobody answers at http:.* \(connect ECONNREFUSED/m);
+    await expect.poll(picture).toMatch(/^No server answers at http:.* \(connect ECONNREFUSED/m);
     await expect.poll(picture).toMatch(/The figures are those of\s+[\d:]+\s+UTC/);
     expect(terminal.lines().length).toBeLessThanOrEqual(size.rows);
     await start(port);
-    await expect.poll(picture).toMatch(/^(?!.*Nobody answers).*All well./s);
+    await expect.poll(picture).toMatch(/^(?!.*No server answers).*All well./s);
     terminal.type('q');
     expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
   });
@@ -156,7 +156,7 @@ describe('tollgate top at a terminal', () => {
     await expect.poll(picture).toContain('store  Redis, there');
     await redis.kill();
     await expect.poll(picture).toContain('Redis, away');
-    await expect.poll(picture).toMatch(/^KEYS\n.* answered 503: Redis gives no answer/m);
+    await expect.poll(picture).toMatch(/^KEYS\n.* answered 503: Redis does not reply/m);
     await expect.poll(picture).toMatch(/^default +127\.0\.0\.1:\d+ +healthy/m);
     terminal.type('q');
     await terminal.ended();

@@ -102,7 +102,7 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
   expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 fewer requests would/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
-    'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, as bans, limits of the second or mixed costs decide',
+    'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, depending on bans, limits per second or mixed costs',
   );
 });
 

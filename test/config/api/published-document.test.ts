@@ -41,7 +41,7 @@ test('the description of the published document ends with the limits of each pla
 | burst | 5 | unlimited | unlimited | 1,000,000 | \`listPets\` |
 | enterprise | custom | custom | custom | custom | all |
 
-\`GET https://api.example.com/me\` tells a key where it stands, and is not charged.`);
+\`GET https://api.example.com/me\` returns the limits of a key and the remaining requests, and is not charged.`);
 });
 
 test('the published document keeps extensions, and has no names of upstreams and no part of a key', () => {

@@ -130,9 +130,9 @@ test.each<[rule: string, text: string, messages: string[]]>([
     [
       '2:3: `a` could never match; a path begins with `/`',
       '3:3: `/a//b` could never match; remove the empty segment',
-      '4:3: `/a/../b` could never match; the segment `..` would be refused or written otherwise',
-      '5:3: `/a%2fb` could never match; the segment `a%2fb` would be refused or written otherwise',
-      '6:3: `/a?b` could never match; the segment `a?b` would be refused or written otherwise',
+      '4:3: `/a/../b` could never match; the segment `..` is refused in requests, or has another spelling',
+      '5:3: `/a%2fb` could never match; the segment `a%2fb` is refused in requests, or has another spelling',
+      '6:3: `/a?b` could never match; the segment `a?b` is refused in requests, or has another spelling',
       '7:3: `/{x.json` could never match; write a parameter as `{petId}`',
       '8:3: `/{x}/{x}` names a parameter twice',
     ],
@@ -276,7 +276,7 @@ components: { pathItems: { toys: { get: { operationId: toys } } } }
     [
       'a pointer to nothing',
       { 'openapi.yaml': `paths: { /a: { $ref: 'b.yaml#/x' } }`, 'b.yaml': `y: {}` },
-      'openapi.yaml:1:22: `$ref` leads to nothing; correct the path after `#`',
+      'openapi.yaml:1:22: `$ref` has no target; correct the path after `#`',
     ],
     [
       'a field of the gateway beside it',

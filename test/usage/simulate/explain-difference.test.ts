@@ -30,7 +30,7 @@ it.each<[string, readonly Circumstance[], RegExp]>([
   ['a grant of the key, before an edit', [grant, edit], /^A grant was in force: given by ada/],
   ['no grant of another key', [{ ...grant, key: 'globex' }], /^No outage, edit or grant is on record/],
   ['no grant that had ended', [{ ...grant, untilMs: ms('10:00:00') }], /^No outage/],
-  ['a start without Redis on the same day', [start], /^The counts began anew: process 7/],
+  ['a start without Redis on the same day', [start], /^The counts started over: process 7/],
   ['no start of the day before', [{ ...start, atMs: ms('10:00:00') - 86_400_000 }], /^No outage/],
   [
     'an outage that was over, earlier that day',

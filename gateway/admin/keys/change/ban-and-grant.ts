@@ -167,7 +167,7 @@ function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): stri
     return undefined;
   const { fromAt, untilAt } = grantMembers({ grant: earlier });
   const from = fromAt === undefined ? '' : ` from ${fromAt}`;
-  return `${id} has a grant${from} until ${untilAt}, which this one would replace now: end that grant first.`;
+  return `${id} has a grant${from} until ${untilAt}, which the new grant would replace now: end the present grant first.`;
 }
 
 function grantFault(

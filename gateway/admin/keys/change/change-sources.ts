@@ -101,7 +101,7 @@ export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'r
   readonly message: string;
 } {
   const advice = mayHaveRun
-    ? 'The change may be in force all the same: look before you repeat it.'
+    ? 'The change may have been made: check before you repeat it.'
     : 'Nothing was changed: retry later.';
   const message = `The store failed (${reason}). ${advice}`;
   return { ...refused('store_unavailable', message, { 'Retry-After': '1' }), message };

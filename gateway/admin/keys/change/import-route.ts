@@ -151,10 +151,11 @@ function keptFault(
   digests: readonly string[],
   { directorySecretsPerKeyMax: secretsMax }: KeyChangeSources['bounds'],
 ): string | undefined {
-  if (!newKeyId.safeParse(id).success) return 'The id of a key of the directory must be more than dots.';
+  if (!newKeyId.safeParse(id).success)
+    return 'The id of a key of the directory must not consist of dots only.';
   if (new Set(digests).size < digests.length) return 'It has a secret twice.';
   if (digests.length <= secretsMax) return undefined;
-  return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: leave out those that have ended.`;
+  return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: omit the secrets that have ended.`;
 }
 
 /** Equal where two definitions are; when a secret was created says nothing of what the key is. */

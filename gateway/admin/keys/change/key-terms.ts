@@ -5,7 +5,7 @@ import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
 /** Dot segments are none: clients take them out of a path, so that such a key could not be asked for. */
-export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must be more than dots');
+export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
 
 /**
  * The rules of the configuration for its own keys: the plan exists, a key has limits of its own exactly when its plan is

@@ -237,7 +237,7 @@ const bodyIsCut = failed('the target closed the connection before its response w
 function handshakeFailure(error: Error, connected: boolean): HandshakeFailure {
   if (!connected) return unavailable(connectionErrorText(error));
   if (error instanceof HandshakeTimeout) {
-    return { kind: 'failed', code: 'upstream_timeout', cause: 'the handshake was not answered' };
+    return { kind: 'failed', code: 'upstream_timeout', cause: 'no response to the handshake' };
   }
   return failed(connectionErrorText(error));
 }

@@ -40,7 +40,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
       chunked: false,
     };
     const timer = setTimeout(() => {
-      end({ health: 'silent', reason: `health check was not answered within ${timeoutMs} ms` });
+      end({ health: 'silent', reason: `no response to the health check within ${timeoutMs} ms` });
       // A connection in the making is left for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();

@@ -264,7 +264,7 @@ export function createTargets({
 
 const changes: Readonly<Record<Health, string>> = {
   healthy: 'target is healthy again',
-  silent: 'target is silent and passed over while another is healthy',
+  silent: 'target is silent and gets no requests while another target is healthy',
   down: 'target is down and gets no requests',
 };
 

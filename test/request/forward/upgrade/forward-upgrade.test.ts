@@ -323,7 +323,7 @@ describe('a WebSocket', () => {
     ['a 403 with a space before a colon', 502, okResponse('no', 403, ['X : a'])],
     ['a 403 with a length and chunks', 502, okResponse('', 403, ['Transfer-Encoding: chunked'])],
     ['a 403 in another coding', 502, 'HTTP/1.1 403 X\r\nTransfer-Encoding: gzip\r\n\r\n'],
-    ['a head beyond the limit', 502, switching(`X: ${'a'.repeat(70_000)}`)],
+    ['a head above the limit', 502, switching(`X: ${'a'.repeat(70_000)}`)],
     ['a 101 to another protocol', 502, 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
     ['a 101 to nothing', 502, 'HTTP/1.1 101 X\r\n\r\n'],
     ['a control character', 502, switching('X: a\x01b')],
