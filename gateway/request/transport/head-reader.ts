@@ -94,5 +94,5 @@ const headEnd = '\r\n\r\n';
 /** A bare LF, a bare CR or another control character, which a head must not contain (RFC 9112 §2.2, RFC 9110 §5.5). */
 const flaw = /[^\r]\n|\r[^\n]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const notHttp = malformed('a response that is not HTTP/1');
-const tooLong = malformed('a head beyond the limit');
-const tooManyInterims = malformed('more interim responses than there may be');
+const tooLong = malformed('a head above the limit');
+const tooManyInterims = malformed('too many interim responses');

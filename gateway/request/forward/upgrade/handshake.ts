@@ -156,7 +156,7 @@ function parseHandshakeHead(text: string, fieldsCountMax: number): HandshakeHead
   if (!switchForm.test(text)) return parseResponseHead(text, 'GET', fieldsCountMax);
   if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
   // Three parts are not fields: the status line, and two empty strings behind the last CRLFs.
-  if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('more fields than there may be');
+  if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('too many fields');
   return { kind: 'switch' };
 }
 
