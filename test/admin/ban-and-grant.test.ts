@@ -148,7 +148,9 @@ it('a grant that begins later is announced, changes nothing before its beginning
     limits: { perMinute: 9 },
     untilMs: Date.parse(untilAt),
   });
-  expect((await grant(later)).body.message).toMatch(/^acme has a grant until .* end the present grant first\.$/);
+  expect((await grant(later)).body.message).toMatch(
+    /^acme has a grant until .* end the present grant first\.$/,
+  );
   expect((await one.ask('GET', '/keys/acme')).body.windows[0].limit).toBe(9);
 });
 

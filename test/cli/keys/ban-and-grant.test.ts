@@ -99,7 +99,10 @@ test('a grant that begins later is announced with its beginning, its end and how
   );
   expect((await run(`show ${id}`)).stdout).toMatch(new RegExp(`^grant +day 5,000 ${period}$`, 'm'));
   const other = await run(`grant ${id} --per-day 5000 --until tomorrow`);
-  expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining('end the present grant first.')]);
+  expect([other.exitCode, other.stderr]).toEqual([
+    1,
+    expect.stringContaining('end the present grant first.'),
+  ]);
   expect((await run(`ungrant ${id}`)).stdout).toMatch(`${id} has no grant.`);
 });
 
