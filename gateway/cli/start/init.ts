@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { loadSettings } from '../../config/load-settings.ts';
@@ -9,10 +9,9 @@ import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { configText, keysText, type NewConfig } from './new-config.ts';
+import { configText, type NewConfig } from './new-config.ts';
 
 export const configName = 'tollgate.yaml';
-const keysName = 'keys.yaml';
 const firstKey = 'first';
 
 export interface InitOptions {
@@ -22,7 +21,7 @@ export interface InitOptions {
   readonly dir: string;
 }
 
-/** Writes a configuration and a key for a service, and returns the lines that say what to do next. It replaces no file. */
+/** Writes a configuration with a key for a service, and returns the lines that say what to do next. It replaces no file. */
 export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
   if (!isOrigin(upstream)) {
     throw new CommandError(
@@ -30,30 +29,19 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
     );
   }
   const file = join(dir, configName);
-  const keysFile = join(dir, keysName);
-  for (const path of [file, keysFile]) {
-    if (existsSync(path)) throw new CommandError(`${fromHere(path)} exists already. Nothing was written.`);
-  }
+  if (existsSync(file)) throw new CommandError(`${fromHere(file)} exists already. Nothing was written.`);
   const secret = issueSecret();
   const token = issueAdminToken();
-  const keys = keysText({ id: firstKey, sha256: digestSecret(secret) });
-  const config: Omit<NewConfig, 'hasOwnPaths'> = {
+  const { text, basePath, warnings } = validText(file, {
     upstream,
     api: api === undefined ? undefined : besideConfig(dir, api),
     basePath: api === undefined ? '' : basePathOf(api),
     adminTokenSha256: digestSecret(token),
-  };
-  const { text, basePath, warnings } = validText(file, keysFile, keys, config);
-  mkdirSync(dir, { recursive: true });
-  writeNew(keysFile, keys);
-  try {
-    writeNew(file, text);
-  } catch (error) {
-    rmSync(keysFile);
-    throw error;
-  }
+    key: { id: firstKey, sha256: digestSecret(secret) },
+  });
+  writeNew(file, text);
   return [
-    `Wrote ${fromHere(file)} and ${fromHere(keysFile)}, with the key \`${firstKey}\` on the plan free: 60 requests a minute.`,
+    `Wrote ${fromHere(file)}, with the key \`${firstKey}\` on the plan free: 60 requests a minute.`,
     ...warnings.map((warning) => `Warning: ${warning}`),
     ...((await answers(upstream))
       ? []
@@ -72,16 +60,12 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
 }
 
 /** @throws a CommandError with the problems that the configuration would have */
-function validText(file: string, keysFile: string, keys: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
+function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   let report = '';
   // A path of the API may be in the way of the gateway's own paths, which nobody needs at the start.
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
-    const drafts = new Map([
-      [file, text],
-      [keysFile, keys],
-    ]);
-    const loaded = loadSettings({ file, env: process.env, drafts });
+    const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });
     if (loaded.kind === 'valid') return { text, basePath: config.basePath, warnings: loaded.warnings };
     report = formatProblems(loaded.problems);
   }

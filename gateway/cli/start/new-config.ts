@@ -1,5 +1,3 @@
-/** The texts of the configuration that `tollgate init` writes. */
-
 /** What differs from one new configuration to the next. */
 export interface NewConfig {
   readonly upstream: string;
@@ -10,10 +8,12 @@ export interface NewConfig {
   /** Whether the gateway serves `/limits` and the API reference. A path of the API may be in their way. */
   readonly hasOwnPaths: boolean;
   readonly adminTokenSha256: string;
+  readonly key: { readonly id: string; readonly sha256: string };
 }
 
+/** The text of the configuration that `tollgate init` writes. */
 export function configText(config: NewConfig): string {
-  const { upstream, api, basePath, hasOwnPaths, adminTokenSha256 } = config;
+  const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
   const own = hasOwnPaths ? '' : '# ';
   const isSecure = upstream.startsWith('https:');
   return `# The gateway reads this file again when you save it. \`tollgate check\` finds mistakes before that.
@@ -45,8 +45,6 @@ plans:
 # Several processes count together in a Redis. Without it, the counts are in the memory of this process.
 # redis: { url: redis://127.0.0.1:6379 }
 
-keys: ./keys.yaml # \`tollgate keys create\` adds keys
-
 ${
   api === undefined
     ? '# An OpenAPI document lists what may be called. Without it, every method and path is forwarded.\n# api: ./openapi.yaml'
@@ -55,13 +53,11 @@ ${
 
 ${own}limitsPath: /limits # where a key reads its own limits
 ${api === undefined ? '# ' : own}docsPath: /docs # the API reference, and /openapi.json
-`;
-}
 
-export function keysText(key: { readonly id: string; readonly sha256: string }): string {
-  return `- id: ${key.id}
-  plan: free
-  secrets:
-    - sha256: ${key.sha256}
+keys: # \`tollgate keys create\` adds one, \`tollgate keys revoke\` ends one
+  - id: ${key.id}
+    plan: free
+    secrets:
+      - sha256: ${key.sha256}
 `;
 }

@@ -28,7 +28,7 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
   const [secret = ''] = /tg_\w+/.exec(init.stdout) ?? [];
   expect(init.stdout).toContain(`curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${port}/`);
   expect(init.stdout).toContain(`npx tollgate start --config ${join(dir, 'tollgate.yaml')}`);
-  const written = ['tollgate.yaml', 'keys.yaml'].map((name) => readFileSync(join(dir, name), 'utf8')).join();
+  const written = readFileSync(join(dir, 'tollgate.yaml'), 'utf8');
   for (const [, shown] of init.stdout.matchAll(/(tga?_\w+)/g)) expect(written).not.toContain(shown);
 
   const gateway = spawn(
@@ -59,11 +59,11 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
 
 test('init replaces no file', async () => {
   const dir = newFolder();
-  writeFileSync(join(dir, 'keys.yaml'), '# mine\n');
+  writeFileSync(join(dir, 'tollgate.yaml'), '# mine\n');
   const ran = await runTollgate(['init', '--upstream', 'http://127.0.0.1:1', '--dir', dir]);
   expect(ran.exitCode).toBe(1);
-  expect(ran.stderr).toContain('keys.yaml exists already. Nothing was written.');
-  expect(readFileSync(join(dir, 'keys.yaml'), 'utf8')).toBe('# mine\n');
+  expect(ran.stderr).toContain('tollgate.yaml exists already. Nothing was written.');
+  expect(readFileSync(join(dir, 'tollgate.yaml'), 'utf8')).toBe('# mine\n');
 });
 
 test('init takes the operations and the base path of an API document', async () => {
