@@ -1,6 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
+import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
+import { Service } from 'kubernetes-models/v1/Service';
 import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -97,4 +101,19 @@ test('comments in config/ contain only commands that an operator can run', () =>
     // Operators run the command line as `docker compose run --rm cli …` or `npm run tollgate -- …`.
     expect(readFileSync(`${parentPath}/${name}`, 'utf8')).not.toMatch(/\btollgate (check|keys|run|schema)\b/);
   }
+});
+
+test('the Kubernetes example has valid objects and a valid configuration', async () => {
+  const documents = parseAllDocuments(readFileSync('config/package/kubernetes.yaml', 'utf8'));
+  const [config, deployment, service] = documents.map((document) => document.toJS());
+  new ConfigMap(config).validate();
+  new Deployment(deployment).validate();
+  new Service(service).validate();
+  expect(() => new Deployment({ ...deployment, spec: { replicas: 'two' } }).validate()).toThrow();
+  const file = '/etc/tollgate/tollgate.yaml';
+  const drafts = new Map([[file, config.data['tollgate.yaml']]]);
+  expect(loadSettings({ file, env: { REDIS_URL: 'redis://redis:6379' }, drafts })).toMatchObject({
+    kind: 'valid',
+    settings: { trustedProxies: ['10.0.0.0/8'] },
+  });
 });
