@@ -1,6 +1,7 @@
 /**
  * Builds `dist/`, the part of the npm package that runs: `gateway/` with JavaScript in place of TypeScript. Node does not strip
- * types from files below `node_modules`. `npm pack --ignore-scripts=false` calls this file as `prepack`.
+ * types from files below `node_modules`. `npm pack --ignore-scripts=false` calls this file as
+ * `prepack`, and removes `dist/` after it.
  *
  * Usage: node config/package/build.ts [FOLDER]
  */
