@@ -147,6 +147,26 @@ test('the version of the configuration depends on every file and every variable,
   );
 });
 
+test('gateways that differ only in the addresses of their listeners have the same version', () => {
+  const named = (name: string) => ({
+    'tollgate.yaml': `${mainDocument.replace('test', name)}listen:
+  host: $\{HOST}
+  port: $\{PORT}
+admin:
+  host: $\{HOST}
+  port: $\{ADMIN_PORT}
+`,
+  });
+  const [first, second] = [
+    { HOST: '127.0.0.1', PORT: '8080', ADMIN_PORT: '9090' },
+    { HOST: '127.0.0.2', PORT: '8081', ADMIN_PORT: '9091' },
+  ];
+  expect(settingsOf(named('test'), second).admin.port).toBe(9091);
+  expect(settingsOf(named('test'), second).version).toBe(settingsOf(named('test'), first).version);
+  const elsewhere = named('at-$\{PORT}');
+  expect(settingsOf(elsewhere, second).version).not.toBe(settingsOf(elsewhere, first).version);
+});
+
 const main = (line: string, replaced?: string | RegExp) => ({
   'tollgate.yaml': replaced === undefined ? `${mainDocument}${line}\n` : mainDocument.replace(replaced, line),
 });

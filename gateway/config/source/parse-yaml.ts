@@ -1,4 +1,4 @@
-import { isScalar, Lexer, type Node, parseDocument, visit, type YAMLError } from 'yaml';
+import { isPair, isScalar, Lexer, type Node, parseDocument, type Scalar, visit, type YAMLError } from 'yaml';
 import { configSizes } from '../config-sizes.ts';
 import { createTextPlaces, type Place, type Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
@@ -25,13 +25,16 @@ export type ParsedYaml =
     }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
+/** @param path the names of the fields around the text, without the indexes of lists */
+type Substitute = (text: string, path: readonly unknown[]) => Substituted;
+
 /** Makes a problem at an offset of the text. */
 type ProblemAt = (offset: number, message: string) => Problem;
 
 /**
  * Parses one YAML document. Lines and columns are only worked out for problems.
  *
- * @param substitute fills in `${…}` in a scalar. It is called after parsing, so that a value cannot add YAML structure. Without
+ * @param substitute fills in `${…}` in a scalar, whose path it receives. It is called after parsing, so that a value cannot add YAML structure. Without
  *   it, `${…}` is ordinary text
  * @param tokensMax how many YAML tokens a file may have
  */
@@ -39,7 +42,7 @@ export function parseYaml(options: {
   readonly file: string;
   readonly kind: FileKind;
   readonly text: string;
-  readonly substitute?: (text: string) => Substituted;
+  readonly substitute?: Substitute;
   readonly tokensMax?: number;
 }): ParsedYaml {
   const { file, kind, text, substitute, tokensMax = configSizes.tokensMax } = options;
@@ -198,17 +201,18 @@ function fillVariables(
     problemAt,
     problems,
   }: {
-    readonly substitute: (text: string) => Substituted;
+    readonly substitute: Substitute;
     readonly problemAt: ProblemAt;
     readonly problems: ProblemList;
   },
 ): void {
   visit(document, {
-    Scalar: (position, scalar) => {
+    Scalar: (position, scalar, nodes) => {
       if (problems.isFull()) return visit.BREAK;
       if (position === 'key' || typeof scalar.value !== 'string' || !scalar.value.includes('${'))
         return undefined;
-      const substituted = substitute(scalar.value);
+      const path = nodes.flatMap((node) => (isPair<Scalar>(node) ? [node.key.value] : []));
+      const substituted = substitute(scalar.value, path);
       if (substituted.kind === 'failed') {
         const { reason, files } = substituted;
         problems.add(() => ({ ...problemAt(offsetOfNode(scalar), reason), ...(files && { files }) }));

@@ -56,7 +56,10 @@ export interface SourceReader {
   digests(): Digests;
   /** The content of every file that was read. */
   contents(): Contents;
-  /** A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. */
+  /**
+   * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables of the addresses
+   * of the listeners do not count, because gateways on one host differ in their ports.
+   */
   version(): string;
 }
 
@@ -95,6 +98,8 @@ export function createSourceReader(options: {
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
   const variables = new Map<string, Variable>();
+  /** The variables that are part of the version. */
+  const versioned = new Set<string>();
 
   function readContent(file: string): ReadFile {
     const draft = drafts?.get(file);
@@ -117,7 +122,8 @@ export function createSourceReader(options: {
     return undefined;
   }
 
-  function lookUp(name: string): Variable {
+  function lookUp(name: string, isAddress: boolean): Variable {
+    if (!isAddress) versioned.add(name);
     const known = variables.get(name);
     if (known !== undefined) return known;
     const variable = lookUpVariable(name);
@@ -153,8 +159,12 @@ export function createSourceReader(options: {
   }
 
   function parsePart(options: TextToParse): ParsedYaml {
-    const substitute = (text: string) => substituteVariables(text, lookUp);
-    return parseYaml({ ...options, ...(options.kind !== 'api' && { substitute }) });
+    const { kind } = options;
+    const substitute = (text: string, path: readonly unknown[]) => {
+      const isAddress = kind === 'settings' && addressPaths.has(path.join('.'));
+      return substituteVariables(text, (name) => lookUp(name, isAddress));
+    };
+    return parseYaml({ ...options, ...(kind !== 'api' && { substitute }) });
   }
 
   function requireSettled(file: string, length: number): void {
@@ -186,10 +196,14 @@ export function createSourceReader(options: {
       // Names are relative to the main file, so that replicas in different folders get the same version.
       const [mainFile = ''] = digests.keys();
       const named = [...digests].map(([file, digest]) => [relative(dirname(mainFile), file), digest]);
-      return hash('sha256', JSON.stringify([named, [...variables]]), 'hex').slice(0, 12);
+      const filledIn = [...variables].filter(([name]) => versioned.has(name));
+      return hash('sha256', JSON.stringify([named, filledIn]), 'hex').slice(0, 12);
     },
   };
 }
+
+/** The settings that name an address of a listener. */
+const addressPaths: ReadonlySet<string> = new Set(['listen.host', 'listen.port', 'admin.host', 'admin.port']);
 
 function contentOf(draft: string | FileContent): ReadFile {
   if (typeof draft !== 'string') return { kind: 'read', ...draft };
