@@ -419,6 +419,8 @@ export const defaultBounds = Object.freeze({
   workerPauseMs: 100,
   workerPauseMaxMs: 10_000,
   workerSteadyMs: 60_000,
+  /** From the start of a worker until it listens; then it is killed. With 100,000 keys it takes a second, on a busy machine ten. */
+  workerStartTimeoutMs: 120_000,
   /** The interval at which a worker reports its figures, and the silence after which it is killed and replaced, because its event loop hangs. */
   workerReportIntervalMs: 1_000,
   workerSilenceMaxMs: 30_000,

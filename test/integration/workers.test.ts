@@ -290,6 +290,16 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   expect(pauses).toEqual([20, 40, 50]);
 });
 
+it('a worker may be silent for longer while it starts, and a start that takes too long names its phase', async () => {
+  // Every start takes longer than this.
+  const shortMs = 50;
+  await start(configOf(), { workerSilenceMaxMs: shortMs, workerReportIntervalMs: 20 });
+  const failed = start(configOf(), { workerStartTimeoutMs: shortMs, workerReportIntervalMs: 20 });
+  await expect(failed).rejects.toThrow(
+    /worker [12] ended: after 0\.05 s it does not listen, and still (loads its code|reads its settings|opens its socket)/,
+  );
+});
+
 it('a killed worker loses only its own connections, and no count decreases', async () => {
   const found = await measureWorkerKills({ workers: 2, kills: 1 });
   expect(Object.keys(found.statuses)).toEqual(['200']);

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, type SendHandle } from 'node:child_process';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { ListeningSocket } from '../../request/listen/listen-on.ts';
-import type { FromWorker, ToWorker } from './worker-messages.ts';
+import type { FromWorker, StartPhase, ToWorker } from './worker-messages.ts';
 
 type Report = Extract<FromWorker, { kind: 'report' }>;
 
@@ -16,10 +16,13 @@ export interface WorkerProcess {
   metrics(): ProcessMetrics | undefined;
   /** Resolves when the worker has replied, and never without a reply. */
   askMetrics(): Promise<void>;
-  /** The instant of the worker's last message, of `performance.now()`. */
+  /** What the worker does until it listens. */
+  startPhase(): StartPhase;
+  /** The instant of the worker's start until it listens, then of its last message, of `performance.now()`. */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
-  kill(): void;
+  /** @param reason the reason of the end, by default the signal */
+  kill(reason?: string): void;
 }
 
 export interface StartWorkerOptions {
@@ -36,6 +39,7 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
     execArgv: [...execArgv],
     serialization: 'advanced',
   });
+  let startPhase: StartPhase = 'loads its code';
   let listens = false;
   let hasEnded = false;
   let report: Report | undefined;
@@ -46,6 +50,7 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
   const worker: WorkerProcess = {
     pid: child.pid ?? 0,
     serves: () => listens && !hasEnded,
+    startPhase: () => startPhase,
     report: () => report,
     metrics: () => metrics,
     askMetrics() {
@@ -58,20 +63,23 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
       // A failed send needs no handling, because `onEnd` is called then.
       if (child.connected) child.send(message, socket as SendHandle | undefined, {}, () => {});
     },
-    kill: () => child.kill('SIGKILL'),
+    kill(reason) {
+      failure ??= reason;
+      child.kill('SIGKILL');
+    },
   };
 
   child.on('message', (message: FromWorker) => {
-    worker.heardMs = performance.now();
     if (message.kind === 'listens') listens = true;
+    if (listens) worker.heardMs = performance.now();
+    if (message.kind === 'phase') startPhase = message.phase;
     else if (message.kind === 'report') report = message;
     else if (message.kind === 'metrics') {
       metrics = message.metrics;
       asking?.resolve();
       asking = undefined;
     } else if (message.kind === 'failed') {
-      failure = message.reason;
-      worker.kill();
+      worker.kill(message.reason);
     }
     onMessage(message);
   });

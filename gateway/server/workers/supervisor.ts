@@ -168,6 +168,7 @@ export function createSupervisor({
         return;
       case 'failed':
       case 'metrics':
+      case 'phase':
         return;
     }
   }
@@ -223,7 +224,7 @@ export function createSupervisor({
     return [await metricsBefore, ...asked.flatMap((worker) => [worker.metrics() ?? []])];
   }
 
-  /** Kills workers whose event loop hangs. */
+  /** Kills workers whose event loop hangs, and workers whose start takes too long. */
   function watchSilence(): void {
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
@@ -234,9 +235,17 @@ export function createSupervisor({
       for (const { number, worker } of places) {
         if (worker === undefined) continue;
         worker.heardMs += lateMs;
-        if (now - worker.heardMs < bounds.workerSilenceMaxMs) continue;
-        logger.error({ worker: number, pid: worker.pid }, 'a worker does not respond, and is killed');
-        worker.kill();
+        const boundMs = worker.serves() ? bounds.workerSilenceMaxMs : bounds.workerStartTimeoutMs;
+        if (now - worker.heardMs < boundMs) continue;
+        const told = { worker: number, pid: worker.pid };
+        if (worker.serves()) {
+          logger.error(told, 'a worker does not respond, and is killed');
+          worker.kill();
+        } else {
+          const phase = worker.startPhase();
+          logger.error({ ...told, phase }, 'a worker takes too long to start, and is killed');
+          worker.kill(`after ${boundMs / 1_000} s it does not listen, and still ${phase}`);
+        }
       }
     }, bounds.workerReportIntervalMs).unref();
   }

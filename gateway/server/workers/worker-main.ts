@@ -32,10 +32,12 @@ process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
 process.once('disconnect', () => void end());
+tell({ kind: 'phase', phase: 'reads its settings' });
 
 async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
   if (message.kind === 'start') {
     worker = start(message);
+    tell({ kind: 'phase', phase: 'opens its socket' });
     return;
   }
   if (worker === undefined) throw new Error('a message arrived before the worker was started');

@@ -4,6 +4,9 @@ import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
+/** What a worker does until it listens. */
+export type StartPhase = 'loads its code' | 'reads its settings' | 'opens its socket';
+
 /** Messages from a supervisor to a worker. They arrive in order. */
 export type ToWorker =
   /** The first message. */
@@ -29,6 +32,8 @@ export type ToWorker =
 
 /** Messages from a worker to its supervisor. */
 export type FromWorker =
+  /** The next phase of the worker's start has begun. */
+  | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
   /** The worker cannot start and ends. */
   | { readonly kind: 'failed'; readonly reason: string }
