@@ -241,13 +241,13 @@ export const defaultBounds = Object.freeze({
   adminPipelinedMax: 4,
   /**
    * Turns of the admin listener in a second, and at once after a pause. In a turn, one request begins, or octets of one connection
-   * are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 200 µs. A page loads 35 files at once.
+   * are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100 µs. A page loads 35 files at once.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
-  /** In its turn the parser reads slices until this time is over, at least one slice. A slice with chunks of one octet takes 0.1 ms. */
-  adminSliceBytes: 1_024,
-  adminParsingMs: 0.1,
+  /** In its turn the parser reads slices until this time is over, at least one slice. A slice with chunks of one octet takes 0.06 ms. */
+  adminSliceBytes: 512,
+  adminParsingMs: 0.05,
   /** How long the text of `/metrics` is cached. */
   metricsKeptMs: 1_000,
   /** Header fields and URI of an admin request, and its URI alone. */

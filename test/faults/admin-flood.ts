@@ -7,6 +7,7 @@ import { originOf } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { countStatuses, quantile, startLoad } from '../support/load.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
+import { startRedis } from '../support/start-redis.ts';
 import type { Flood, FloodResult } from './admin-flood-thread.ts';
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -69,12 +70,14 @@ export async function measureAdminFlood(options: {
       socket.write(okResponse('[]'));
     },
   });
+  // Workers need Redis.
+  const redis = workers === undefined ? undefined : await startRedis();
   const gateway = await startGateway(
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
       admin: { host: '127.0.0.1', port: 0, tokens: [flooder.entry, operator.entry] },
       keys: [key.entry],
-      ...(workers && { workers }),
+      ...(redis && { workers, redis: { url: redis.url } }),
     }),
   );
   const port = Number(new URL(gateway.adminUrl).port);
@@ -114,6 +117,7 @@ export async function measureAdminFlood(options: {
   } finally {
     await gateway.stop('SIGKILL');
     await backend.close();
+    await redis?.stop();
   }
 }
 
