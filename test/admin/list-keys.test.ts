@@ -103,7 +103,7 @@ it('the usage of a month lists each key of configuration and directory, and each
         );
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 15 },
   );
 });
 
@@ -147,7 +147,7 @@ it('each key of configuration and directory is on exactly one page, by id, for a
       expect(pages.flat()).toEqual([...new Set([...file, ...directory])].sort());
       expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
     }),
-    { numRuns: 40 },
+    { numRuns: 15 },
   );
 });
 
@@ -161,7 +161,7 @@ it('sorted by refusals, active keys of both sources come first, then all other k
       const rest = all.filter((one) => !active.includes(one)).sort();
       expect(pages.flat()).toEqual([...active, ...rest]);
     }),
-    { numRuns: 40 },
+    { numRuns: 15 },
   );
 });
 

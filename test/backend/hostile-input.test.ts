@@ -74,7 +74,7 @@ describe('a body that is no NewPet', () => {
         if (response.status === 201) expect(await response.json()).toMatchObject(body);
         else await expectError(response, 400, 'invalid_request');
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
     expect(store.logLines.filter((line) => !line.includes('listening'))).toEqual([]);
   });

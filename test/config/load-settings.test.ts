@@ -510,7 +510,7 @@ test.each(['tollgate.yaml', 'keys.yaml', 'openapi.yaml'])('no content of %s make
       const loaded = loadSettings({ file: folder.file, env: {} });
       if (loaded.kind === 'invalid') expect(formatProblems(loaded.problems)).not.toBe('');
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 });
 

@@ -127,7 +127,7 @@ test('a random secret at any place is in no report', () => {
       const { all } = reportOn(inKeysFile(keys.replaceAll('X', () => written)));
       expect(all).not.toContain(written);
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
 });
 

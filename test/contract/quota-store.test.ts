@@ -5,7 +5,7 @@ import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-q
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
-import { allRedisForms } from '../support/start-form.ts';
+import { allRedisForms, tagsOf } from '../support/start-form.ts';
 import {
   callOf,
   decide,
@@ -16,91 +16,96 @@ import {
 } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 
-describe.each(allRedisForms)('the Redis store on $name', ({ start }) => {
-  let subject: RedisSubject;
-  let stop = () => Promise.resolve();
-  beforeAll(async () => {
-    const started = await start();
-    stop = started.stop;
-    subject = await redisSubject(createRedisQuotaStore, started.place);
-  });
-  afterAll(async () => {
-    const keys = await subject.keys();
-    const withoutExpiry = await keysWithoutExpiry(subject.client, keys);
-    await subject.close();
-    await stop();
-    expect(withoutExpiry).toEqual([]);
-    expect(keys.length).toBeGreaterThan(5);
-  });
-
-  for (const [name, check] of Object.entries({ ...guarantees, ...sharedGuarantees })) {
-    it.concurrent(name, () => check(subject));
-  }
-
-  it('keeps a grant in the key’s hash, which expires one second after the grant at the latest', async () => {
-    const store = await subject.open({ ...(await freshLengths(subject)), minute: 20, day: 20 });
-    const call = callOf(limitsOf({ perMinute: 3, perDay: 10 }));
-    const key = `${subject.prefix}:{${call.keyId}}`;
-    const untilMs = (await subject.nowMs()) + 600_000;
-    const limits = limitsOf({ perMinute: 5, perDay: 50 });
-    await store.setGrant(call.keyId, { limits, untilMs });
-    expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
-    expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
-    await decide(store, { ...call, requests: 1 });
-    expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
-    await store.setGrant(call.keyId, { limits, fromMs: untilMs - 1, untilMs });
-    expect(await subject.client.hget(key, 'grant')).toBe(`${untilMs} minute 5 day 50 from ${untilMs - 1}`);
-    await subject.client.hset(key, 'grant', '1 minute 5 day 50');
-    await decide(store, { ...call, requests: 1 });
-    expect(await subject.client.hexists(key, 'grant')).toBe(0);
-  });
-
-  it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
-    const lengths = await freshLengths(subject);
-    const store = await subject.open(lengths);
-    const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
-    const { nowMs, state } = await decide(store, call);
-    const key = `${subject.prefix}:{acme}`;
-    expect(await subject.client.hgetall(key)).toEqual({
-      ...{ minute: String(state.minute), minuteUsed: '2', day: String(state.day), dayUsed: '2' },
-      ...{ strikes: '1', strikesFromMs: String(nowMs) },
+for (const form of allRedisForms)
+  describe(`the Redis store on ${form.name}`, { tags: tagsOf(form, ['a Cluster']) }, () => {
+    let subject: RedisSubject;
+    let stop = () => Promise.resolve();
+    beforeAll(async () => {
+      const started = await form.start();
+      stop = started.stop;
+      subject = await redisSubject(createRedisQuotaStore, started.place);
     });
-    expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
-  });
+    afterAll(async () => {
+      const keys = await subject.keys();
+      const withoutExpiry = await keysWithoutExpiry(subject.client, keys);
+      await subject.close();
+      await stop();
+      expect(withoutExpiry).toEqual([]);
+      expect(keys.length).toBeGreaterThan(5);
+    });
 
-  it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {
-    const store = await subject.open({ ...(await freshLengths(subject)), minute: 1 });
-    for (let at = 0; at < 2_000; at += 1) {
-      const call = { ...callOf(limitsOf({ perMinute: 1 })), requests: 1 };
-      const replies = await store.decide([call, call]);
-      const windows = replies.map((reply) => {
-        if (reply.kind !== 'decided') throw new Error(JSON.stringify(reply));
-        return reply.outcome.admitted === 1 ? reply.outcome.state.minute : -reply.outcome.state.minute;
-      });
-      expect(windows[0]).not.toBe(windows[1]);
+    for (const [name, check] of Object.entries({ ...guarantees, ...sharedGuarantees })) {
+      it.concurrent(name, () => check(subject));
     }
-  });
 
-  it('counts exactly up to the largest limit that a header field can carry', async () => {
-    const store = await subject.open(await freshLengths(subject));
-    const limit = 999_999_999_999_999;
-    const call = callOf(limitsOf({ perMinute: limit, perDay: limit }));
-    await decide(store, { ...call, requests: limit - 1 });
-    const { admitted, refused, state } = await decide(store, { ...call, requests: 2 });
-    expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
-  });
+    it('keeps a grant in the key’s hash, which expires one second after the grant at the latest', async () => {
+      const store = await subject.open({ ...(await freshLengths(subject)), minute: 20, day: 20 });
+      const call = callOf(limitsOf({ perMinute: 3, perDay: 10 }));
+      const key = `${subject.prefix}:{${call.keyId}}`;
+      const untilMs = (await subject.nowMs()) + 600_000;
+      const limits = limitsOf({ perMinute: 5, perDay: 50 });
+      await store.setGrant(call.keyId, { limits, untilMs });
+      expect(await subject.client.hgetall(key)).toEqual({ grant: `${untilMs} minute 5 day 50` });
+      expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
+      await decide(store, { ...call, requests: 1 });
+      expect(await subject.client.pexpiretime(key)).toBe(untilMs + 1000);
+      await store.setGrant(call.keyId, { limits, fromMs: untilMs - 1, untilMs });
+      expect(await subject.client.hget(key, 'grant')).toBe(`${untilMs} minute 5 day 50 from ${untilMs - 1}`);
+      await subject.client.hset(key, 'grant', '1 minute 5 day 50');
+      await decide(store, { ...call, requests: 1 });
+      expect(await subject.client.hexists(key, 'grant')).toBe(0);
+    });
 
-  it('never returns to an earlier window when its clock is set back', async () => {
-    const lengths = await freshLengths(subject);
-    const store = await subject.open(lengths);
-    const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };
-    const { state } = await decide(store, call);
-    const ahead = { minute: state.minute + 2, minuteUsed: 5, day: state.day + 1, dayUsed: 7 };
-    await subject.client.hset(`${subject.prefix}:{${call.keyId}}`, ahead);
-    const outcome = await decide(store, call);
-    expect([outcome.refused, outcome.state.minute, outcome.state.day]).toEqual([1, ahead.minute, ahead.day]);
+    it('keeps one readable hash per key, in one cluster slot, which expires a second after its last window', async () => {
+      const lengths = await freshLengths(subject);
+      const store = await subject.open(lengths);
+      const call = { ...callOf(limitsOf({ perMinute: 2, perDay: 10 })), keyId: 'acme', requests: 3 };
+      const { nowMs, state } = await decide(store, call);
+      const key = `${subject.prefix}:{acme}`;
+      expect(await subject.client.hgetall(key)).toEqual({
+        ...{ minute: String(state.minute), minuteUsed: '2', day: String(state.day), dayUsed: '2' },
+        ...{ strikes: '1', strikesFromMs: String(nowMs) },
+      });
+      expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
+    });
+
+    it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {
+      const store = await subject.open({ ...(await freshLengths(subject)), minute: 1 });
+      for (let at = 0; at < 500; at += 1) {
+        const call = { ...callOf(limitsOf({ perMinute: 1 })), requests: 1 };
+        const replies = await store.decide([call, call]);
+        const windows = replies.map((reply) => {
+          if (reply.kind !== 'decided') throw new Error(JSON.stringify(reply));
+          return reply.outcome.admitted === 1 ? reply.outcome.state.minute : -reply.outcome.state.minute;
+        });
+        expect(windows[0]).not.toBe(windows[1]);
+      }
+    });
+
+    it('counts exactly up to the largest limit that a header field can carry', async () => {
+      const store = await subject.open(await freshLengths(subject));
+      const limit = 999_999_999_999_999;
+      const call = callOf(limitsOf({ perMinute: limit, perDay: limit }));
+      await decide(store, { ...call, requests: limit - 1 });
+      const { admitted, refused, state } = await decide(store, { ...call, requests: 2 });
+      expect([admitted, refused, state.minuteUsed]).toEqual([1, 1, limit]);
+    });
+
+    it('never returns to an earlier window when its clock is set back', async () => {
+      const lengths = await freshLengths(subject);
+      const store = await subject.open(lengths);
+      const call = { ...callOf(limitsOf({ perMinute: 5, perDay: 10 })), requests: 1 };
+      const { state } = await decide(store, call);
+      const ahead = { minute: state.minute + 2, minuteUsed: 5, day: state.day + 1, dayUsed: 7 };
+      await subject.client.hset(`${subject.prefix}:{${call.keyId}}`, ahead);
+      const outcome = await decide(store, call);
+      expect([outcome.refused, outcome.state.minute, outcome.state.day]).toEqual([
+        1,
+        ahead.minute,
+        ahead.day,
+      ]);
+    });
   });
-});
 
 describe('the memory store', () => {
   const stores = new Map<string, QuotaStore>();

@@ -12,9 +12,13 @@ export const allRedisForms: readonly RedisForm[] = [
   ...redisForms,
 ];
 
-/** Slow suites run on one server in `npm test`, and on Cluster and Sentinel in `npm run test:rest`. */
-export function tagsOf({ name }: { readonly name: string }): string[] {
-  return name === 'one server' ? [] : ['full'];
+/**
+ * Suites run on one server in `npm test`, and on Cluster and Sentinel in `npm run test:rest`.
+ *
+ * @param everyday further forms on which the suite runs in `npm test`
+ */
+export function tagsOf({ name }: { readonly name: string }, everyday: readonly string[] = []): string[] {
+  return ['one server', ...everyday].includes(name) ? [] : ['full'];
 }
 
 /** Starts the form for all tests of the calling file. @returns a function that gives its place */

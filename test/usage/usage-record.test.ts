@@ -222,7 +222,7 @@ describe.each([
           expect(await found(usage, keyId)).toEqual(expected(all, keyId));
         await usage.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 

@@ -7,7 +7,7 @@ import { addPacked, type Counts, packCounts } from '../../gateway/usage/store/co
 import type { Batch, RecordName, UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import { inspect } from '../support/inspect.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
-import { allRedisForms, startForm } from '../support/start-form.ts';
+import { allRedisForms, startForm, tagsOf } from '../support/start-form.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 import { memorySubject, redisStoreSubject } from './usage-stores.ts';
@@ -41,103 +41,110 @@ async function contentOf(store: UsageStore, record = day): Promise<Record<string
 }
 
 const subjects = [
-  { name: 'in memory', start: () => Promise.resolve(memorySubject()) },
+  { name: 'in memory', tags: [], start: () => Promise.resolve(memorySubject()) },
   ...allRedisForms.map((form) => {
     const place = startForm(form);
-    return { name: `in Redis, ${form.name}`, start: () => redisStoreSubject(place()) };
+    return {
+      name: `in Redis, ${form.name}`,
+      tags: tagsOf(form, ['a Cluster']),
+      start: () => redisStoreSubject(place()),
+    };
   }),
 ];
 
-describe.each(subjects)('the usage record $name', ({ start }) => {
-  async function open() {
-    const subject = await start();
-    onTestFinished(() => subject.close());
-    return [subject.open(), subject.open()] as const;
-  }
+for (const { name, tags, start } of subjects)
+  describe(`the usage record ${name}`, { tags }, () => {
+    async function open() {
+      const subject = await start();
+      onTestFinished(() => subject.close());
+      return [subject.open(), subject.open()] as const;
+    }
 
-  it('adds up the fields of several processes, and keeps the latest instant in field 0', async () => {
-    const [one, other] = await open();
-    await one.add(batch(1, { hours: { 0: 500, 1: 2, 7: 300 } }));
-    await other.add(batch(1, { hours: { 0: 400, 3: 1, 7: 1 }, 'minutes:07': { 9: 1 } }, 'other'));
-    expect(await contentOf(one)).toEqual({ hours: { 0: 500, 1: 2, 3: 1, 7: 301 }, 'minutes:07': { 9: 1 } });
-    expect(await contentOf(other)).toEqual(await contentOf(one));
-  });
-
-  it('adds a batch once, however often it arrives, and returns its last batch', async () => {
-    const [store] = await open();
-    for (const number of [1, 1, 2, 1, 2]) await store.add(batch(number, { hours: { 1: number } }));
-    expect(await contentOf(store)).toEqual({ hours: { 1: 3 } });
-    const [stored] = (await store.read([{ record: day, fields: ['hours'] }])) ?? [];
-    expect([...(stored?.batches ?? [])]).toEqual([['one', 2]]);
-  });
-
-  it('has the sum of random batches of several processes, each sent once or more', async () => {
-    const sent = fc.record({
-      sender: fc.constantFrom('a', 'b', 'c'),
-      times: fc.integer({ min: 1, max: 3 }),
-      counts: fc.dictionary(
-        fc.constantFrom('hours', 'minutes:00', 'operation:listPets'),
-        fc.dictionary(fc.nat({ max: 500 }).map(String), fc.nat({ max: 2 ** 40 }), { noNullPrototype: true }),
-        { noNullPrototype: true },
-      ),
+    it('adds up the fields of several processes, and keeps the latest instant in field 0', async () => {
+      const [one, other] = await open();
+      await one.add(batch(1, { hours: { 0: 500, 1: 2, 7: 300 } }));
+      await other.add(batch(1, { hours: { 0: 400, 3: 1, 7: 1 }, 'minutes:07': { 9: 1 } }, 'other'));
+      expect(await contentOf(one)).toEqual({ hours: { 0: 500, 1: 2, 3: 1, 7: 301 }, 'minutes:07': { 9: 1 } });
+      expect(await contentOf(other)).toEqual(await contentOf(one));
     });
-    await fc.assert(
-      fc.asyncProperty(fc.array(sent, { maxLength: 12 }), async (all) => {
-        const subject = await start();
-        const stores = [subject.open(), subject.open()];
-        const expected: Record<string, Record<string, number>> = {};
-        for (const [index, { sender, times, counts }] of all.entries()) {
-          for (let time = 0; time < times; time++) {
-            await stores[time % 2]?.add(batch(index + 1, counts, sender));
-          }
-          for (const [field, values] of Object.entries(counts)) {
-            const sum = expected[field] ?? {};
-            expected[field] = sum;
-            for (const [number, value] of Object.entries(values)) {
-              const known = sum[number] ?? 0;
-              sum[number] = number === '0' ? Math.max(known, value) : known + value;
+
+    it('adds a batch once, however often it arrives, and returns its last batch', async () => {
+      const [store] = await open();
+      for (const number of [1, 1, 2, 1, 2]) await store.add(batch(number, { hours: { 1: number } }));
+      expect(await contentOf(store)).toEqual({ hours: { 1: 3 } });
+      const [stored] = (await store.read([{ record: day, fields: ['hours'] }])) ?? [];
+      expect([...(stored?.batches ?? [])]).toEqual([['one', 2]]);
+    });
+
+    it('has the sum of random batches of several processes, each sent once or more', async () => {
+      const sent = fc.record({
+        sender: fc.constantFrom('a', 'b', 'c'),
+        times: fc.integer({ min: 1, max: 3 }),
+        counts: fc.dictionary(
+          fc.constantFrom('hours', 'minutes:00', 'operation:listPets'),
+          fc.dictionary(fc.nat({ max: 500 }).map(String), fc.nat({ max: 2 ** 40 }), {
+            noNullPrototype: true,
+          }),
+          { noNullPrototype: true },
+        ),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(sent, { maxLength: 12 }), async (all) => {
+          const subject = await start();
+          const stores = [subject.open(), subject.open()];
+          const expected: Record<string, Record<string, number>> = {};
+          for (const [index, { sender, times, counts }] of all.entries()) {
+            for (let time = 0; time < times; time++) {
+              await stores[time % 2]?.add(batch(index + 1, counts, sender));
+            }
+            for (const [field, values] of Object.entries(counts)) {
+              const sum = expected[field] ?? {};
+              expected[field] = sum;
+              for (const [number, value] of Object.entries(values)) {
+                const known = sum[number] ?? 0;
+                sum[number] = number === '0' ? Math.max(known, value) : known + value;
+              }
             }
           }
-        }
-        expect(await contentOf(stores[0] as UsageStore)).toEqual(expected);
-        await subject.close();
-      }),
-      { numRuns: 40 },
-    );
-  });
+          expect(await contentOf(stores[0] as UsageStore)).toEqual(expected);
+          await subject.close();
+        }),
+        { numRuns: 15 },
+      );
+    });
 
-  it('reads many records in one call, in their order, and only the requested fields', async () => {
-    const [store] = await open();
-    await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
-    const records = await store.read([
-      { record: { kind: 'day', keyId: 'nobody', day: 1 } },
-      { record: day, fields: ['addresses', 'none'] },
-      { record: { kind: 'operations', day: 1 } },
-    ]);
-    expect(records?.map((record) => [...(record?.fields.keys() ?? [])])).toEqual([[], ['addresses'], []]);
-  });
+    it('reads many records in one call, in their order, and only the requested fields', async () => {
+      const [store] = await open();
+      await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
+      const records = await store.read([
+        { record: { kind: 'day', keyId: 'nobody', day: 1 } },
+        { record: day, fields: ['addresses', 'none'] },
+        { record: { kind: 'operations', day: 1 } },
+      ]);
+      expect(records?.map((record) => [...(record?.fields.keys() ?? [])])).toEqual([[], ['addresses'], []]);
+    });
 
-  it('removes fields', async () => {
-    const [store] = await open();
-    await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
-    expect(await store.remove(day, ['addresses'])).toBe(true);
-    expect(await contentOf(store)).toEqual({ hours: { 1: 1 } });
-  });
+    it('removes fields', async () => {
+      const [store] = await open();
+      await store.add(batch(1, { hours: { 1: 1 }, addresses: { 5: 1 } }));
+      expect(await store.remove(day, ['addresses'])).toBe(true);
+      expect(await contentOf(store)).toEqual({ hours: { 1: 1 } });
+    });
 
-  it('keeps the keys that were active last, up to a limit', async () => {
-    const [store] = await open();
-    for (let key = 1; key <= 8; key++)
-      await store.noteActive([{ keyId: `key-${key}`, lastSeenMs: key * 1_000 }]);
-    await store.noteActive([{ keyId: 'key-5', lastSeenMs: 9_000 }]);
-    expect((await store.active())?.map(({ keyId }) => keyId)).toEqual([
-      'key-5',
-      'key-8',
-      'key-7',
-      'key-6',
-      'key-4',
-    ]);
+    it('keeps the keys that were active last, up to a limit', async () => {
+      const [store] = await open();
+      for (let key = 1; key <= 8; key++)
+        await store.noteActive([{ keyId: `key-${key}`, lastSeenMs: key * 1_000 }]);
+      await store.noteActive([{ keyId: 'key-5', lastSeenMs: 9_000 }]);
+      expect((await store.active())?.map(({ keyId }) => keyId)).toEqual([
+        'key-5',
+        'key-8',
+        'key-7',
+        'key-6',
+        'key-4',
+      ]);
+    });
   });
-});
 
 describe('the usage record in Redis', () => {
   it('has no key without an expiry', async () => {

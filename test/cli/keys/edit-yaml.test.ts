@@ -143,7 +143,7 @@ describe('editYaml', () => {
         expected.push({ id: 'one' }, { id: 'two' });
         expect(result.kind === 'refused' ? result.reason : parse(result.text)).toEqual(expected);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

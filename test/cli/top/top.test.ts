@@ -91,23 +91,26 @@ describe('tollgate top at a terminal', () => {
   });
   afterAll(() => shared.gateway.stop('SIGKILL'));
 
-  it.each([
-    ['q', 'q'],
-    ['Ctrl-C', '\u0003'],
-  ])('redraws every second within the screen, and restores the terminal after %s', async (_, keys) => {
-    const { gateway, env } = shared;
-    const terminal = await runInTerminal(['top'], env, size);
-    await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
-    await send(gateway, 5);
-    await expect.poll(() => terminal.lines().join('\n')).toMatch(/^requests\/s +(?!0\.0)/m);
-    const lines = terminal.lines();
-    expect(lines.length).toBeLessThanOrEqual(size.rows);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(size.columns);
-    terminal.type(keys);
-    expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
-    expect(terminal.output().split(enter)).toHaveLength(2);
-    expect(terminal.output().endsWith(leave)).toBe(true);
-  });
+  for (const [name, keys, tags] of [
+    ['q', 'q', []],
+    ['Ctrl-C', '\u0003', ['full']],
+  ] as const)
+    it(`redraws every second within the screen, and restores the terminal after ${name}`, {
+      tags: [...tags],
+    }, async () => {
+      const { gateway, env } = shared;
+      const terminal = await runInTerminal(['top'], env, size);
+      await expect.poll(() => terminal.lines().join('\n')).toContain('All well.');
+      await send(gateway, 5);
+      await expect.poll(() => terminal.lines().join('\n')).toMatch(/^requests\/s +(?!0\.0)/m);
+      const lines = terminal.lines();
+      expect(lines.length).toBeLessThanOrEqual(size.rows);
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(size.columns);
+      terminal.type(keys);
+      expect(await terminal.ended()).toEqual({ exitCode: 0, isRestored: true });
+      expect(terminal.output().split(enter)).toHaveLength(2);
+      expect(terminal.output().endsWith(leave)).toBe(true);
+    });
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     it(`restores the terminal after ${signal}`, {

@@ -213,7 +213,7 @@ test('reading a keys file entry by entry, and after edits only the changed entri
         before = loaded.entries;
       }
     }),
-    { numRuns: Number(process.env.RUNS ?? 150) },
+    { numRuns: Number(process.env.RUNS ?? 50) },
   );
   // The comparison must also cover valid files, not only files with errors.
   expect(valid).toBeGreaterThan(20);

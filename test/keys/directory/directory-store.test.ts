@@ -3,16 +3,23 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DirectoryStore } from '../../../gateway/keys/directory/store/directory-store.ts';
 import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
-import { allRedisForms, startForm } from '../../support/start-form.ts';
+import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
 import { startRedis } from '../../support/start-redis.ts';
 import { until } from '../../support/until.ts';
 import { keyWith, memorySubject, redisDirectorySubject } from './directory-stores.ts';
 
 const redisSubjects = allRedisForms.map((form) => {
   const place = startForm(form);
-  return { name: `in Redis, ${form.name}`, start: () => redisDirectorySubject({ place: place() }) };
+  return {
+    name: `in Redis, ${form.name}`,
+    tags: tagsOf(form, ['a Cluster']),
+    start: () => redisDirectorySubject({ place: place() }),
+  };
 });
-const subjects = [{ name: 'in memory', start: () => Promise.resolve(memorySubject()) }, ...redisSubjects];
+const subjects = [
+  { name: 'in memory', tags: [], start: () => Promise.resolve(memorySubject()) },
+  ...redisSubjects,
+];
 
 /** The revision and instant of the keys that `keyWith` makes. */
 const version = (revision: number) => ({ revision, changedMs: 1_000 });
@@ -22,117 +29,118 @@ async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
   return found.map((one) => (one.kind === 'found' ? one.key.id : one.kind));
 }
 
-describe.each(subjects)('the directory $name', ({ start }) => {
-  async function open() {
-    const subject = await start();
-    onTestFinished(() => subject.close());
-    return [subject.open(), subject.open()] as const;
-  }
-
-  it('finds a key that another process created by each of its secrets', async () => {
-    const [one, other] = await open();
-    const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: { perDay: 5 } });
-    expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
-    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'absent']);
-    expect(await other.read('acme')).toMatchObject({ kind: 'found', key: { ...key, revision: 1 } });
-    expect(await other.readMany(['acme', 'nobody'])).toEqual({
-      kind: 'found',
-      keys: [{ ...key, revision: 1 }, undefined],
-    });
-  });
-
-  it('gives an id once, and keeps its key', async () => {
-    const [one, other] = await open();
-    await one.create(keyWith('acme', ['a']));
-    expect(await other.create(keyWith('acme', ['b'], { plan: 'pro' }))).toEqual({ kind: 'taken' });
-    expect(await other.read('acme')).toMatchObject({ key: { plan: 'free', revision: 1 } });
-    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
-  });
-
-  it('does not apply a change to a later key with the same id and revision', async () => {
-    const [one, other] = await open();
-    await one.create(keyWith('acme', ['leaked']));
-    expect(await other.remove('acme', version(1))).toEqual({ kind: 'removed' });
-    const next = keyWith('acme', ['b'], { createdMs: 2_000, changedMs: 2_000 });
-    await other.create(next);
-    expect(await one.replace(keyWith('acme', ['leaked', 'c']), version(1))).toEqual({ kind: 'changed' });
-    expect(await one.remove('acme', version(1))).toEqual({ kind: 'changed' });
-    expect(await one.read('acme')).toMatchObject({ key: { ...next, revision: 1 } });
-    expect(await foundBy(one, 'leaked', 'b', 'c')).toEqual(['absent', 'acme', 'absent']);
-  });
-
-  it('makes one of two changes of a revision, and reports a conflict for the other', async () => {
-    const [one, other] = await open();
-    await one.create(keyWith('acme', ['a']));
-    const replies = await Promise.all([
-      one.replace(keyWith('acme', ['a'], { disabled: true }), version(1)),
-      other.replace(keyWith('acme', ['a'], { plan: 'pro' }), version(1)),
-      one.remove('acme', version(2)),
-    ]);
-    const kinds = replies.map(({ kind }) => kind);
-    expect(kinds.slice(0, 2).sort()).toEqual(['changed', 'written']);
-    expect(kinds[2]).toBe('removed');
-    expect(await one.read('acme')).toEqual({ kind: 'absent' });
-    expect(await one.replace(keyWith('acme', ['a']), version(2))).toEqual({ kind: 'absent' });
-  });
-
-  it('finds nothing for a secret that was removed from a key, and may give it to another key', async () => {
-    const [one, other] = await open();
-    await one.create(keyWith('acme', ['a', 'b']));
-    expect(await one.replace(keyWith('acme', ['b', 'c']), version(1))).toMatchObject({
-      key: { revision: 2 },
-    });
-    expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['absent', 'acme', 'acme']);
-    await other.create(keyWith('other', ['a']));
-    await one.replace(keyWith('acme', ['c']), version(2));
-    expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
-  });
-
-  it('does not repeat the creation of a removed key, and creates another key with its id', async () => {
-    const [one, other] = await open();
-    const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];
-    expect(await one.create(key, 'once')).toMatchObject({ kind: 'written' });
-    await one.remove('acme', version(1));
-    expect(await other.create(key, 'once')).toEqual({ kind: 'removed' });
-    expect(await other.page({ limit: 9 })).toMatchObject({ ids: [] });
-    expect(await other.create(next, 'once')).toMatchObject({ kind: 'written' });
-    await one.remove('acme', version(1));
-    expect(await one.create(key, 'once')).toEqual({ kind: 'removed' });
-    expect(await one.create(key)).toMatchObject({ kind: 'written' });
-    expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
-  });
-
-  it('continues a page after an id, even a removed one, and begins at ids with the prefix', async () => {
-    const [store] = await open();
-    const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];
-    for (const id of ids) await store.create(keyWith(id, []));
-    const sorted = [...ids].sort();
-    const pages: string[][] = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = await store.page({ after, limit: 2 });
-      if (page.kind !== 'page') throw new Error(page.kind);
-      pages.push([...page.ids]);
-      after = page.next;
+for (const { name, tags, start } of subjects)
+  describe(`the directory ${name}`, { tags }, () => {
+    async function open() {
+      const subject = await start();
+      onTestFinished(() => subject.close());
+      return [subject.open(), subject.open()] as const;
     }
-    expect(pages.flat()).toEqual(sorted);
-    expect(pages.map(({ length }) => length)).toEqual([2, 2, 2, 2, 1]);
-    expect(await store.page({ prefix: 'a:', limit: 9 })).toEqual({ kind: 'page', ids: ['a:1', 'a:2'] });
-    expect(await store.page({ prefix: 'a', after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
-    expect(await store.page({ prefix: 'b', after: 'B', limit: 9 })).toMatchObject({ ids: ['b'] });
-    expect(await store.page({ prefix: 'a', after: 'b', limit: 9 })).toMatchObject({ ids: [] });
-    await store.remove('a:1', version(1));
-    expect(await store.page({ after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
-    expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
-  });
 
-  it('keeps a value under a name once, until it expires', async () => {
-    const [one, other] = await open();
-    expect(await one.remember('name', 'first', 60_000)).toEqual({ kind: 'stored' });
-    expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
-    expect(await other.remember('brief', 'first', 1)).toEqual({ kind: 'stored' });
-    await expect.poll(() => one.remember('brief', 'second', 60_000)).toEqual({ kind: 'stored' });
+    it('finds a key that another process created by each of its secrets', async () => {
+      const [one, other] = await open();
+      const key = keyWith('acme', ['a', 'b'], { name: 'Acme', limits: { perDay: 5 } });
+      expect(await one.create(key)).toEqual({ kind: 'written', key: { ...key, revision: 1 } });
+      expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['acme', 'acme', 'absent']);
+      expect(await other.read('acme')).toMatchObject({ kind: 'found', key: { ...key, revision: 1 } });
+      expect(await other.readMany(['acme', 'nobody'])).toEqual({
+        kind: 'found',
+        keys: [{ ...key, revision: 1 }, undefined],
+      });
+    });
+
+    it('gives an id once, and keeps its key', async () => {
+      const [one, other] = await open();
+      await one.create(keyWith('acme', ['a']));
+      expect(await other.create(keyWith('acme', ['b'], { plan: 'pro' }))).toEqual({ kind: 'taken' });
+      expect(await other.read('acme')).toMatchObject({ key: { plan: 'free', revision: 1 } });
+      expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+    });
+
+    it('does not apply a change to a later key with the same id and revision', async () => {
+      const [one, other] = await open();
+      await one.create(keyWith('acme', ['leaked']));
+      expect(await other.remove('acme', version(1))).toEqual({ kind: 'removed' });
+      const next = keyWith('acme', ['b'], { createdMs: 2_000, changedMs: 2_000 });
+      await other.create(next);
+      expect(await one.replace(keyWith('acme', ['leaked', 'c']), version(1))).toEqual({ kind: 'changed' });
+      expect(await one.remove('acme', version(1))).toEqual({ kind: 'changed' });
+      expect(await one.read('acme')).toMatchObject({ key: { ...next, revision: 1 } });
+      expect(await foundBy(one, 'leaked', 'b', 'c')).toEqual(['absent', 'acme', 'absent']);
+    });
+
+    it('makes one of two changes of a revision, and reports a conflict for the other', async () => {
+      const [one, other] = await open();
+      await one.create(keyWith('acme', ['a']));
+      const replies = await Promise.all([
+        one.replace(keyWith('acme', ['a'], { disabled: true }), version(1)),
+        other.replace(keyWith('acme', ['a'], { plan: 'pro' }), version(1)),
+        one.remove('acme', version(2)),
+      ]);
+      const kinds = replies.map(({ kind }) => kind);
+      expect(kinds.slice(0, 2).sort()).toEqual(['changed', 'written']);
+      expect(kinds[2]).toBe('removed');
+      expect(await one.read('acme')).toEqual({ kind: 'absent' });
+      expect(await one.replace(keyWith('acme', ['a']), version(2))).toEqual({ kind: 'absent' });
+    });
+
+    it('finds nothing for a secret that was removed from a key, and may give it to another key', async () => {
+      const [one, other] = await open();
+      await one.create(keyWith('acme', ['a', 'b']));
+      expect(await one.replace(keyWith('acme', ['b', 'c']), version(1))).toMatchObject({
+        key: { revision: 2 },
+      });
+      expect(await foundBy(other, 'a', 'b', 'c')).toEqual(['absent', 'acme', 'acme']);
+      await other.create(keyWith('other', ['a']));
+      await one.replace(keyWith('acme', ['c']), version(2));
+      expect(await foundBy(one, 'a', 'b', 'c')).toEqual(['other', 'absent', 'acme']);
+    });
+
+    it('does not repeat the creation of a removed key, and creates another key with its id', async () => {
+      const [one, other] = await open();
+      const [key, next] = [keyWith('acme', ['a']), keyWith('acme', ['b'], { createdMs: 2_000 })];
+      expect(await one.create(key, 'once')).toMatchObject({ kind: 'written' });
+      await one.remove('acme', version(1));
+      expect(await other.create(key, 'once')).toEqual({ kind: 'removed' });
+      expect(await other.page({ limit: 9 })).toMatchObject({ ids: [] });
+      expect(await other.create(next, 'once')).toMatchObject({ kind: 'written' });
+      await one.remove('acme', version(1));
+      expect(await one.create(key, 'once')).toEqual({ kind: 'removed' });
+      expect(await one.create(key)).toMatchObject({ kind: 'written' });
+      expect(await foundBy(other, 'a', 'b')).toEqual(['acme', 'absent']);
+    });
+
+    it('continues a page after an id, even a removed one, and begins at ids with the prefix', async () => {
+      const [store] = await open();
+      const ids = ['b', 'B', 'a:1', 'a:2', 'a-1', 'a', 'aa', 'z+', '0'];
+      for (const id of ids) await store.create(keyWith(id, []));
+      const sorted = [...ids].sort();
+      const pages: string[][] = [];
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page = await store.page({ after, limit: 2 });
+        if (page.kind !== 'page') throw new Error(page.kind);
+        pages.push([...page.ids]);
+        after = page.next;
+      }
+      expect(pages.flat()).toEqual(sorted);
+      expect(pages.map(({ length }) => length)).toEqual([2, 2, 2, 2, 1]);
+      expect(await store.page({ prefix: 'a:', limit: 9 })).toEqual({ kind: 'page', ids: ['a:1', 'a:2'] });
+      expect(await store.page({ prefix: 'a', after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+      expect(await store.page({ prefix: 'b', after: 'B', limit: 9 })).toMatchObject({ ids: ['b'] });
+      expect(await store.page({ prefix: 'a', after: 'b', limit: 9 })).toMatchObject({ ids: [] });
+      await store.remove('a:1', version(1));
+      expect(await store.page({ after: 'a:1', limit: 1 })).toMatchObject({ ids: ['a:2'] });
+      expect(await store.count()).toEqual({ kind: 'counted', keys: ids.length - 1 });
+    });
+
+    it('keeps a value under a name once, until it expires', async () => {
+      const [one, other] = await open();
+      expect(await one.remember('name', 'first', 60_000)).toEqual({ kind: 'stored' });
+      expect(await other.remember('name', 'second', 60_000)).toEqual({ kind: 'known', value: 'first' });
+      expect(await other.remember('brief', 'first', 1)).toEqual({ kind: 'stored' });
+      await expect.poll(() => one.remember('brief', 'second', 60_000)).toEqual({ kind: 'stored' });
+    });
   });
-});
 
 describe.each(redisSubjects)('the directory $name', ({ start }) => {
   const first = keyWith('acme', ['a', 'b']);
@@ -246,7 +254,7 @@ describe('the directory', () => {
         expect(await redis.page({ limit: 9 })).toEqual(await memory.page({ limit: 9 }));
         await subject.close();
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });
