@@ -6,7 +6,7 @@ import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { assetPath, assets, importMap, modules } from './assets.ts';
 import { matchPage } from './browser/page-paths.js';
 
-/** Answers a request for a page of the operators' or for something that pages load; any other path with 404. */
+/** Answers a request for an operators' page or for a file that the pages load, and any other path with 404. */
 export type AdminPages = (
   method: string | undefined,
   path: string,
@@ -38,14 +38,17 @@ export function createAdminPages(): AdminPages {
   };
 }
 
-/** Asked for again each time, and mostly answered 304: after an upgrade no module of the older version is left. */
+/**
+ * The browser revalidates each file at each use, mostly with a 304. So no module of an older version remains after an
+ * upgrade.
+ */
 const cacheControl = 'no-cache';
 
 const importMapText = JSON.stringify(importMap);
 
 /**
- * Everything of this origin, no script or style in the document but the import map, no form that is sent, no frame around it:
- * whatever text a key's name or a response holds, it cannot read the token.
+ * Allows only files of this origin, no inline scripts or styles except the import map, no form submission, and no frame
+ * around the page. So no text of a key's name or a response can read the token.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",

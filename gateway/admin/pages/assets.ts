@@ -26,7 +26,7 @@ const packages = {
   uplot: ['uplot', 'dist/uPlot.esm.js'],
 } as const;
 
-/** Every file in `browser/` is served: a page that is added there needs no entry here. */
+/** Every file in `browser/` is served, so a new page needs no entry here. */
 const folder = fileURLToPath(new URL('./browser/', import.meta.url));
 const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => types[extname(name)] !== undefined)
@@ -48,7 +48,10 @@ export const importMap = {
   imports: Object.fromEntries(vendored.map(({ specifier, name }) => [specifier, assetPath(name)])),
 };
 
-/** What the document has the browser load at once: it would find each only after the one that imports it. */
+/**
+ * The modules that the document preloads. The browser would otherwise find each module only after loading the module
+ * that imports it.
+ */
 export const modules = assets
   .map(({ name }) => name)
   .filter((name) => extname(name) === '.js' && name !== 'before-paint.js');

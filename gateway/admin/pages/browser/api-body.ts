@@ -16,8 +16,8 @@ import type { plansPage } from '../../plans/plans-view.ts';
 import type { simulationShown } from '../../plans/simulations.ts';
 
 /**
- * The schema of each response that the pages read, by its path below `/api/v1`. The first pattern that fits counts. A path that is
- * not here has no body.
+ * The schema of each response that the pages read, by its path below `/api/v1`. The first matching pattern counts. A
+ * path that is missing here has no body.
  */
 type Schemas = [
   ['/state', typeof fleetState],
@@ -57,14 +57,14 @@ export type Changed = Partial<Pick<z.output<typeof issuedKey>, 'secret'>> &
 export type State = BodyOf<'/state'>;
 export type KeyWindow = BodyOf<'/keys'>['keys'][number]['windows'][number];
 
-/** What was asked for last, and how that went. */
+/** The last response of a polled path, and the last error. */
 export interface Polled<Body = unknown> {
   /** The last body that arrived; undefined before the first. */
   readonly body: Body | undefined;
   /** When it arrived, on this machine's clock. */
   readonly atMs: number;
-  /** How often it is asked for. */
+  /** The interval between requests. */
   readonly everyMs: number;
-  /** Set while it cannot be had. */
+  /** Set while the path is unavailable. */
   readonly error: { readonly status: number; readonly message: string } | undefined;
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** @import { BodyOf, Polled, RowOf } from './api-body.ts' */
 
-/** The admin API as these pages read it: `/api/v1/` of their own origin, with the token of this tab. */
+/** The admin API for these pages: `/api/v1/` of their own origin, with the token of this tab. */
 
 const tokenName = 'token';
 
@@ -27,7 +27,10 @@ export function forgetToken() {
   sessionStorage.removeItem(tokenName);
 }
 
-/** An error of the API, or that there was no whole response (`isResponse` is false): what was asked for may have been done. */
+/**
+ * An error of the API, or a missing or incomplete response (`isResponse` is false). After a missing response the change
+ * may have been made.
+ */
 export class ApiError extends Error {
   /** @param {number} status 0 without a response @param {string} message */
   constructor(status, message, isResponse = true) {
@@ -37,7 +40,7 @@ export class ApiError extends Error {
   }
 }
 
-/** How far the gateway's clock is ahead of this one, ms. */
+/** The difference between the gateway's clock and this machine's clock, ms. */
 let aheadMs = 0;
 
 /** The gateway's time, epoch ms: instants in responses are on its clock. */
@@ -46,7 +49,7 @@ export function nowMs() {
 }
 
 /**
- * Asks the API.
+ * Sends a GET request to the API.
  *
  * @template {string} Path
  * @param {Path} path below `/api/v1`
@@ -58,16 +61,16 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** The polls of the page that is open. @type {Set<() => void>} */
+/** The polls of the open page. @type {Set<() => void>} */
 const polls = new Set();
 
-/** Asks anew for all that the page shows: something was changed. */
+/** Requests all data of the page again, because a change was made. */
 export function askForAll() {
   for (const poll of polls) poll();
 }
 
 /**
- * Has the API change something.
+ * Sends a change to the API.
  *
  * @param {'POST' | 'PATCH' | 'DELETE'} method
  * @param {string} path below `/api/v1`
@@ -98,19 +101,19 @@ async function request(path, { headers, ...options }) {
   noteClock(response.headers.get('Date'));
   if (response.ok) return body;
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
-  // 403 too: no token is configured. Not what another tab has entered in the meantime.
+  // A 403 counts too when no token is configured. A token that another tab has entered meanwhile is left alone.
   const isToken = response.status === 401 || body?.code === 'no_tokens';
   if (isToken && sessionStorage.getItem(tokenName) === token) onRefused(message);
   throw new ApiError(response.status, message);
 }
 
-/** `Date` has whole seconds, so less than two are no difference. @param {string | null} date */
+/** `Date` has whole seconds, so a difference below two seconds is ignored. @param {string | null} date */
 function noteClock(date) {
   const aheadBy = Date.parse(date ?? '') - Date.now();
   if (!Number.isNaN(aheadBy)) aheadMs = Math.abs(aheadBy) < 2_000 ? 0 : aheadBy;
 }
 
-/** A question that took long is asked less often: at most this part of the time one is under way. */
+/** A slow path is polled less often: a request is under way for at most this share of the time. */
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
@@ -139,8 +142,8 @@ export function showSoon(show) {
 const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
- * Polls a path while the page is visible. While the gateway is away it goes on asking, so that the page
- * heals by itself; the last body stays meanwhile, and what shows it says how old it is.
+ * Polls a path while the page is visible. While the gateway is away the poll continues, so that the page recovers by
+ * itself. The last body stays on the page meanwhile, with its age.
  *
  * @template {string} Path
  * @param {Path | undefined} path below `/api/v1`; undefined: nothing is asked
@@ -159,7 +162,7 @@ export function usePolled(path, everyMs) {
 export const staleAfterMs = 5_000;
 
 /**
- * Whether a body is too old to be taken for the present. One that is asked for seldom may be as old as that.
+ * Whether a body is stale. A body may be as old as its polling interval.
  *
  * @param {Polled} polled @param {number} [atMs] on this machine's clock
  */
@@ -168,12 +171,13 @@ export function isStale({ body, atMs: arrivedMs, everyMs, error }, atMs = Date.n
   return body !== undefined && atMs - arrivedMs > maxMs;
 }
 
-/** Other processes send what they counted some seconds later. */
+/** Other processes send their counts some seconds later. */
 const stillGrowingMs = 3 * 60_000;
 const keptBeforeMs = 3_600_000;
 
 /**
- * Rows of a period that grows at its end (`/traffic`, the usage of a key): all of them once, then only the last minutes.
+ * Rows of a period that grows at its end (`/traffic`, the usage of a key). The first request reads all rows, and later
+ * requests read only the last minutes.
  *
  * @template {string} Path
  * @param {(fromMs: number) => Path} pathOf the path that asks for rows from this instant on
@@ -229,7 +233,7 @@ function repeat(everyMs, find, tell) {
 
   async function run() {
     clearTimeout(timer);
-    // The request under way may have been sent before the change.
+    // The request under way may have been sent before the change, so another request follows.
     isWanted = isUnderWay;
     if (isUnderWay || left.signal.aborted || document.visibilityState === 'hidden') return;
     isUnderWay = true;
@@ -262,7 +266,7 @@ function repeat(everyMs, find, tell) {
 }
 
 /**
- * A query string of the parameters that are set.
+ * Makes a query string of the parameters that are set.
  *
  * @param {Record<string, string | number | undefined>} parameters
  * @returns {'' | `?${string}`}

@@ -1,4 +1,4 @@
-// The theme must not wait for the modules: it is known before anything is drawn.
+// The theme must be known before the page is drawn, so it cannot wait for the modules.
 (() => {
   const theme = localStorage.getItem('theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;

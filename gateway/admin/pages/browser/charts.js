@@ -34,12 +34,12 @@ import { useTheme } from './theme.js';
 
 const height = 220;
 const logFrom = 0.1;
-/** Charts of a page that have the same show the same instant. */
+/** Charts with the same key show the same instant. */
 const syncKey = 'page';
 
 /**
- * A chart of time, and under it each series' figure at the instant that is pointed at, else at the last one. The figures have
- * their room from the beginning, so nothing moves.
+ * A chart over time, with the figure of each series below it: at the instant under the pointer, or at the last instant.
+ * The figures have reserved space, so nothing moves.
  *
  * @param {ChartProps} props
  */
@@ -53,7 +53,7 @@ export function Chart(props) {
   const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
   const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
 
-  // A chart's look is fixed when it is made. Its data and period are set later, in place.
+  // The appearance of a chart is fixed when it is made. Its data and period can change later.
   const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
   useEffect(() => {
     const element = holder.current;
@@ -101,7 +101,7 @@ export function Chart(props) {
   </figure>`;
 }
 
-/** The last instant at which anything is known. @param {Series[]} series */
+/** The last instant with a known value. @param {Series[]} series */
 function lastKnown(series) {
   const length = series[0]?.values.length ?? 0;
   for (let index = length - 1; index >= 0; index--) {
@@ -119,7 +119,7 @@ function dataOf({ timesMs, series, kind, isLog }) {
     );
     return /** @type {uPlot.AlignedData} */ ([times, ...lines]);
   }
-  // Each is drawn with those below it, the highest first, so that the lower ones cover it.
+  // Each series is drawn on top of the series below it, the highest first, so that the lower ones cover it.
   /** @type {(number | null)[][]} */
   const sums = [];
   for (const { values } of series) {
@@ -145,7 +145,7 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    // Events are named above the plot, so that their text covers no bar.
+    // The texts of events are above the plot, so that they cover no bar.
     padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
@@ -224,7 +224,7 @@ const axisFont = '12px system-ui, sans-serif';
 const markerRows = 2;
 const markerRowHeight = 14;
 
-/** Points are drawn where a line would not show them: a value between two gaps. */
+/** A value between two gaps is drawn as a point, because a line would not show it. */
 function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
   const values = u.data[index] ?? [];
   return [...values.keys()].filter(
@@ -240,12 +240,12 @@ function logRange(most) {
 /** @param {number | null} most @param {{ value: number | undefined }[]} limits @returns {[number, number]} */
 function linearRange(most, limits) {
   const highest = Math.max(most ?? 0, 0);
-  // A limit far above would press the values against the ground; its label says that it is there.
+  // A limit far above the values would flatten the chart, so it is omitted. Its label still names it.
   const near = limits.map(({ value = 0 }) => value).filter((value) => value <= Math.max(highest * 4, 1));
   return [0, Math.max(...near, highest, 1) * 1.08];
 }
 
-/** Between two lines of an axis of counts: nothing less than one, or the same number would stand there several times. */
+/** The steps of an axis of counts. They are at least one, because smaller steps would repeat a number. */
 const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap((ten) => [
   ten,
   2 * ten,
@@ -325,7 +325,7 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  // Newest first. A text for which no row has room is left out: the list of events has it.
+  // The newest text comes first. A text without space is omitted, because the list of events has it.
   const freeUntil = Array.from({ length: markerRows }, () => right);
   for (const { text, x } of placed) {
     const { width } = ctx.measureText(text);
@@ -343,7 +343,7 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
 }
 
 /**
- * Evenly spaced instants from one to another, and what each has of the rows; where there is no row, nothing was recorded.
+ * Evenly spaced instants of a period, and the merged rows of each; undefined for an instant without rows.
  *
  * @template Row, Merged
  * @param {Map<number, Row> | undefined} rows by the beginning of their minute, epoch ms

@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * A question over the page. Esc closes it, and the focus goes back to where it was. While it is held it stays open: what is
- * under way may bring something that is shown nowhere else.
+ * A modal dialog. Esc closes it and returns the focus. While it is held it stays open, because the response under way
+ * may contain a secret that is shown nowhere else.
  *
  * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
  */
@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
-    // A browser remembers it too, but forgets it when something else has the focus while a held dialog is opened again.
+    // A browser returns the focus too, but not when another element has it while a held dialog is opened again.
     const opener = document.activeElement;
     dialog?.showModal();
     return () => {

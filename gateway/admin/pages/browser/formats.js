@@ -1,9 +1,9 @@
-// How numbers and times are written. Pure: what time it is comes in.
+// The format of numbers and times. The functions are pure: the present time is an argument.
 
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
-// Made once: making one takes longer than writing with it.
+// Made once, because making a format takes longer than using it.
 const timeOfDay = timeFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const hourAndMinute = timeFormat({ hour: '2-digit', minute: '2-digit' });
 const dayAndMonth = timeFormat({ day: 'numeric', month: 'short' });
@@ -79,7 +79,7 @@ export function relative(atMs, nowMs) {
   return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
 }
 
-/** The time of day here, with the date unless it is today: 10:31:07. @param {number} atMs @param {number} nowMs */
+/** The local time of day, with the date unless it is today: 10:31:07. @param {number} atMs @param {number} nowMs */
 export function clock(atMs, nowMs) {
   const time = timeOfDay.format(atMs);
   return dayAndMonth.format(atMs) === dayAndMonth.format(nowMs)
@@ -87,18 +87,18 @@ export function clock(atMs, nowMs) {
     : `${dayAndMonth.format(atMs)} ${time}`;
 }
 
-/** The hour and minute here; of midnight the day. @param {number} atMs */
+/** The local hour and minute, or the day at midnight. @param {number} atMs */
 export function axisTime(atMs) {
   const time = hourAndMinute.format(atMs);
   return time === '00:00' ? dayAndMonth.format(atMs) : time;
 }
 
-/** An instant in full, here and in UTC. @param {number} atMs */
+/** An instant in full, in local time and in UTC. @param {number} atMs */
 export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
 
-/** Limits as they are stated: 60 a minute, 1,000 a day. @param {Readonly<Record<string, number | undefined>>} limits */
+/** Limits in words: 60 a minute, 1,000 a day. @param {Readonly<Record<string, number | undefined>>} limits */
 export function limitsInWords(limits) {
   return Object.entries(limits)
     .map(([name, limit]) => `${count(limit)} ${per(name.slice('per'.length).toLowerCase())}`)

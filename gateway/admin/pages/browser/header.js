@@ -110,7 +110,7 @@ function targetsFact({ upstreams }) {
 const suggestedMax = 8;
 const typedPauseMs = 150;
 
-/** A key's id opens its page; anything else is looked for in the keys. While one types, keys are suggested. */
+/** The id of a key opens its page; any other text searches the keys. Keys are suggested while the operator types. */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [text, setText] = useState('');
@@ -119,7 +119,7 @@ function Search() {
   const open = async (/** @type {string} */ wanted) => {
     if (wanted === '') return;
     setAsking(true);
-    // Not `/keys/{id}`: a browser reports its 404 as an error.
+    // Not `/keys/{id}`, because a browser reports its 404 as an error.
     const isKey =
       suggested.some(({ id }) => id === wanted) ||
       (await findKeys(wanted, 500).then(
@@ -133,7 +133,7 @@ function Search() {
   };
   const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
     setText(value);
-    // A suggestion was chosen, and not typed.
+    // The operator has chosen a suggestion instead of typing.
     const isChosen = inputType === undefined || inputType === 'insertReplacementText';
     if (isChosen && suggested.some(({ id }) => id === value)) void open(value);
   };
@@ -162,7 +162,7 @@ function Search() {
   </form>`;
 }
 
-/** Keys whose id or name has this text. @param {string} text */
+/** Finds keys whose id or name contains this text. @param {string} text */
 function useSuggested(text) {
   const [suggested, setSuggested] = useState(/** @type {BodyOf<'/keys'>['keys']} */ ([]));
   useEffect(() => {
@@ -189,7 +189,7 @@ async function findKeys(text, limit, signal) {
   return keys;
 }
 
-/** Opens the list of what the keyboard does; `?` presses it. */
+/** Opens the list of keyboard shortcuts, also after `?`. */
 function Shortcuts() {
   const [isOpen, setOpen] = useState(false);
   return html`<button class="help" type="button" id=${shortcutsButtonId} aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick=${() => setOpen(true)}>?</button>

@@ -8,18 +8,19 @@ import { CopyButton, html, Instant } from './parts.js';
 /** @import { BodyOf, Changed } from './api-body.ts' */
 
 /**
- * The actions of an operator on a key. Each says what will happen and where before it does.
+ * An operator's action on a key. Its dialog states the effect before the action.
  *
  * @typedef {object} Action
  * @property {string} button
  * @property {(key: KeyDetail) => boolean} isOffered
  * @property {string} title followed by the key's id
  * @property {(key: KeyDetail, where: string) => string} says `where` is "on 3 processes"
- * @property {boolean} [isTyped] the id has to be typed, since the key stops working
+ * @property {boolean} [isTyped] the operator must type the id, because the key stops working
  * @property {(key: KeyDetail) => ComponentChildren} [fields]
- * @property {(key: KeyDetail, form: FormData) => Promise<Changed | undefined>} run resolves with the body of the response
+ * @property {(key: KeyDetail, form: FormData) => Promise<Changed | undefined>} run resolves with the body of the
+ * response
  * @property {(key: KeyDetail, form: FormData, changed: Changed | undefined) => string} done
- * @property {boolean} [isEnd] afterwards there is no key
+ * @property {boolean} [isEnd] whether the action deletes the key
  *
  * @typedef {BodyOf<'/keys/{id}'>} KeyDetail
  * @typedef {{ text: string, atMs: number }} Done
@@ -126,9 +127,10 @@ function keptInWords({ windows = [], ban }) {
 }
 
 /**
- * The buttons of a key, for a token that may change it, and what came of the last one.
+ * The buttons of a key, for a token that may change it, and the result of the last action.
  *
- * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?: boolean) => void }} props
+ * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?:
+ * boolean) => void }} props
  */
 export function KeyActions({ of: key, live, done, onDone }) {
   const [open, setOpen] = useState(/** @type {string | undefined} */ (undefined));
@@ -161,18 +163,18 @@ export function result(done) {
 
 /** @param {{ of: KeyDetail, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
 function ActionDialog({ of: key, action, where, onDone, onClose }) {
-  // The key may be another one by the time the response is there: deleted, for one.
+  // The page may show another key, or none, when the response arrives.
   const [subject] = useState(key);
   const [typed, setTyped] = useState('');
   const [error, setError] = useState('');
   const [isUnderWay, setUnderWay] = useState(false);
-  // It stands nowhere else, and is gone with the dialog.
+  // The secret is only in this dialog, and disappears with it.
   const [secret, setSecret] = useState('');
   const title = `${action.title} ${subject.id}`;
   const isConfirmed = !action.isTyped || typed === subject.id;
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    // The button is not disabled meanwhile, since one that is loses the focus.
+    // The button stays enabled during the request, because a disabled button loses the focus.
     if (isUnderWay || !isConfirmed) return;
     const form = new FormData(/** @type {HTMLFormElement} */ (event.currentTarget));
     setUnderWay(true);
@@ -227,7 +229,10 @@ function Secret({ text }) {
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** How long a grant holds, by the name of the choice. @type {Record<string, { text: string, untilMs: (fromMs: number) => number }>} */
+/**
+ * The lengths of a grant, by the name of the choice. @type {Record<string, { text: string, untilMs: (fromMs: number) =>
+ * number }>}
+ */
 const spans = {
   '1h': { text: 'for an hour', untilMs: (fromMs) => fromMs + hourMs },
   '6h': { text: 'for 6 hours', untilMs: (fromMs) => fromMs + 6 * hourMs },
@@ -260,7 +265,7 @@ function grantFields({ windows }) {
 }
 
 /**
- * As `/grant` takes it.
+ * The body for `/grant`.
  *
  * @param {FormData} form
  * @returns {{ limits: Record<string, number>, fromAt?: string, untilAt: string }}
@@ -273,7 +278,7 @@ function grantIn(form) {
     limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
   }
   const chosenMs = Date.parse(String(form.get('from')));
-  // A beginning that has passed means at once, as it does for the API.
+  // A beginning in the past means at once, as in the API.
   const isLater = chosenMs > nowMs();
   const fromMs = isLater ? chosenMs : nowMs();
   const untilMs = spans[String(form.get('span'))]?.untilMs(fromMs) ?? fromMs;
@@ -297,7 +302,7 @@ function rotateFields() {
   </div>`;
 }
 
-/** As `/secrets` takes it. @param {FormData} form @returns {{ overlap?: string }} */
+/** The body for `/secrets`. @param {FormData} form @returns {{ overlap?: string }} */
 function overlapIn(form) {
   const overlap = String(form.get('overlap'));
   return overlap === '' ? {} : { overlap };

@@ -2,10 +2,10 @@ import { pagePaths } from './page-paths.js';
 import { goTo } from './router.js';
 import { routes } from './routes.js';
 
-/** How long the letter after `g` is waited for. */
+/** The time to wait for the letter after `g`. */
 const secondKeyMs = 1_500;
 
-/** What the keyboard does, for the dialog that `?` opens. @type {readonly (readonly [string, string])[]} */
+/** The keyboard shortcuts, for the dialog that `?` opens. @type {readonly (readonly [string, string])[]} */
 export const shortcuts = [
   ['/', 'find a key'],
   ...Object.values(routes).flatMap(({ nav }) =>
@@ -18,13 +18,13 @@ export const shortcuts = [
 
 export const shortcutsButtonId = 'shortcuts';
 
-/** Does what `shortcuts` says. */
+/** Handles the keyboard shortcuts. */
 export function listenToKeys() {
   let goneAtMs = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // An open dialog is answered first: a page that opened behind it would take away what it asks or shows.
+    // An open dialog takes all keys, because another page would discard its content.
     if (document.querySelector('dialog[open]')) return;
     if (event.key === 'Escape') {
       target.blur();
@@ -58,11 +58,11 @@ export function listenToKeys() {
   });
 }
 
-/** From the link of one row to that of another. @param {HTMLElement} from @param {1 | -1} step */
+/** Moves from the link of one row to the link of another. @param {HTMLElement} from @param {1 | -1} step */
 function walkRows(from, step) {
   const links = [...document.querySelectorAll('tbody tr a, .rows li a')].filter(isFirstOfRow);
   const at = links.indexOf(from);
-  // The first arrow leads into the table, from wherever the page was entered.
+  // The first arrow key moves the focus into the table.
   if (at === -1 && !from.matches('body, main')) return false;
   const next = at === -1 ? links[0] : links[at + step];
   if (!(next instanceof HTMLElement)) return false;

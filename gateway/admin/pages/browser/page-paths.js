@@ -1,6 +1,6 @@
 /**
- * The path of each page; `{…}` stands for one segment. The listener answers each with the same document, and `routes.js` says
- * what is shown there. What a page shows beside, such as a filter or a period, is in the query.
+ * The path of each page; `{…}` stands for one segment. The listener answers each path with the same document, and
+ * `routes.js` has the component of each page. Further state of a page, such as a filter or a period, is in the query.
  */
 export const pagePaths = {
   now: '/',

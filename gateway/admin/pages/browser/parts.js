@@ -9,11 +9,12 @@ import { createSignal } from './signal.js';
 /** @import { ComponentChildren } from 'preact' */
 /** @import { KeyWindow, Polled } from './api-body.ts' */
 
-// Small pieces that several pages are made of. A piece without a state is a function, so that the type check sees what it is given.
+// Small components that several pages share. A component without state is a function, so that the type check covers its
+// arguments.
 
 export const html = htm.bind(h);
 
-/** Everything that shows how long ago something was is drawn anew each second, together. */
+/** All components that show an age are drawn again each second, together. */
 const ticked = createSignal();
 setInterval(() => {
   if (document.visibilityState === 'visible') showSoon(ticked.tell);
@@ -26,7 +27,7 @@ export function useNow() {
 }
 
 /**
- * How far away an instant is, with the instant in full on hover and for screen readers.
+ * The distance of an instant from now, with the full instant on hover and for screen readers.
  *
  * @param {{ atMs: number | undefined, prefix?: string }} props
  */
@@ -70,8 +71,8 @@ export function keyLink({ id, name }) {
 }
 
 /**
- * Rows in the order in which they matter now. While somebody points at them, or has the focus in one, they stay where they
- * are: a row must not move away under a click. Rows are drawn by their place, so that one that changes moves nothing.
+ * Rows in their present order. While the pointer or the focus is in a row the order stays, because a row must not move
+ * under a click. Rows are drawn by position, so that a changed row moves no other row.
  *
  * @template Item
  * @param {'tbody' | 'ul'} as
@@ -147,9 +148,9 @@ export const errorColumns = [
   },
 ];
 
-/** How much of a window is used. @param {KeyWindow} window @param {{ now: number, isLong?: boolean }} options */
+/** The used part of a window. @param {KeyWindow} window @param {{ now: number, isLong?: boolean }} options */
 export function windowBar({ name, limit, used, resetMs }, { now, isLong = false }) {
-  // After its reset a window is empty, also before the next response says so.
+  // A window is empty after its reset, even before the next response.
   const usedNow = resetMs <= now ? 0 : used;
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && name !== 'second' ? 'near' : '';
@@ -169,9 +170,10 @@ export function resetText(resetMs, now) {
 }
 
 /**
- * Copies a text, and says whether that worked.
+ * Copies a text, and shows whether that worked.
  *
- * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` stands there if it did not
+ * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` stands there if it did
+ * not
  */
 export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the text to copy it' }) {
   const [said, setSaid] = useState('');
@@ -189,7 +191,9 @@ export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the
     <span class="muted" role="status">${said}</span>`;
 }
 
-/** A sentence in which the key leads to its page. @param {string} text @param {string | undefined} keyId */
+/**
+ * A sentence in which the id of the key is a link to its page. @param {string} text @param {string | undefined} keyId
+ */
 export function textWithKey(text, keyId) {
   const at = keyId === undefined ? -1 : indexOfWord(text, keyId);
   if (keyId === undefined || at === -1) return text;
@@ -197,7 +201,7 @@ export function textWithKey(text, keyId) {
 }
 
 /**
- * Where an id stands on its own: the key `a` is not the first letter of `alice`, who changed it.
+ * The position of an id as a whole word: the key `a` is not the first letter of `alice`, who changed it.
  *
  * @param {string} text @param {string} id
  */
@@ -212,7 +216,7 @@ function isInId(character) {
   return character !== undefined && /[A-Za-z0-9_@+-]/.test(character);
 }
 
-/** Says how old figures are that should be younger, and why; empty while all is well. @param {{ polled: Polled }} props */
+/** The age of stale figures, with the reason; empty when the figures are fresh. @param {{ polled: Polled }} props */
 export function Age({ polled }) {
   useNow();
   const why = polled.error ? `. ${polled.error.message}` : '';
@@ -247,14 +251,14 @@ export function Section({ title, polled, tools, children, name = '', heading = '
   </section>`;
 }
 
-/** Grey when what is in it is old. @param {{ polled?: Polled, children?: ComponentChildren }} props */
+/** Shows its content in grey when it is stale. @param {{ polled?: Polled, children?: ComponentChildren }} props */
 export function Fresh({ polled, children }) {
   useNow();
   return html`<div class=${polled && isStale(polled) ? 'stale' : ''}>${children}</div>`;
 }
 
 /**
- * Buttons of which one is chosen, and what stands behind them.
+ * Buttons, one of which is chosen, and further content after them.
  *
  * @template {string} Value
  * @param {Record<Value, string>} texts the text of each value
@@ -272,7 +276,7 @@ export function choices(texts, { label, chosen, choose }, more) {
 }
 
 /**
- * Choices that are in the address. Another one leads back to the first page.
+ * Choices that are in the address. Choosing a value returns to the first page.
  *
  * @param {string} name of the parameter @param {string} label
  * @param {Record<string, string>} texts the text of each value; '' is the usual one
@@ -287,7 +291,7 @@ export function choicesInAddress(name, label, texts, chosen) {
 }
 
 /**
- * The buttons below a list, whose place in it is in the address.
+ * The buttons below a list. The place in the list is in the address.
  *
  * @param {{ first: string, further: string, after: string | undefined, next: string | undefined }} options
  * @param {ComponentChildren} [more]
@@ -345,7 +349,10 @@ export function timedRow({ id, at }, content, { hint, more, isSteady = false } =
   </li>`;
 }
 
-/** A few values as a small picture. Gaps are left out. @param {readonly (number | undefined)[]} values @param {string} label */
+/**
+ * A few values as a small chart, without the gaps. @param {readonly (number | undefined)[]} values @param {string}
+ * label
+ */
 export function sparkline(values, label) {
   const most = Math.max(...values.map((value) => value ?? 0), 1e-9);
   const wide = 100 / Math.max(values.length, 1);

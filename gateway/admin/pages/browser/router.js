@@ -4,7 +4,9 @@ import { createSignal } from './signal.js';
 const moved = createSignal();
 addEventListener('popstate', moved.tell);
 
-/** What is open is in the address, all of it: a link restores it. The page is drawn again when it changes. */
+/**
+ * The address has the whole state of the page, so a link restores it. The page is drawn again when the address changes.
+ */
 export function usePlace() {
   moved.use();
   const { pathname, search } = location;
@@ -20,7 +22,7 @@ export function goTo(path) {
 }
 
 /**
- * Changes the query of this page. A default value is left out.
+ * Changes the query of this page. A default value is omitted.
  *
  * @param {Record<string, string | undefined>} changes undefined or '' takes a parameter away
  * @param {{ replace?: boolean }} [options] without an entry of its own in the history, as for text that is being typed
@@ -44,7 +46,7 @@ export function keyPath(id) {
   return `/keys/${encodeURIComponent(id)}`;
 }
 
-/** Links of this origin are followed without loading the document anew, unless they are meant for another tab. */
+/** Follows links of this origin without loading the document again, except links for another tab. */
 export function followLinks() {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

@@ -10,7 +10,7 @@ import { Upstreams } from './pages/upstreams.js';
 /** @import { ComponentChildren } from 'preact' */
 
 /**
- * `params` are those of its path, `live` is what `/state` said last.
+ * `params` are the parameters of the path, and `live` is the last response of `/state`.
  *
  * @typedef {{ params: Record<string, string>, query: URLSearchParams, live: import('./live.js').Live }} PageProps
  */

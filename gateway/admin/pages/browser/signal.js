@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Something that changes outside of the components: those that use it are drawn again when it tells them. */
+/** A value outside of the components. The components that use it are drawn again when it changes. */
 export function createSignal() {
   /** @type {Set<() => void>} */
   const listeners = new Set();

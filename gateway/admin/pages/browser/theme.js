@@ -13,7 +13,7 @@ export function switchTheme() {
   changed.tell();
 }
 
-/** The theme that is shown; drawn anew when it changes. */
+/** The present theme. The component is drawn again when the theme changes. */
 export function useTheme() {
   changed.use();
   return currentTheme();

@@ -2,7 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * Asks for a token, and says how to get one. The token stays in this tab: it is in no address, no query and no cookie.
+ * The form for a token, with instructions to make one. The token stays in this tab: it is in no address, query or
+ * cookie.
  *
  * @param {{ refusal: string, onToken: (token: string) => void }} props
  */

@@ -13,7 +13,7 @@ function deprecationNotice(operation) {
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'patch'];
 
-/** The document as this page shows it: its calls go to the origin of the page, and each operation says what state it is in. */
+/** The document as this page shows it: its calls go to the origin of the page, and each operation shows its state. */
 function prepare(document) {
   const [server] = document.servers;
   document.servers = [{ url: location.origin + new URL(server.url).pathname.replace(/\/$/, '') }];

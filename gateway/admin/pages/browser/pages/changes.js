@@ -43,7 +43,8 @@ function whatChanged({ action, by, files, key, text, before, after, inForce }) {
 }
 
 /**
- * plan free → pro · secret 9f86d081. Each value is isolated: a name from right to left would otherwise swap what was and what is.
+ * plan free → pro · secret 9f86d081. Each value is isolated, because a right-to-left name would otherwise swap the old
+ * and the new value.
  *
  * @param {Readonly<Record<string, unknown>>} [before] @param {Readonly<Record<string, unknown>>} [after]
  */
@@ -58,7 +59,7 @@ function members(before = {}, after = {}) {
   });
 }
 
-/** Members whose name is no word. @type {Record<string, string>} */
+/** Words for members whose name is not a word. @type {Record<string, string>} */
 const wordOf = {
   fromAt: 'from',
   untilAt: 'until',

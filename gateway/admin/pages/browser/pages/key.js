@@ -34,16 +34,19 @@ const zoomMin = 5 * minuteMs;
 const periods = { '24h': '24 h', '1h': '1 h' };
 const lengthsMs = { '24h': dayMs, '1h': 60 * minuteMs };
 
-/** Why a key gets what it gets: in a sentence, then in figures, then over time. @param {PageProps} props */
+/**
+ * The page of a key: the explanation of its responses in a sentence, then in figures, then over time. @param
+ * {PageProps} props
+ */
 export function Key({ params: { id = '' }, query, live }) {
   const now = useNow();
   const [done, setDone] = useState(/** @type {import('../key-actions.js').Done | undefined} */ (undefined));
   const [isDeleted, setDeleted] = useState(false);
-  // Not asked for when it is deleted: a browser reports a 404 as an error.
+  // A deleted key is not requested again, because a browser reports a 404 as an error.
   const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
   const known = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
-  // The last body of a key that was deleted stays, and no longer holds.
+  // The last body of a deleted key stays in memory, and is not shown.
   if (isDeleted || error?.status === 404) {
     return html`${result(done)}
       <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
@@ -214,7 +217,7 @@ function limitOver(limits = [], { fromMs, toMs, nowAt }) {
 }
 
 /**
- * The last hour while nothing older is recorded, since of a day that would be a thin line.
+ * The last hour while no older requests are recorded, because they would be a thin line in a day.
  *
  * @param {URLSearchParams} query
  * @param {Map<number, UsageRow> | undefined} rows
@@ -344,7 +347,7 @@ function refusedBy({ refused, banned, undecided = 0 }) {
 }
 
 /**
- * A section with a table, or what stands there where there are no rows.
+ * A section with a table, or a text if there are no rows.
  *
  * @template Item
  * @param {string} title @param {Polled} polled @param {readonly Item[]} items @param {string} empty

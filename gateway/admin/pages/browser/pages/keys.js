@@ -92,7 +92,7 @@ export function Keys({ query }) {
 function Filters({ filter, plans }) {
   const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const [text, setText] = useState(filter.q ?? '');
-  // The address has changed: back, or a link.
+  // The address has changed through Back or a link.
   useEffect(() => setText(filter.q ?? ''), [filter.q]);
   useEffect(() => () => clearTimeout(typed.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {
@@ -120,14 +120,16 @@ function Filters({ filter, plans }) {
 function select(label, name, { [name]: value = '' }, options) {
   const choose = (/** @type {any} */ { currentTarget }) =>
     changeQuery({ [name]: currentTarget.value, after: undefined });
-  // A link may ask for a value that is not among the options, such as a removed plan.
+  // A link may have a value that is not an option, such as a removed plan.
   const all = options.some(([option]) => option === value) ? options : [...options, [value, value]];
   return html`<select aria-label=${label} value=${value} onChange=${choose}>
     ${all.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
   </select>`;
 }
 
-/** What stands there in place of keys. @param {Filter} filter @param {string | undefined} after @param {string | undefined} next */
+/**
+ * The text in place of keys. @param {Filter} filter @param {string | undefined} after @param {string | undefined} next
+ */
 function noKeys({ q = '', state, plan }, after, next) {
   if (next !== undefined)
     return 'No match among the keys searched so far. The next page continues the search.';

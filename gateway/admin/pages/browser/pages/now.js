@@ -36,15 +36,15 @@ import {
 
 /** @typedef {Polled<Map<number, RowOf<'/traffic?'>>>} Traffic */
 /** @typedef {BodyOf<'/keys'>} KeyPage */
-/** @typedef {KeyPage['keys'][number] & { atMs: number }} Key with the instant at which it was as it says */
+/** @typedef {KeyPage['keys'][number] & { atMs: number }} Key a key with the time of its response */
 /** @typedef {BodyOf<'/events'>['events'][number]} Event */
 
 const minuteMs = 60_000;
 
-/** How many keys are looked at: a list by state costs a look at all of them. */
+/** The number of keys that are read. A list by state would cost a check of all keys. */
 const refusedMax = 100;
 
-/** How far back the charts go, and how long a bar is. The usual period is not in the address. */
+/** The length of the charts and of a bar. The default period is not in the address. */
 const periods = { '': '15 min', '1h': '1 h', '24h': '24 h' };
 const usualPeriod = { lengthMs: 15 * minuteMs, stepMs: minuteMs };
 /** @type {Record<string, typeof usualPeriod>} */
@@ -53,18 +53,18 @@ const longerPeriods = {
   '24h': { lengthMs: 24 * 60 * minuteMs, stepMs: 10 * minuteMs },
 };
 
-/** Is it well, how much, how slow, whose fault. @param {PageProps} props */
+/** The overview: the health of the fleet, requests, times and failures. @param {PageProps} props */
 export function Now({ query, live }) {
   const asked = query.get('period') ?? '';
   const period = asked in longerPeriods ? asked : '';
   const { lengthMs } = longerPeriods[period] ?? usualPeriod;
-  // The figures need the last quarter of an hour whatever the charts show.
+  // The figures need the last 15 minutes for any period of the charts.
   const traffic = useRows((fromMs) => `/traffic?from=${new Date(fromMs).toISOString()}`, {
     id: period,
     fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
     everyMs: 4_000,
   });
-  // Edits of keys are on the page of events: many of them would hide an outage.
+  // Edits of keys are only on the page of events, because many of them would hide an outage.
   const happened = usePolled('/events?kind=incident,ban,reload,reload_failed&limit=50', 4_000);
   const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
   return html`<div class="now">
@@ -112,7 +112,7 @@ function Verdict({ live: { state, polled } }) {
   </div>`;
 }
 
-/** A reason of many words is set smaller than the fault, so that the fault is read first. */
+/** A long reason is set smaller than the fault, so that the fault is read first. */
 const largeCharsMax = 90;
 
 /** @param {string} text */
@@ -290,7 +290,7 @@ function highestOf(rows, of) {
 }
 
 /**
- * The record of the running minute lags behind by up to ten seconds, so its bar has the height of what processes do now, in the
+ * The record of the present minute is up to ten seconds late, so its bar has the height of the present rate, in the
  * proportions of the record.
  *
  * @param {Live['totals']} totals
@@ -298,12 +298,15 @@ function highestOf(rows, of) {
  * @param {number} sinceMs since the bar began
  */
 function liveScale(totals, recorded, sinceMs) {
-  // The running minute is a small part of a longer bar.
+  // The present minute is only a small part of a longer bar.
   if (!totals || totals.perSecond === 0 || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond / recorded;
 }
 
-/** What explains a change of all requests is marked in the charts, in few words. @type {Record<string, string>} */
+/**
+ * Short texts for the events that the charts mark, because they can explain a change of all requests. @type
+ * {Record<string, string>}
+ */
 const marks = {
   reload: 'new configuration',
   reload_failed: 'invalid edit',
@@ -316,7 +319,7 @@ const marks = {
   worker_ended: 'worker ended',
 };
 
-/** An outage that is over is one event: its end. @type {Record<string, string>} */
+/** An outage that has ended is one event: its end. @type {Record<string, string>} */
 const beginOf = {
   store_back: 'store_away',
   target_healthy: 'target_unhealthy',
@@ -333,20 +336,22 @@ function markersOf({ at, beganAt, kind, target, server }) {
 }
 
 const linesMax = 6;
-/** On a narrow page: `styles.css` hides the others. */
+/** The rows on a narrow page. `styles.css` hides the others. */
 const narrowLinesMax = 4;
 const sunsetWithinDays = 30;
 
-/** Keys and operations that somebody will ask about, those first that fail now. @param {{ refused: Polled<KeyPage> }} props */
+/**
+ * Keys and operations that need attention, the ones that fail now first. @param {{ refused: Polled<KeyPage> }} props
+ */
 function NeedsALook({ refused }) {
   const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
-  // Looks at one key after the other, up to 10,000 of them: half a second of work, so it is not asked often.
+  // This request checks up to 10,000 keys one after the other, which takes half a second, so it is rare.
   const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
   const sunsets = useSunsets();
   const now = useNow();
   /** @type {Map<string, Key>} */
   const byId = new Map();
-  // The list that is polled most often comes last, so that its state of a key counts.
+  // The list with the shortest interval comes last, so that its state of a key counts.
   for (const { body, atMs } of [near, busiest, refused]) {
     for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
   }
@@ -382,10 +387,10 @@ function urgencyOf({ state, windows }, now) {
   const hasLong = (/** @type {readonly { name: string }[]} */ windows) =>
     windows.some(({ name }) => name === 'hour' || name === 'day' || name === 'month');
   if (state === 'banned') return 5;
-  // A minute's limit is over in seconds, a day's stays.
+  // A minute limit resets in seconds, and a day limit lasts.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
   if (state !== 'near') return 0;
-  // A window may have begun anew since it was asked for.
+  // A window may have reset since the response.
   const near = windows.filter(({ used, limit, resetMs }) => used / limit >= 0.8 && resetMs > now);
   return near.length === 0 ? 0 : hasLong(near) ? 2 : 1;
 }
@@ -419,7 +424,7 @@ function sunsetLine({ operationId, sunsetAt, callers }, now) {
     <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
 }
 
-/** Operations that end soon, or have, and are still called; each with the number of keys. */
+/** Operations with a near or past sunset that still have callers, with the number of their keys. */
 function useSunsets() {
   const { body } = usePolled('/operations', minuteMs);
   const [found, setFound] = useState(/** @type {Sunset[]} */ ([]));
@@ -434,7 +439,7 @@ function useSunsets() {
     });
     Promise.all(asked).then(
       (all) => left.signal.aborted || setFound(all.flat()),
-      // The next round asks again.
+      // The next round retries.
       () => {},
     );
     return () => left.abort();

@@ -8,7 +8,9 @@ import { changeQuery } from '../router.js';
 
 /** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
 
-/** What is called, what fails, and who still calls what is about to be removed: that first. @param {PageProps} props */
+/**
+ * The operations with their calls and failures. Deprecated operations with callers come first. @param {PageProps} props
+ */
 export function Operations({ query }) {
   const polled = usePolled('/operations', 5_000);
   const open = query.get('operation') ?? undefined;
@@ -30,7 +32,7 @@ export function Operations({ query }) {
 }
 
 /**
- * Deprecated ones that are still called come first, the next to be removed before others; then by calls.
+ * Orders operations: deprecated operations with callers first, by their sunset, then the others by calls.
  *
  * @param {Operation} one @param {Operation} other
  */
@@ -69,7 +71,7 @@ function columnsOf(open) {
       title: '5xx',
       kind: 'number',
       cell: (one) => count(requestsWith(one, (status) => status >= 500)),
-      // Without an operation a 501 is of a method that nobody knows: the client's own fault.
+      // A 501 without an operation has an unknown method, which is the client's own fault.
       isBad: (one) =>
         requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
     },
@@ -155,7 +157,7 @@ function Callers({ operationId, deprecation }) {
   <//>`;
 }
 
-/** How long there is until the operation is removed. @param {Operation['deprecation']} deprecation */
+/** The time until the operation is removed. @param {Operation['deprecation']} deprecation */
 function timeLeft(deprecation) {
   const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
   if (daysToSunset === undefined || sunsetAt === undefined) return '';

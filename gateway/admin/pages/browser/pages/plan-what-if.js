@@ -18,18 +18,18 @@ const keysListed = 50;
 const differencesShown = 5;
 const againMs = 4_000;
 
-/** How many days are replayed. The usual period is not in the address. */
+/** The number of replayed days. The default period is not in the address. */
 const periods = { '': '24 h', '7d': '7 days' };
 
 /**
- * What the limits that are tried would have done, in words and by key.
+ * The effect of the tried limits, in words and by key.
  *
  * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
  */
 export function WhatIf({ plan, windows, tried, query }) {
   const period = query.get('days') === '7' ? '7d' : '';
   const openKey = query.get('key') ?? undefined;
-  // The period ends with the last whole minute before the page was opened: so the gateway reads the record once.
+  // The period ends with the last whole minute before the page was opened, so the gateway reads the record once.
   const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
   const fromMs = toMs + 1 - (period === '' ? 1 : 7) * dayMs;
   const isTried = Object.keys(tried).length > 0;
@@ -64,7 +64,7 @@ export function WhatIf({ plan, windows, tried, query }) {
 }
 
 /**
- * Asks the simulator, and again for whatever is wanted when it has answered.
+ * Requests a simulation, and a further one if the limits have changed by the time of the response.
  *
  * @param {{ from: string, [member: string]: unknown }} order the body of `/simulate`
  * @returns {{ found: Simulation | undefined, error: string | undefined, isAsking: boolean }} `found`: what it said last
@@ -76,7 +76,7 @@ function useSimulation(order) {
   );
   const latest = useRef(wanted);
   latest.current = wanted;
-  /** Where the first part of the work ended, by the beginning of the period: later ones are about the same keys. */
+  /** The last key of the first part, by the beginning of the period, so that later requests cover the same keys. */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
@@ -124,7 +124,7 @@ function useSimulation(order) {
 
 /** @param {{ window: string, limit: number, value: number }} props */
 function LimitField({ window, limit, value }) {
-  /** What is being written and is no limit, such as nothing; otherwise the address has it. */
+  /** The typed text while it is not a valid limit, for example empty. A valid limit is in the address. */
   const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {
     const number = Number(target.value);
@@ -160,7 +160,7 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
 }
 
 /**
- * How far the sentence above can be relied on, folded: a line that says whether it is exact, and behind it why not.
+ * The precision of the sentence above: a summary, with the details folded behind it.
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
@@ -300,7 +300,7 @@ function Picture({ id, minutes, isTried, fromMs, toMs }) {
     ${h(Chart, { kind: 'lines', timesMs, fromMs, toMs, series, write: count, note, label })}`;
 }
 
-/** A name that YAML could take for something else is quoted. @param {string} name */
+/** Quotes a name that YAML could read as another type. @param {string} name */
 function yamlName(name) {
   return /^[A-Za-z][\w-]*$/.test(name) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(name)
     ? name

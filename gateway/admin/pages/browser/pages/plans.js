@@ -13,7 +13,7 @@ import { WhatIf } from './plan-what-if.js';
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 /** @typedef {Record<string, number>} Limits by the name of the window */
 
-/** How the keys of a plan are spread under its limits. @param {PageProps} props */
+/** The distribution of the keys of a plan under its limits. @param {PageProps} props */
 export function Plans({ query }) {
   const polled = usePolled('/plans', 10_000);
   const { plans = [], isComplete } = polled.body ?? {};
@@ -53,7 +53,10 @@ function columnsOf(open) {
   ];
 }
 
-/** A plan's keys, and what other limits would do to them. @param {string} name @param {readonly Plan[]} plans @param {URLSearchParams} query */
+/**
+ * A plan's keys, and the effect of other limits on them. @param {string} name @param {readonly Plan[]} plans @param
+ * {URLSearchParams} query
+ */
 function onePlan(name, plans, query) {
   const plan = plans.find((plan) => plan.name === name);
   const windows = plan === undefined || plan.isCustom ? [] : plan.windows;
@@ -62,7 +65,10 @@ function onePlan(name, plans, query) {
     ${windows.length > 0 && h(WhatIf, { key: name, plan: name, windows, tried, query })}`;
 }
 
-/** The limits in the address that are others than the plan's. @param {URLSearchParams} query @param {Plan['windows']} windows */
+/**
+ * The limits in the address that differ from the limits of the plan. @param {URLSearchParams} query @param
+ * {Plan['windows']} windows
+ */
 function triedIn(query, windows) {
   /** @type {Limits} */
   const tried = {};
@@ -104,7 +110,7 @@ function Distribution({ name, tried }) {
 }
 
 /**
- * How many keys are in each bucket, and where the limit is among them: its line can be dragged.
+ * The number of keys in each bucket, with the limit as a line that the operator can drag.
  *
  * @param {{ title: string, unit: 'minute' | 'day', counts: string, tried: number | undefined, spread: Spread }} props
  */
@@ -151,20 +157,21 @@ function bucketRow({ from, to, keys }, { most, isOver }) {
 }
 
 /**
- * The limit as a line that is dragged over the rows, or moved by the arrow keys: a tenth at a time.
+ * The limit as a line that the operator drags over the rows, or moves by a tenth with the arrow keys.
  *
- * @param {{ limit: number, unit: string, rows: { current: HTMLTableSectionElement | null }, buckets: Spread['buckets'], onChange: (to: number) => void }} props
+ * @param {{ limit: number, unit: string, rows: { current: HTMLTableSectionElement | null }, buckets: Spread['buckets'],
+ * onChange: (to: number) => void }} props
  */
 function LimitLine({ limit, unit, rows, buckets, onChange }) {
   const handle = useRef(/** @type {HTMLElement | null} */ (null));
   const isMovedByKey = useRef(false);
   useEffect(() => {
-    // A line that has moved to another place in the table has lost the focus.
+    // A line that has moved to another row has lost the focus.
     if (isMovedByKey.current) handle.current?.focus();
     isMovedByKey.current = false;
   }, [limit]);
   const onPointerDown = (/** @type {any} */ event) => {
-    // The line is drawn anew between other rows while it is dragged: what moves is followed on the document.
+    // The line is rendered again between other rows during the drag, so the document follows the pointer.
     const dragged = new AbortController();
     const { signal } = dragged;
     const move = (/** @type {PointerEvent} */ { clientY }) => {
@@ -207,7 +214,7 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
 }
 
 /**
- * The limit at a height of the rows: within a row as far into its bucket as into the row.
+ * The limit at a height within the rows. The position within a row is the position within its bucket.
  *
  * @param {HTMLTableSectionElement | null} body
  * @param {number} y
