@@ -5,8 +5,6 @@
 export const configSizes = Object.freeze({
   /** The size of one configuration file. 100,000 keys with names and limits from `tollgate keys create` take 22 MiB. */
   fileBytesMax: 33_554_432,
-  /** A larger content stays in the loader thread, because copying it to the main thread would delay requests. */
-  handedOverBytesMax: 1_048_576,
   /**
    * The number of YAML tokens (words, punctuation, spaces, line breaks) of a file that is parsed as a whole. A key has about 30
    * tokens. A file of only brackets has one token per byte, and would exhaust the memory. In a keys file that is read entry by

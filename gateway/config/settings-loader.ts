@@ -2,20 +2,12 @@ import { on } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Settings } from '../shared/model.ts';
-import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import type { HandedLastValid, LargeContents } from './last-valid/handed-contents.ts';
+import type { LastValid } from './last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from './load-settings.ts';
 import { wholeFile } from './problems/problem.ts';
-import type {
-  FileRead,
-  HandedSettings,
-  LoadReply,
-  LoadRequest,
-  RetireReply,
-  RetireRequest,
-} from './settings-loader-worker.ts';
-import { applyMessage, type SettingsMessage } from './settings-message.ts';
+import type { FileRead, HandedSettings, LoadReply, LoadRequest } from './settings-loader-worker.ts';
+import { applyMessage } from './settings-message.ts';
 import type { Digests } from './source/read-config-file.ts';
 import { UnsettledContent } from './source/source-reader.ts';
 
@@ -34,7 +26,7 @@ export interface SettingsLoader {
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead' | 'settled'> {
   /** The contents that files at fault fall back on. Without them, a file at fault makes the load invalid. */
-  readonly lastValid?: HandedLastValid | undefined;
+  readonly lastValid?: LastValid | undefined;
 }
 
 export type LoadedInThread = InvalidSettings | ValidInThread;
@@ -43,7 +35,6 @@ export type LoadedInThread = InvalidSettings | ValidInThread;
 export interface ValidInThread extends HandedSettings {
   readonly settings: Settings;
   readonly base?: Settings | undefined;
-  readonly message: SettingsMessage;
 }
 
 /**
@@ -54,9 +45,6 @@ export interface ValidInThread extends HandedSettings {
 export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
-  /** Settles when an ending thread has handed over the contents that the next thread needs. */
-  let retiring: Promise<void> | undefined;
-  let large: LargeContents = new Map();
   let loads = 0;
   /** The number of the load that made each settings object. */
   const numbers = new WeakMap<Settings, number>();
@@ -82,61 +70,35 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
     worker = undefined;
   }
 
-  async function retire(thread: Worker): Promise<void> {
-    try {
-      thread.postMessage({ kind: 'retire' } satisfies RetireRequest);
-      const late = () => undefined;
-      const reply = await withinDeadline<LoadReply | RetireReply | undefined>(
-        replyOf(thread),
-        bounds.configThreadRetireTimeoutMs,
-        late,
-      );
-      if (reply?.kind === 'retired') large = reply.large;
-    } finally {
-      retiring = undefined;
-      if (worker === thread) close();
-    }
-  }
-
   return {
     async load({ file, env, lastValid, onRead, settled }, base) {
       clearTimeout(idleTimer);
-      await retiring?.catch(() => {});
       const thread = worker ?? start();
       worker = thread;
       const number = ++loads;
       const request: LoadRequest = {
-        kind: 'load',
         file,
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
         // Only the needed fields, because the whole object is sent.
         lastValid: lastValid && pickLastValid(lastValid),
-        large,
         settled,
       };
-      const buffers = [...large.values()].map(({ buffer }) => buffer as ArrayBuffer);
-      thread.postMessage(request, buffers);
-      large = new Map();
+      thread.postMessage(request);
       const reply = await replyOf(thread, onRead);
-      idleTimer = setTimeout(() => {
-        retiring = retire(thread);
-        retiring.catch(() => {});
-      }, bounds.configThreadIdleMs).unref();
-      if (reply.kind === 'retired') throw new Error('the thread that loads the configuration ends');
+      idleTimer = setTimeout(close, bounds.configThreadIdleMs).unref();
       if (reply.kind === 'unsettled') throw new UnsettledContent(file);
-      if (reply.kind === 'invalid') return reply.loaded;
-      const { loaded, message } = reply;
-      const settings = applyMessage(base, message);
+      if (reply.kind === 'invalid') return reply;
+      const settings = applyMessage(base, reply.message);
       numbers.set(settings, number);
-      return { ...loaded, settings, base, message };
+      return { ...reply, settings, base };
     },
     close,
   };
 }
 
-function pickLastValid({ contents, keysFile, kept, revoking }: HandedLastValid): HandedLastValid {
+function pickLastValid({ contents, keysFile, kept, revoking }: LastValid): LastValid {
   return { contents, keysFile, kept, revoking };
 }
 
@@ -158,10 +120,10 @@ function heapMebibytes(bounds: Bounds): number {
 }
 
 /** Waits for the thread's reply to the last request, and passes the files that it reports to `onRead`. */
-async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply | RetireReply> {
+async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply> {
   // Unlike `once`, `on` receives every message when several arrive together.
   for await (const [message] of on(thread, 'message')) {
-    const reply: LoadReply | RetireReply | FileRead = message;
+    const reply: LoadReply | FileRead = message;
     if (reply.kind !== 'read') return reply;
     onRead?.(reply.file, reply.digest);
   }

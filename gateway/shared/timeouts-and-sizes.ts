@@ -453,8 +453,6 @@ export const defaultBounds = Object.freeze({
   configThreadHeapMebibytes: 1_536,
   /** The part of that heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and as much time. */
   configThreadYoungMebibytes: 16,
-  /** How long the end of that thread waits until it has passed on what the next thread needs. */
-  configThreadRetireTimeoutMs: 1_000,
   /** A file that changed this recently is read again, because two edits may have the same time stamp: within 10 ms on Linux, within 2 s on some file systems. */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,

@@ -9,8 +9,10 @@ import {
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
 /** The sources of the current settings, which a load falls back on. */
-export type LastValid = Pick<ValidSettings, 'contents' | 'keysFile'> &
-  Partial<Pick<KeepingSettings, 'kept' | 'revoking'>>;
+export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> {
+  readonly kept?: readonly KeptFile[] | undefined;
+  readonly revoking?: Contents | undefined;
+}
 
 /** A file that keeps its last valid content, because its content on disk is rejected. */
 export interface KeptFile {

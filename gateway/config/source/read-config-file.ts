@@ -13,6 +13,7 @@ export type ReadFile =
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
 export interface FileContent {
+  /** In memory that threads share, so that no thread copies a file of 32 MiB for another thread. */
   readonly bytes: Buffer;
   readonly digest: string;
 }
@@ -49,7 +50,9 @@ function unread(reason: string): ReadFile {
 function decode(bytes: Buffer): ReadFile {
   const digest = digestOfContent(bytes);
   if (!isUtf8(bytes)) return { kind: 'unreadable', reason: 'is not UTF-8 text', digest };
-  return { kind: 'read', bytes, digest };
+  const shared = Buffer.from(new SharedArrayBuffer(bytes.length));
+  bytes.copy(shared);
+  return { kind: 'read', bytes: shared, digest };
 }
 
 /** Decodes UTF-8 and removes a byte order mark. */
