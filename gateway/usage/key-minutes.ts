@@ -1,5 +1,5 @@
 import type { Counts } from './store/counts.ts';
-import { outcomes, outcomesMax, unitsNumber } from './tally.ts';
+import { outcomeAt, outcomes, placeOf, unitsNumber } from './tally.ts';
 
 const minutesPerHour = 60;
 
@@ -88,12 +88,11 @@ export class KeyMinutesBuilder {
     firstMinute: number,
     lastMinute: number,
   ): void {
-    // Ascending numbers are ascending minutes.
-    for (const number of [...counts.keys()].sort((a, b) => a - b)) {
-      const place = Math.floor((number - 1) / outcomesMax);
+    for (const number of [...counts.keys()].sort((a, b) => placeOf(a) - placeOf(b))) {
+      const place = placeOf(number);
       const minute = hourStart + place;
-      if (place < 0 || place >= minutesPerHour || minute < firstMinute || minute > lastMinute) continue;
-      const outcome = (number - 1) % outcomesMax;
+      if (number === 0 || place >= minutesPerHour || minute < firstMinute || minute > lastMinute) continue;
+      const outcome = outcomeAt(number);
       const requests = counts.get(number) ?? 0;
       if (units === undefined) {
         this.add(minute, outcome, requests);

@@ -19,7 +19,7 @@ import {
   withCosts,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
-import { outcomesMax, tallyNumber, unitsNumber } from './tally.ts';
+import { outcomes, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
@@ -67,7 +67,7 @@ export class KeyUsage {
   lastSeenMs = 0;
   private minute = -1;
   private minuteEndsMs = 0;
-  private readonly byOutcome = Array<number>(outcomesMax).fill(0);
+  private readonly byOutcome = Array<number>(outcomes.length).fill(0);
   /** By outcome; undefined until a request does not cost 1 unit. */
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
@@ -184,7 +184,7 @@ export class KeyUsage {
     const day = Math.floor(startMs / dayMs);
     const hour = Math.floor(startMs / hourMs);
     let offered = 0;
-    for (let outcome = 0; outcome < outcomesMax; outcome++) {
+    for (let outcome = 0; outcome < outcomes.length; outcome++) {
       const requests = this.byOutcome[outcome] ?? 0;
       if (requests === 0) continue;
       this.byOutcome[outcome] = 0;
@@ -213,8 +213,8 @@ export class KeyUsage {
   }
 
   private countUnits(outcome: number, units: number): void {
-    this.extraUnits ??= Array<number>(outcomesMax).fill(0);
-    this.freeRequests ??= Array<number>(outcomesMax).fill(0);
+    this.extraUnits ??= Array<number>(outcomes.length).fill(0);
+    this.freeRequests ??= Array<number>(outcomes.length).fill(0);
     if (units === 0) this.freeRequests[outcome] = (this.freeRequests[outcome] ?? 0) + 1;
     else this.extraUnits[outcome] = (this.extraUnits[outcome] ?? 0) + units - 1;
   }

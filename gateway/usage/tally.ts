@@ -18,9 +18,6 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** Numbers that one minute or one day takes in a field: one for each outcome. */
-export const outcomesMax = 8;
-
 /** Requests by outcome, and the cost of admitted requests that did not cost 1 unit. */
 export type Tally = Readonly<Record<Outcome, number>> & {
   /** Units of admitted requests in excess of 1 unit per request. */
@@ -29,18 +26,11 @@ export type Tally = Readonly<Record<Outcome, number>> & {
   readonly free: number;
 };
 
-export const emptyTally: Tally = {
-  admitted: 0,
-  minute: 0,
-  day: 0,
-  banned: 0,
-  hour: 0,
-  second: 0,
-  month: 0,
-  undecided: 0,
+export const emptyTally = Object.freeze({
+  ...Object.fromEntries(outcomes.map((outcome) => [outcome, 0])),
   extraUnits: 0,
   free: 0,
-};
+}) as Tally;
 
 export function outcomeOf(decision: Decision): Outcome {
   switch (decision.kind) {
@@ -89,8 +79,8 @@ export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
   const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
   for (const [number, value] of counts) {
     if (number === 0) continue;
-    const place = Math.floor((number - 1) / outcomesMax);
-    const outcome = outcomes[(number - 1) % outcomesMax];
+    const place = placeOf(number);
+    const outcome = outcomes[outcomeAt(number)];
     const tally = tallies.get(place) ?? { ...emptyTally };
     if (outcome !== undefined) tally[outcome] += value;
     tallies.set(place, tally);
@@ -102,9 +92,28 @@ export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
   return tallies;
 }
 
-/** The number under which an outcome of a period is counted; 0 is taken (`latest` in `counts.ts`). */
+/** A field has blocks of so many outcomes for so many places. One hour has 60 places, and one month has 31. */
+const [blockOutcomes, blockPlaces] = [8, 64];
+const blockNumbers = blockOutcomes * blockPlaces;
+
+/**
+ * The number under which an outcome of a period is counted; 0 is taken (`latest` in `counts.ts`). The ninth outcome begins a second
+ * block, so the numbers of older records stay what they are.
+ */
 export function tallyNumber(place: number, outcome: number): number {
-  return 1 + place * outcomesMax + outcome;
+  const block = Math.floor(outcome / blockOutcomes);
+  return 1 + block * blockNumbers + place * blockOutcomes + (outcome % blockOutcomes);
+}
+
+/** The place of a period in its field. */
+export function placeOf(tallyNumber: number): number {
+  return Math.floor(((tallyNumber - 1) % blockNumbers) / blockOutcomes);
+}
+
+/** The number of an outcome. */
+export function outcomeAt(tallyNumber: number): number {
+  const block = Math.floor((tallyNumber - 1) / blockNumbers);
+  return block * blockOutcomes + ((tallyNumber - 1) % blockOutcomes);
 }
 
 /**
@@ -115,6 +124,6 @@ export function unitsNumber(
   place: number,
   outcome: number,
 ): { readonly extra: number; readonly free: number } {
-  const extra = 1 + 2 * (place * outcomesMax + outcome);
+  const extra = 2 * tallyNumber(place, outcome) - 1;
   return { extra, free: extra + 1 };
 }

@@ -9,7 +9,16 @@ import { offeredUnitsAt } from '../../gateway/usage/key-minutes.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
 import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
-import { emptyTally, type Outcome, offeredOf, outcomes, unitsOf } from '../../gateway/usage/tally.ts';
+import {
+  emptyTally,
+  type Outcome,
+  offeredOf,
+  outcomeAt,
+  outcomes,
+  placeOf,
+  tallyNumber,
+  unitsOf,
+} from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
 import { byPeriod, createUsageReader } from '../../gateway/usage/usage-reader.ts';
@@ -354,6 +363,19 @@ describe.each([
     expect(usage.state().lostRequests).toBeGreaterThan(50);
     expect(kept + usage.state().lostRequests).toBe(100);
   });
+});
+
+it('a field has a number of its own for each minute and each of more outcomes, and the first eight keep theirs', () => {
+  const numbers = new Set<number>();
+  for (let minute = 0; minute < 60; minute++) {
+    for (let outcome = 0; outcome < 20; outcome++) {
+      const number = tallyNumber(minute, outcome);
+      numbers.add(number);
+      expect([placeOf(number), outcomeAt(number)]).toEqual([minute, outcome]);
+      if (outcome < 8) expect(number).toBe(1 + 8 * minute + outcome);
+    }
+  }
+  expect(numbers.size).toBe(60 * 20);
 });
 
 it('rows of hours and days are the sums of their minutes', () => {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
-import type { Key, KeyStatus } from '../../shared/model.ts';
+import { type Key, type KeyStatus, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { differingUnits, offeredOf, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
 import {
@@ -100,9 +100,9 @@ export function why(facts: WhyFacts): Why {
 }
 
 /** Requests refused by each window that refused any. */
-export function refusedByWindow({ second, minute, hour, day, month }: Tally): Record<string, number> {
-  const all = Object.entries({ second, minute, hour, day, month });
-  return Object.fromEntries(all.filter(([, refused]) => refused > 0));
+export function refusedByWindow(tally: Tally): Record<string, number> {
+  const refusing = planWindows.filter((window) => tally[window] > 0);
+  return Object.fromEntries(refusing.map((window) => [window, tally[window]]));
 }
 
 function refusals(tally: Tally): number {
@@ -221,12 +221,16 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
   return fixedState(key, secrets, nowMs) !== undefined;
 }
 
+const daySeconds = 86_400;
+
 /**
  * Counts are shared at once, and the record only after seconds: the process that answers may know none of what others
- * admitted. A month may have begun before the last 24 hours, no other window.
+ * admitted. A window that is longer than a day may have begun before the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
-  return rateLimit.windows.some(({ name }, index) => name !== 'month' && (used[index] ?? 0) > 0);
+  return rateLimit.windows.some(
+    ({ windowSeconds }, index) => windowSeconds <= daySeconds && (used[index] ?? 0) > 0,
+  );
 }
 
 function hourSentence(

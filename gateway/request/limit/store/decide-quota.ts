@@ -1,5 +1,11 @@
 import { type WindowsMs, windowIndex, windowStartMs } from '../../../shared/calendar-windows.ts';
-import type { BanPolicy, Grant, Limits, PlanWindow } from '../../../shared/model.ts';
+import {
+  type BanPolicy,
+  type Grant,
+  type Limits,
+  type PlanWindow,
+  planWindows,
+} from '../../../shared/model.ts';
 
 /**
  * Decides `requests` requests of one key, of `units` units each, at one instant: first by a ban, then by every window of its limits. An
@@ -87,26 +93,13 @@ export interface QuotaOutcome {
 }
 
 /** The field with the charged units of a window. */
-export const usedIn = {
-  second: 'secondUsed',
-  minute: 'minuteUsed',
-  hour: 'hourUsed',
-  day: 'dayUsed',
-  month: 'monthUsed',
-} as const satisfies Record<PlanWindow, keyof WindowCounts>;
+export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
+  readonly [Window in PlanWindow]: `${Window}Used`;
+};
 
-export const noCounts: Readonly<WindowCounts> = Object.freeze({
-  second: 0,
-  secondUsed: 0,
-  minute: 0,
-  minuteUsed: 0,
-  hour: 0,
-  hourUsed: 0,
-  day: 0,
-  dayUsed: 0,
-  month: 0,
-  monthUsed: 0,
-});
+export const noCounts = Object.freeze(
+  Object.fromEntries(planWindows.flatMap((window) => [window, usedIn[window]]).map((name) => [name, 0])),
+) as Readonly<WindowCounts>;
 
 export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   ...noCounts,
@@ -196,7 +189,7 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
     state.liftedMs === 0 ? 0 : state.liftedMs + bans.maxMs,
     state.grant?.untilMs ?? 0,
   );
-  for (const window of Object.keys(usedIn) as PlanWindow[]) {
+  for (const window of planWindows) {
     if (state[window] > 0) atMs = Math.max(atMs, windowStartMs(windowsMs[window], state[window] + 1));
   }
   return atMs;

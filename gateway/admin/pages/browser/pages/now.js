@@ -385,7 +385,7 @@ function NeedsALook({ refused }) {
 /** @param {Key} key @param {number} now */
 function urgencyOf({ state, windows }, now) {
   const hasLong = (/** @type {readonly { name: string }[]} */ windows) =>
-    windows.some(({ name }) => name === 'hour' || name === 'day' || name === 'month');
+    windows.some(({ name }) => name !== 'second' && name !== 'minute');
   if (state === 'banned') return 5;
   // A minute limit resets in seconds, and a day limit lasts.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
