@@ -111,7 +111,7 @@ export function createAdminSide({
           changes,
           events,
           keyChanges: {
-            limiter: { ...limiter, liftBan: (keyId) => limiter.liftBan(keyId, settings.bans) },
+            limiter,
             record: recordKeyChange,
             directory,
           },

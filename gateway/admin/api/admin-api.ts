@@ -26,6 +26,8 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
  * route's response. A client without a token learns nothing about the paths.
  *
  * A token has one turn at a time in this thread and one in the reading thread. So a token with many requests waits for itself.
+ *
+ * The stations are functions inside of this one, because they share its counts and turns.
  */
 export function createAdminApi({
   routes,

@@ -46,6 +46,8 @@ export type KeyPage = z.output<typeof keyPage>;
  *
  * While one server of several is away, its keys are listed as `unknown`. While it is the one that knows which keys were active,
  * the list is sorted by id.
+ *
+ * The steps are functions inside of this one, because they share the query and the ranked keys.
  */
 export async function listKeys(sources: KeySources, query: KeyQuery): Promise<KeyPage | undefined> {
   const settings = sources.settings();

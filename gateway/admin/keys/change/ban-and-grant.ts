@@ -18,8 +18,8 @@ import {
   type KeyChangeSources,
   type Refused,
   refused,
+  type StoreReply,
   storeFailed,
-  type VerbReply,
 } from './change-sources.ts';
 
 export const grantBody = fields('an object with limits and untilAt', {
@@ -39,7 +39,7 @@ export const whatHolds = z.object({
 interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
-  readonly run: (keyId: string) => Promise<VerbReply>;
+  readonly run: (keyId: string) => Promise<StoreReply>;
   /** Why the status of the key does not allow it. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** The part of the key's status that the verb changes, for the record of changes. */
@@ -61,7 +61,7 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
         change(sources, request, () => ({
           kind: 'verb',
           action: 'unban',
-          run: limiter.liftBan,
+          run: (keyId) => limiter.liftBan(keyId, sources.settings().bans),
           before: ({ rateLimit: { ban } }) =>
             ban === undefined ? {} : { bannedUntilAt: isoOf(ban.untilMs) },
           tells: ({ rateLimit: { ban } }) => ({ wasBanned: ban !== undefined }),

@@ -4,7 +4,8 @@ import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import type { KeyDirectory } from '../../../keys/directory/key-directory.ts';
 import type { Away } from '../../../keys/directory/store/directory-store.ts';
 import { keyIdPattern } from '../../../keys/key-schema.ts';
-import type { AdminToken, Grant } from '../../../shared/model.ts';
+import type { QuotaChanged, StoreFailure } from '../../../request/limit/store/quota-store.ts';
+import type { AdminToken, BanPolicy, Grant } from '../../../shared/model.ts';
 import { type AdminResponse, errorResponse } from '../../admin-response.ts';
 import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-sources.ts';
 
@@ -12,32 +13,17 @@ import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-so
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
   /** Absent: all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
-  readonly limiter: KeyVerbs;
+  /** Changes of what the store has for a key, on all processes. */
+  readonly limiter: {
+    liftBan(keyId: string, bans: BanPolicy): Promise<StoreReply>;
+    grant(keyId: string, grant: Grant): Promise<StoreReply>;
+    ungrant(keyId: string): Promise<StoreReply>;
+  };
   /** Says what was done: in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
 }
 
-/** The operator's changes of a key's counts, on all processes. */
-export interface KeyVerbs {
-  liftBan(keyId: string): Promise<VerbReply>;
-  grant(keyId: string, grant: Grant): Promise<VerbReply>;
-  ungrant(keyId: string): Promise<VerbReply>;
-}
-
-export type VerbReply =
-  | {
-      readonly kind: 'changed';
-      /** The store's clock, epoch ms. */
-      readonly nowMs: number;
-      /** The counts, ban and grant that the store has for the key now. A ban or grant that has ended may still be there. */
-      readonly state: {
-        readonly strikes: number;
-        readonly bannedUntilMs: number;
-        readonly banLevel: number;
-        readonly grant: Grant | undefined;
-      };
-    }
-  | { readonly kind: 'failed'; readonly mayHaveRun: boolean; readonly reason: string };
+export type StoreReply = QuotaChanged | StoreFailure;
 
 /** The parts of a request that changes a key. */
 export interface ChangeRequest {
