@@ -267,7 +267,7 @@ describe('the text output', () => {
     [['usage', 'a/b?c'], /^There is no key a\/b\?c: /],
     [
       ['callers', 'nothing'],
-      /^There is no operation nothing; operations are: listPets, createPet, listOrders, getPet\./,
+      /^There is no operation nothing; operations are: listPets, createPet, getPet, listOrders\./,
     ],
     [['callers', 'lstPets'], /^There is no operation lstPets; did you mean `listPets`\?\n/],
     [['keys', 'list', '--plan', 'enterprse'], /^There is no plan enterprse; did you mean `enterprise`\?\n/],
