@@ -236,7 +236,7 @@ test('nothing is reported after stop', async () => {
 
 test('a load that takes long is abandoned for the repaired text, and never reported', async () => {
   const folder = configFolder();
-  const { reports, slow } = watch(folder, 40, 1_000);
+  const { reports, slow } = watch(folder, 40, 300);
   folder.write('tollgate.yaml', mainDocument + slowText.repeat(4));
   await reported(slow, [folder.file]);
   folder.write('tollgate.yaml', withLimit(61));
@@ -247,7 +247,7 @@ test('a load that takes long is abandoned for the repaired text, and never repor
 
 test('a load that takes long is abandoned when the present text returns, and the next edit takes effect', async () => {
   const folder = configFolder();
-  const { reports, slow } = watch(folder, 40, 1_000);
+  const { reports, slow } = watch(folder, 40, 300);
   folder.write('tollgate.yaml', mainDocument + slowText);
   await reported(slow, [folder.file]);
   folder.write('tollgate.yaml', mainDocument);

@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'undici';
 import { originOf } from '../support/fleet.ts';
-import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
+import { startGatewayHere } from '../support/gateway-here.ts';
+import { makeCustomKey, testConfig } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 
 export interface StrayOctets {
@@ -66,7 +67,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
       else straying(Number(of.split('-')[1]))(socket, of);
     },
   });
-  const gateway = await startGateway(
+  const gateway = await startGatewayHere(
     testConfig({ upstream: { url: backend.url, health: '/healthz' }, keys: [bad.entry, good.entry] }),
     {},
   );

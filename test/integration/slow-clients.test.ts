@@ -11,7 +11,7 @@ for (const idle of [400, 4_000])
   }, async () => {
     const found = await measureSlowClients({
       idle,
-      slow: 30,
+      slow: idle === 400 ? 10 : 30,
       goodRequests: 400,
       bounds: {
         headersTimeoutMs: 5_000,
