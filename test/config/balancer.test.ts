@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { createAuthority, type KeyPair } from '../support/certificates.ts';
 import { startFleetHere } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { makeKey, type RunningGateway } from '../support/gateway-process.ts';
@@ -14,7 +16,7 @@ import { until } from '../support/until.ts';
 /**
  * Starts HAProxy with the shipped configuration. Only the names and ports of the gateways are those of this machine.
  */
-async function startHaproxy(gateways: readonly RunningGateway[]) {
+async function startHaproxy(gateways: readonly RunningGateway[], certificate?: KeyPair) {
   const program = await requireProgram({
     names: ['haproxy'],
     packageName: 'haproxy',
@@ -26,7 +28,7 @@ async function startHaproxy(gateways: readonly RunningGateway[]) {
     gateways.map((gateway, index) => `    server gateway${index} ${line(gateway)}`).join('\n');
   const shipped = await readFile(new URL('../../config/balancer/haproxy.cfg', import.meta.url), 'utf8');
   const config = shipped
-    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replaceAll('bind :8080', `bind 127.0.0.1:${port}`)
     .replace('bind :9090', `bind 127.0.0.1:${adminPort}`)
     .replace('bind 127.0.0.1:8404', `bind 127.0.0.1:${healthPort}`)
     .replace(
@@ -39,7 +41,11 @@ async function startHaproxy(gateways: readonly RunningGateway[]) {
     );
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-haproxy-'));
   await writeFile(join(folder, 'haproxy.cfg'), config);
-  const child = spawn(program, ['-db', '-f', join(folder, 'haproxy.cfg')], { stdio: 'ignore' });
+  if (certificate !== undefined) await writeFile(join(folder, 'tls.pem'), certificate.cert + certificate.key);
+  const child = spawn(program, ['-db', '-f', join(folder, 'haproxy.cfg')], {
+    stdio: 'ignore',
+    env: { ...process.env, BALANCER_FILES: folder, BALANCER_TLS: certificate === undefined ? '' : 'tls.pem' },
+  });
   onTestFinished(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -79,4 +85,38 @@ it('an operator reaches the pages at the balancer’s admin port, and another ga
   await fleet.gateways[0]?.stop('SIGKILL');
   await until('the other one answers', () => isUp(`${origin}/readyz`));
   expect((await change()).status).toBe(200);
+});
+
+it('with a certificate, clients of the balancer speak HTTP/2 over TLS, and their keys are counted', {
+  tags: 'full',
+}, async () => {
+  const run = promisify(execFile);
+  const key = makeKey({ id: 'acme' });
+  const fleet = await startFleetHere({ starts: [{}, {}], config: { keys: [key.entry] } });
+  onTestFinished(() => fleet.stop());
+  const authority = createAuthority();
+  const { port } = await startHaproxy(fleet.gateways, authority.issue());
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-http2-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'ca.pem'), authority.cert);
+  const url = `https://127.0.0.1:${port}/v1/pets`;
+  const bearer = `Authorization: Bearer ${key.secret}`;
+  const curl = async () => {
+    const args = ['--http2', '--cacert', join(folder, 'ca.pem'), '--header', bearer];
+    const format = '%{http_version} %{response_code} %header{x-ratelimit-limit}';
+    const { stdout } = await run('curl', [...args, '-s', '-o', '/dev/null', '-w', format, url]).catch(() => ({
+      stdout: '',
+    }));
+    return stdout;
+  };
+  await until('the balancer serves keys', async () => (await curl()).includes(' 200 '));
+  expect(await curl()).toBe('2 200 60');
+
+  const h2load = await requireProgram({
+    names: ['h2load'],
+    packageName: 'nghttp2-client',
+    advice: 'The tests of the balancer need h2load on the PATH.',
+  });
+  const { stdout } = await run(h2load, ['-n', '20', '-c', '2', '-m', '5', '-H', bearer, url]);
+  expect(stdout).toContain('20 done, 20 succeeded');
 });
