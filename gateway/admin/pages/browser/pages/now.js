@@ -438,7 +438,7 @@ function useSunsets() {
       return callers.length === 0 ? [] : [{ operationId, sunsetAt, callers: callers.length + more }];
     });
     Promise.all(asked).then(
-      (all) => left.signal.aborted || setFound(all.flat()),
+      (all) => left.signal.aborted || setFound(all.flat().sort((a, b) => (a.sunsetAt < b.sunsetAt ? -1 : 1))),
       // The next round retries.
       () => {},
     );
