@@ -1,6 +1,5 @@
 import type { Problem } from './problems/problem.ts';
-import { createProblemList } from './problems/problem-list.ts';
-import { createUniqueValues } from './problems/unique-values.ts';
+import { createProblemList, createUniqueValues } from './problems/problem-list.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 

@@ -1,10 +1,9 @@
 import { anyLimitField } from '../keys/limit-fields.ts';
 import { isStatedCustom, planFault } from '../keys/plans.ts';
-import { closestName, listNames } from '../shared/schema/closest-name.ts';
+import { adviceOnName } from '../shared/schema/closest-name.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
-import { createProblemList } from './problems/problem-list.ts';
-import { createUniqueValues } from './problems/unique-values.ts';
+import { createProblemList, createUniqueValues } from './problems/problem-list.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping, type Mapping } from './source/yaml-to-plain.ts';
 
@@ -48,16 +47,11 @@ export function checkKeys({ source, path, entries }: KeyList, plans: unknown): r
     problems.add(() => ({
       ...source.placeOf(at, isOfLimits ? 'name' : 'value'),
       message: {
-        no_plan: `${nameOf(at)} names no plan; ${adviceOnPlan(plan)}`,
+        no_plan: `${nameOf(at)} names no plan; ${adviceOnName(plan, planNames, 'plans')}`,
         limits_missing: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { … }\` with ${anyLimitField}`,
         limits_of_plan: `${nameOf(at)} is for custom plans only; remove it or choose a custom plan`,
       }[fault],
     }));
-  }
-
-  function adviceOnPlan(plan: string): string {
-    const closest = closestName(plan, planNames);
-    return closest === undefined ? `plans are: ${listNames(planNames)}` : `did you mean \`${closest}\`?`;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { RawKey } from '../keys/key-schema.ts';
 import type { Operation } from '../shared/model.ts';
-import { closestName, listNames } from '../shared/schema/closest-name.ts';
+import { adviceOnName } from '../shared/schema/closest-name.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 import type { Problem } from './problems/problem.ts';
 import { createProblemList } from './problems/problem-list.ts';
@@ -40,16 +40,9 @@ export function checkScopes({ raw, main, keyList, operations }: Scoped): readonl
       problems.add(() => ({
         ...source.placeOf(at),
         message: hasDocument
-          ? `${nameOf(at)} names no operation of the API document; ${advice(id)}`
+          ? `${nameOf(at)} names no operation of the API document; ${adviceOnName(id, known, 'operations')}`
           : `${nameOf(at)} needs \`api\`, the API document with the operations; without it the only operation is \`any\``,
       }));
     });
-  }
-
-  function advice(id: string): string {
-    const closest = closestName(id, known);
-    return closest === undefined
-      ? `operations are: ${listNames([...known])}`
-      : `did you mean \`${closest}\`?`;
   }
 }

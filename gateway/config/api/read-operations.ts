@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Method, Operation } from '../../shared/model.ts';
-import { closestName, didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import { adviceOnName, closestName, didYouMean } from '../../shared/schema/closest-name.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
@@ -260,9 +260,7 @@ function readUpstream(at: OperationPart): string {
   const written = at.value['x-upstream'];
   if (written === undefined || upstreamNames === undefined) return fallback;
   if (typeof written === 'string' && upstreamNames.includes(written)) return written;
-  const closest = closestName(String(written), upstreamNames);
-  const advice =
-    closest === undefined ? `upstreams are: ${listNames(upstreamNames)}` : `did you mean \`${closest}\`?`;
+  const advice = adviceOnName(String(written), upstreamNames, 'upstreams');
   reportMember(at, 'x-upstream', `\`x-upstream\` names no upstream of the configuration; ${advice}`);
   return fallback;
 }

@@ -1,5 +1,6 @@
+import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
-import type { Problem } from './problem.ts';
+import type { Place, Problem } from './problem.ts';
 
 /** The problems of one check, up to a maximum. A file may have a million faults, but a report lists a hundred. */
 export interface ProblemList {
@@ -19,6 +20,37 @@ export function createProblemList(problemsMax: number = configSizes.problemsMax)
     isFull,
     add(make) {
       if (!isFull()) problems.push(make());
+    },
+  };
+}
+
+type Path = readonly PropertyKey[];
+
+/** Values that must be unique, such as the ids of keys. */
+export function createUniqueValues({
+  what,
+  source,
+  problems,
+}: {
+  /** The name of the value in a report, such as `this id`. */
+  readonly what: string;
+  readonly source: { placeOf(path: Path): Place };
+  readonly problems: ProblemList;
+}) {
+  const taken = new Map<string, Path>();
+  return {
+    /** Reports a value that an earlier place has claimed. */
+    claim(value: string, at: Path) {
+      const first = taken.get(value);
+      if (first === undefined) {
+        taken.set(value, at);
+        return;
+      }
+      problems.add(() => ({
+        ...source.placeOf(at),
+        message: `${nameOf(at)}: ${what} is already taken by ${nameOf(first)}; each must be unique`,
+        related: { ...source.placeOf(first), message: 'it is here' },
+      }));
     },
   };
 }

@@ -1,7 +1,6 @@
 import { keyFieldNames } from '../../keys/key-schema.ts';
 import { settingNames } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
-import { maskSecrets } from './mask-secrets.ts';
 
 /** The main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
 export type FileKind = 'settings' | 'keys' | 'api';
@@ -72,4 +71,24 @@ function settingOf(line: string): boolean | undefined {
   if (keysField.test(line)) return false;
   const name = marginField.exec(line)?.[1];
   return name === undefined ? undefined : otherSettings.has(name);
+}
+
+/** Patterns of secrets. They apply to parts that should have no secrets: the API document, and settings other than `keys`. */
+const secretShapes = [
+  // The user information of a URL, up to the last @ in the line, because a password may contain any character.
+  /(?<=:\/\/).+(?=@)/g,
+  // Query parameters of a URL, such as redis://redis?password=…
+  /(?<=[?&][\w-]+=)[^\s&"']+/g,
+  // A key's secret or an admin token that Tollgate has issued.
+  /\btga?_\w+/g,
+  // The rest of the line after a field with one of these names, because a password may contain any character.
+  /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
+];
+
+/** Replaces each character of a secret by an asterisk, so that a caret below the line still points to the right place. */
+function maskSecrets(line: string): string {
+  return secretShapes.reduce(
+    (masked, shape) => masked.replace(shape, (secret) => '*'.repeat(secret.length)),
+    line,
+  );
 }

@@ -31,37 +31,7 @@ interface TextToParse {
 /** Thrown at a long text that may be half written. */
 export class UnsettledContent extends Error {}
 
-/** Reads the files of one load, and records every file and variable that the result depends on. */
-export interface SourceReader {
-  /**
-   * Reads one file as data; undefined when reading fails, with the reasons in `problems()`.
-   *
-   * @param kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
-   * @param mentionedAt the place that names the file, where a missing file is reported
-   */
-  read(options: FileToRead): YamlSource | undefined;
-  /** Reads the bytes of a file without parsing them. */
-  readBytes(options: FileToRead): Buffer | undefined;
-  /** Parses the content from `readBytes`. */
-  parse(options: TextToParse): YamlSource | undefined;
-  /** Parses a part of the content from `readBytes`. `problems()` does not include its problems, whose lines count from the part. */
-  parsePart(options: TextToParse): ParsedYaml;
-  /** @throws UnsettledContent when the content of the file is long and may be half written */
-  requireSettled(file: string, length: number): void;
-  /** Reads one file as text, for files that are not YAML. */
-  readText(options: { readonly file: string; readonly mentionedAt: Place }): string | undefined;
-  /** The problems from reading files, parsing them and filling in variables. */
-  problems(): readonly Problem[];
-  /** The digest of every requested file, including missing files and files from `NAME_FILE` variables. */
-  digests(): Digests;
-  /** The content of every file that was read. */
-  contents(): Contents;
-  /**
-   * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables of the addresses
-   * of the listeners do not count, because gateways on one host differ in their ports.
-   */
-  version(): string;
-}
+export type SourceReader = ReturnType<typeof createSourceReader>;
 
 /** The main file of a load, what reads the files that it names, and the problems that the rules find. */
 export interface LoadContext {
@@ -79,6 +49,8 @@ export function besideFile(mainFile: string, path: string): string {
 }
 
 /**
+ * Reads the files of one load, and records every file and variable that the result depends on.
+ *
  * @param drafts contents to use instead of the files on disk
  * @param makesKeysFile treats a missing keys file as empty
  * @param onRead called before a file is parsed, with the file and the digest of its content; not called for drafts
@@ -92,7 +64,7 @@ export function createSourceReader(options: {
   readonly onRead: ((file: string, digest: string) => void) | undefined;
   readonly readFile?: ((file: string) => ReadFile) | undefined;
   readonly settled?: ReadonlySet<string> | undefined;
-}): SourceReader {
+}) {
   const { env, drafts, makesKeysFile, onRead, readFile = readConfigFile, settled } = options;
   const problems: Problem[] = [];
   const digests = new Map<string, string>();
@@ -115,7 +87,8 @@ export function createSourceReader(options: {
     return result;
   }
 
-  function readMentioned({ file, mentionedAt }: { file: string; mentionedAt: Place }) {
+  /** Reads one file as text, for files that are not YAML. */
+  function readText({ file, mentionedAt }: Omit<FileToRead, 'kind'>): string | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return textOf(result.bytes);
     problems.push({ ...mentionedAt, message: `this file ${result.reason}`, files: [file] });
@@ -148,6 +121,7 @@ export function createSourceReader(options: {
     return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
   }
 
+  /** Reads the bytes of a file without parsing them. */
   function readBytes({ file, kind, mentionedAt }: FileToRead): Buffer | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return result.bytes;
@@ -158,6 +132,7 @@ export function createSourceReader(options: {
     return undefined;
   }
 
+  /** Parses a part of the content from `readBytes`. `problems()` does not include its problems, whose lines count from the part. */
   function parsePart(options: TextToParse): ParsedYaml {
     const { kind } = options;
     const substitute = (text: string, path: readonly unknown[]) => {
@@ -167,11 +142,13 @@ export function createSourceReader(options: {
     return parseYaml({ ...options, ...(kind !== 'api' && { substitute }) });
   }
 
+  /** @throws UnsettledContent when the content of the file is long and may be half written */
   function requireSettled(file: string, length: number): void {
     const isSettled = !settled || drafts?.has(file) || settled.has(digests.get(file) ?? '');
     if (!isSettled && length > configSizes.parsedAtOnceCharsMax) throw new UnsettledContent(file);
   }
 
+  /** Parses the content from `readBytes`. */
   function parse(options: TextToParse): YamlSource | undefined {
     requireSettled(options.file, options.text.length);
     const parsed = parsePart(options);
@@ -180,7 +157,13 @@ export function createSourceReader(options: {
   }
 
   return {
-    read(options) {
+    /**
+     * Reads one file as data; undefined when reading fails, with the reasons in `problems()`.
+     *
+     * @param options.kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
+     * @param options.mentionedAt the place that names the file, where a missing file is reported
+     */
+    read(options: FileToRead): YamlSource | undefined {
       const bytes = readBytes(options);
       return bytes && parse({ ...options, text: textOf(bytes) });
     },
@@ -188,10 +171,17 @@ export function createSourceReader(options: {
     parse,
     parsePart,
     requireSettled,
-    readText: readMentioned,
-    problems: () => problems,
-    digests: () => digests,
-    contents: () => contents,
+    readText,
+    /** The problems from reading files, parsing them and filling in variables. */
+    problems: (): readonly Problem[] => problems,
+    /** The digest of every requested file, including missing files and files from `NAME_FILE` variables. */
+    digests: (): Digests => digests,
+    /** The content of every file that was read. */
+    contents: (): Contents => contents,
+    /**
+     * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables of the addresses
+     * of the listeners do not count, because gateways on one host differ in their ports.
+     */
     version() {
       // Names are relative to the main file, so that replicas in different folders get the same version.
       const [mainFile = ''] = digests.keys();

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { type RedisConnection, untilConnected } from '../../redis/redis-connection.ts';
 import type { ReadSecret, Settings } from '../../shared/model.ts';
-import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
+import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { compileKey } from '../compile-key.ts';
 import { plansAt } from '../plans.ts';
-import type { DirectoryKey, KeyVersion } from './directory-key.ts';
-import { HeldKeys } from './held-keys.ts';
+import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
+import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
-import { readSecret } from './read-secret.ts';
 import type { Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
 import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
@@ -126,4 +126,35 @@ export function createKeyDirectory({
     held.dropAbsent(secrets.map(({ digest }) => digest));
     return reply;
   }
+}
+
+/** Decides whether a directory key's secret is usable. The configuration wins when it has the same id or the same secret. */
+function readSecret(
+  { key: record, generation, period, refusalPeriod }: HeldKey,
+  digest: string,
+  { keys, plans }: Pick<Settings, 'keys' | 'plans'>,
+  warn: WarnOfKey,
+): ReadSecret | 'absent' {
+  const { id, plan } = record;
+  if (keys.has(id)) {
+    warn(id, 'the configuration and the directory both have this key; the key of the configuration is used');
+    return 'absent';
+  }
+  if (record.secrets.some((secret) => keys.find(secret.digest) !== undefined)) {
+    warn(
+      id,
+      'a secret of this directory key also belongs to a key of the configuration, which takes precedence',
+    );
+  }
+  const secret = record.secrets.find((one) => one.digest === digest);
+  if (secret === undefined) return 'absent';
+  const expiresMs = expiryOf(secret);
+  if (record.disabled)
+    return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
+  const key = compileKey(record, plans);
+  if (key === undefined) {
+    warn(id, `this key of the directory gets 401: the configuration gives it no limits on its plan ${plan}`);
+    return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
+  }
+  return { kind: 'usable', key: { ...key, generation }, expiresMs, period };
 }

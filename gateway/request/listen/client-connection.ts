@@ -6,7 +6,6 @@ import { startDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { bytesTaken } from '../../shared/tls/bytes-taken.ts';
 import { ClientResponse } from '../respond/client-response.ts';
-import { closeGently } from './close-gently.ts';
 import { closeInsteadOfDestroy, dropRequests } from './node-patches.ts';
 
 interface ConnectionOptions {
@@ -287,4 +286,30 @@ export class ClientConnection {
 /** Whether it is HTTP/1.0 without keep-alive (RFC 9112 §9.3). Node's `shouldKeepAlive` also heeds `Proxy-Connection`. */
 function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
   return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
+}
+
+/**
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). Ends our side after the pending writes, and discards
+ * input until the client closes its side too. If the socket were destroyed at once, a reset would answer that input, and the
+ * client could lose the response. Reads at most `lingerBytesMax`, and destroys the socket after `lingerTimeoutMs`.
+ */
+function closeGently(socket: Socket, { lingerBytesMax, lingerTimeoutMs }: Bounds): void {
+  // As soon as another listener for data is added, Node's server removes its own listeners, which pause and resume the socket.
+  // So the socket is resumed first.
+  socket.once('resume', () => discardInput(socket, lingerBytesMax));
+  socket.pause();
+  socket.resume();
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), lingerTimeoutMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Takes the input from the parser, because no request is served behind the last response. */
+function discardInput(socket: Socket, bytesMax: number): void {
+  let bytesLeft = bytesMax;
+  socket.removeAllListeners('data');
+  socket.on('data', (chunk: Buffer) => {
+    bytesLeft -= chunk.length;
+    if (bytesLeft <= 0) socket.pause();
+  });
 }

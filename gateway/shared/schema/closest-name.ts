@@ -36,6 +36,12 @@ export function didYouMean(written: string, names: Iterable<string>): string {
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
+/** Advice on a name that does not exist: the name that was probably meant, or all names. @param what what has the names, in the plural */
+export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
+  const closest = closestName(written, names);
+  return closest === undefined ? `${what} are: ${listNames([...names])}` : `did you mean \`${closest}\`?`;
+}
+
 /** The names with commas between them; of a long list only the first ones. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - listedNamesMax;

@@ -3,21 +3,12 @@ import type { RedisNode } from '../../../redis/redis-connection.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
-/** The circuit breaker of one server. While it is open, no request waits for the server. A probe that writes detects its return. */
-export interface ServerWatch {
-  readonly name: string | undefined;
-  available(): boolean;
-  succeeded(): void;
-  failed(reason: string): void;
-  /** `sinceMs` is when it became available or went away, epoch ms. */
-  state(): { readonly phase: Phase; readonly sinceMs: number; readonly reason?: string };
-  close(): void;
-}
+export type ServerWatch = ReturnType<typeof watchServer>;
 
 type Phase = 'starting' | 'available' | 'away';
 
 /**
- * A server counts as away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when a
+ * The circuit breaker of one server. While it is open, no request waits for the server. A server counts as away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when a
  * probe was written within the deadline. The first probe is sent as soon as ioredis is ready. A server that fails again soon after its
  * return must pass twice as many probes each time. Otherwise a server that is slow only under load would pass one probe while idle, and
  * change its state several times a second. Each change is logged once.
@@ -38,7 +29,7 @@ export function watchServer(deps: {
   /** Called while the server is away, because another server may have taken over its keys. */
   refresh: () => void;
   bounds: Bounds;
-}): ServerWatch {
+}) {
   const { node, probeKey, nowMs, bounds } = deps;
   const { client } = node;
   let phase: Phase = deps.phase;
@@ -74,7 +65,8 @@ export function watchServer(deps: {
       failuresInARow = 0;
     },
     failed,
-    state: () => ({ phase, sinceMs, ...(reason !== undefined && { reason }) }),
+    /** `sinceMs` is when it became available or went away, epoch ms. */
+    state: () => ({ phase, sinceMs, reason }),
     close() {
       clearTimeout(startTimer);
       clearTimeout(probeTimer);
