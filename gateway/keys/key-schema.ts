@@ -1,6 +1,6 @@
-import * as z from 'zod';
-import { datePattern, parseDate } from '../shared/schema/dates-and-durations.ts';
+import type * as z from 'zod';
 import {
+  dateAsMs,
   digestOf,
   expects,
   fields,
@@ -34,12 +34,7 @@ export const operationIds = list(text('the operationId of an operation'), 'a lis
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
   .transform((ids): readonly string[] => [...new Set(ids)]);
 
-const dateText = 'a date such as 2027-01-31 or 2027-01-31T12:00:00Z';
-export const date = z
-  .string(expects(dateText))
-  .regex(datePattern, { ...expects(dateText), abort: true })
-  .refine((text) => parseDate(text) !== undefined, expects(dateText))
-  .transform((text) => parseDate(text) ?? Number.NaN);
+export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
 
 /** A key id appears in Redis keys, headers and log lines. So it has no braces (Redis Cluster's hash tags), spaces or control characters. */
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;

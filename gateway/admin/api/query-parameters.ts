@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { datePattern } from '../../shared/schema/dates-and-durations.ts';
+import { dateAsMs } from '../../shared/schema/schema-parts.ts';
 import type { Period } from '../../usage/usage-reader.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
@@ -48,15 +48,9 @@ export function text(charsMax: number) {
   return z.string().min(1, wanted).max(charsMax, wanted);
 }
 
-const instantWanted = 'must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z';
-
 /** A date (its first instant in UTC) or a date and time with its zone (RFC 3339), as epoch ms. */
 export function instant() {
-  return z
-    .string()
-    .regex(datePattern, { error: instantWanted, abort: true })
-    .transform((written) => Date.parse(written))
-    .refine((epochMs) => !Number.isNaN(epochMs), instantWanted);
+  return dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
 }
 
 /** The parameters of a period. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/daily-totals.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
 import type { Requests } from '../../usage/usage-reader.ts';
@@ -68,8 +69,8 @@ export async function monthUsage(
   });
   return {
     month,
-    fromAt: new Date(Math.max(startMs, keptFromMs)).toISOString(),
-    toAt: new Date(Math.min(endMs, nowMs)).toISOString(),
+    fromAt: isoOf(Math.max(startMs, keptFromMs)),
+    toAt: isoOf(Math.min(endMs, nowMs)),
     keys,
     next: page.next,
   };

@@ -1,4 +1,5 @@
 import type { Fault } from '../../fleet/process-state.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundFault } from './judge-gateway.ts';
 
@@ -17,7 +18,7 @@ export function watchFaults(
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {
-    const foundAt = new Date(nowMs()).toISOString();
+    const foundAt = isoOf(nowMs());
     const faults = find().map((fault) => ({
       ...fault,
       sinceAt: fault.sinceAt ?? since.get(fault.code) ?? foundAt,

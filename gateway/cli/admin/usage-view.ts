@@ -2,6 +2,7 @@ import type { MonthPage } from '../../admin/keys/month-usage.ts';
 import type { KeyUsage, UsageRow } from '../../admin/keys/usage-rows.ts';
 import type { Callers } from '../../admin/operations/callers-view.ts';
 import { planWindows } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -139,7 +140,7 @@ export function callersCsv({ callers }: Pick<Callers, 'callers'>): string[] {
   return csv(
     'id,name,plan,requests,last_call',
     callers.map(({ id, name = '', plan = '', requests, lastSeenMs }) => {
-      return [id, name, plan, requests, new Date(lastSeenMs).toISOString()];
+      return [id, name, plan, requests, isoOf(lastSeenMs)];
     }),
   );
 }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { LimitsByField } from '../../keys/limit-fields.ts';
-import { agePattern, parseDuration } from '../../shared/schema/dates-and-durations.ts';
+import { agePattern, isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { type Asking, clientOf, examples, requireConfig, withGateway } from '../command.ts';
 import { addLimitOptions, limitsOf } from '../limit-options.ts';
@@ -135,8 +135,7 @@ async function addSecret(secret: NewSecret, options: Changing): Promise<void> {
   showSecret(issued, options, { isNew: false });
   const newest = issued.key.secrets.at(-1);
   const { id: key, overlap } = secret;
-  const othersEndAt =
-    overlap === undefined ? undefined : new Date(Date.now() + parseDuration(overlap)).toISOString();
+  const othersEndAt = overlap === undefined ? undefined : isoOf(Date.now() + parseDuration(overlap));
   const action = overlap === undefined ? 'secret' : 'rotate';
   await tellChange(
     options,

@@ -1,6 +1,7 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { readKey } from '../admin/read-api.ts';
 import {
@@ -95,7 +96,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
   const after = await settingsOfFile(file, process.env);
   const client = against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
   const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
-  const from = new Date(Date.now() - verdictDays * dayMs).toISOString();
+  const from = isoOf(Date.now() - verdictDays * dayMs);
   const verdicts =
     client === undefined
       ? []
@@ -120,7 +121,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
   if (days !== undefined && options.from !== undefined) {
     throw new CommandError('Since when? Say --days or --from, not both.');
   }
-  const from = days === undefined ? options.from : new Date(nowMs - days * dayMs).toISOString();
+  const from = days === undefined ? options.from : isoOf(nowMs - days * dayMs);
   const period = periodQuery({ from, to: options.to }, nowMs);
   const stated = statedLimits(options);
   if (isEditedFile && stated !== undefined) {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { datePattern, parseDate } from './dates-and-durations.ts';
 
 /** Messages follow the name of the field, so all have one form. */
 export function expects(what: string) {
@@ -70,6 +71,15 @@ export function flag() {
 
 export function list<Entry extends z.ZodType>(entry: Entry, what: string) {
   return z.array(entry, expects(what));
+}
+
+/** A date or date-time, as epoch ms. @param error what is wrong with any other value */
+export function dateAsMs(error: z.core.$ZodErrorMap | string) {
+  return z
+    .string({ error })
+    .regex(datePattern, { error, abort: true })
+    .refine((written) => parseDate(written) !== undefined, { error })
+    .transform((written) => parseDate(written) ?? Number.NaN);
 }
 
 export function digestOf(what: 'secret' | 'token') {
