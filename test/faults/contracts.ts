@@ -15,7 +15,7 @@ export interface Contracts {
   readonly failed: readonly string[];
 }
 
-const suites = ['contract', 'usage', 'directory', 'fleet'] as const;
+const suites = ['contract', 'usage', 'keys/directory', 'fleet'] as const;
 const files = [
   'test/contract/quota-store.test.ts',
   'test/contract/broken-limiters.test.ts',
@@ -39,7 +39,7 @@ let report: Promise<JsonReport> | undefined;
 export async function measureContracts(form: string): Promise<Contracts> {
   report ??= runSuites();
   const { testResults } = await report;
-  const held = { contract: 0, usage: 0, directory: 0, fleet: 0 };
+  const held = { contract: 0, usage: 0, 'keys/directory': 0, fleet: 0 };
   let [mutants, caught] = [0, 0];
   const failed: string[] = [];
   for (const { name, assertionResults } of testResults) {

@@ -332,6 +332,18 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
+  {
+    rows: '34',
+    what: 'one request with each of 300,000 keys of the directory, 64 at once',
+    async measure() {
+      const found = await measureManyKeys({ keys: 300_000, used: 300_000, atOnce: 64 });
+      const { started, afterRequests } = found.residentBytes;
+      return {
+        figure: `${statuses(found.statuses)}, ${found.perSecond.toFixed(0)}/s; resident memory of the process ${mib(started)} → ${mib(afterRequests)}`,
+        holds: Object.keys(found.statuses).join() === '200',
+      };
+    },
+  },
 ];
 
 function exactnessOn(form: RedisForm): Measurement {
@@ -349,7 +361,7 @@ function contractsOn(form: FormName): Measurement {
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
-        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held.directory} of the key directory and ${held.fleet} of the lists of processes and changes hold; ${caught} of ${mutants} limiters with a mistake caught`,
+        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held['keys/directory']} of the key directory and ${held.fleet} of the lists of processes and changes hold; ${caught} of ${mutants} limiters with a mistake caught`,
         holds: failed.length === 0 && mutants > 0 && Object.values(held).every((count) => count > 0),
       };
     },
