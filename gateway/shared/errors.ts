@@ -4,7 +4,7 @@
  */
 import { rememberLast } from './structures/remember-last.ts';
 
-/** Who has to act so that the request succeeds; on the access line. */
+/** The side that must act so that the request succeeds. The access line shows it. */
 export type Fault = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {

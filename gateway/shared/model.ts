@@ -1,9 +1,9 @@
 /**
- * The data types that the stations of the request path share. All of it is readonly: a station takes it as arguments and
- * gives it as results.
+ * The data types that the stations of the request path share. All members are readonly: a station takes these types as
+ * arguments and returns them as results.
  */
 
-/** The calendar windows that a plan may limit, shortest first: those of UTC, on the store's clock. */
+/** The windows of the UTC calendar that a plan may limit, shortest first. The store's clock decides when they end. */
 export const planWindows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 
 export type PlanWindow = (typeof planWindows)[number];
@@ -20,40 +20,40 @@ export type Limits = readonly Limit[];
 /** A plan, as `compilePlan` makes it. */
 export interface Plan {
   readonly name: string;
-  /** Each of its keys states its own limits. */
+  /** Whether each key on the plan has its own limits. */
   readonly isCustom: boolean;
-  /** None of a custom plan. */
+  /** Empty for a custom plan. */
   readonly limits: Limits;
-  /** Ids of the operations that its keys may call; undefined: all. */
+  /** Ids of the operations that keys on the plan may call; undefined: all. */
   readonly operations: readonly string[] | undefined;
 }
 
-/** By name, in the order of the configuration. */
+/** Plans by name, in the order of the configuration. */
 export type Plans = ReadonlyMap<string, Plan>;
 
-/** One entry of `keys`: who calls, on which plan, with which limits. Quota and ban belong to its id. */
+/** One entry of `keys`: a caller with its plan and limits. Quota and ban belong to its id. */
 export interface Key {
   readonly id: string;
   readonly plan: string;
   readonly name?: string | undefined;
   readonly limits: Limits;
-  /** Ids of the operations that it may call; absent: all. */
+  /** Ids of the operations that the key may call; absent: all. */
   readonly operations?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
-   * Only of a key that may change without a reload: the `changedMs` of its quota hash when the key was read. The store
-   * answers `stale` when the two differ.
+   * Present for a key that can change without a reload: the `changedMs` of its quota hash when the key was read. The
+   * store answers `stale` when the two values differ.
    */
   readonly generation?: number;
 }
 
 /**
- * What an operator gives a key for a while: limits that replace those of the same windows from `fromMs` until `untilMs`, epoch
- * ms on the store's clock. Windows that the key's own limits do not name stay without a limit.
+ * Limits that an operator gives a key for a while. They replace the limits of the same windows from `fromMs` until
+ * `untilMs`, epoch ms on the store's clock. Windows that the key's own limits do not name stay without a limit.
  */
 export interface Grant {
   readonly limits: Limits;
-  /** Absent: it holds at once. */
+  /** Absent: the grant begins at once. */
   readonly fromMs?: number | undefined;
   readonly untilMs: number;
 }
@@ -63,158 +63,172 @@ export interface Secret {
   /** Lower-case hex SHA-256. */
   readonly digest: string;
   readonly expiresMs: number;
-  /** When it was issued, epoch ms; absent where nobody wrote that down. */
+  /** When the secret was issued, epoch ms; absent if the configuration does not state it. */
   readonly createdMs?: number | undefined;
 }
 
-/** What the digest of a secret leads to. */
+/** The key and expiry for the digest of a secret. */
 export interface FoundKey {
   readonly key: Key;
   readonly secret: Secret;
 }
 
 /**
- * The keys of a configuration, which may be 100,000. They are packed: a key is made when it is asked for, which takes a few
- * microseconds, and is not the same object the next time.
+ * The keys of a configuration, which may be 100,000. They are packed: `get` makes a new key object in a few
+ * microseconds, so two calls return different objects.
  */
 export interface Keys {
   readonly size: number;
-  /** Secrets of all keys. */
+  /** The number of secrets of all keys. */
   readonly secrets: number;
   has(id: string): boolean;
   get(id: string): Key | undefined;
-  /** By the lower-case hex SHA-256 digest of a secret, expired ones and those of disabled keys included. */
+  /**
+   * Finds the key with the lower-case hex SHA-256 digest of a secret, even an expired secret or a secret of a disabled
+   * key.
+   */
   find(digest: string): FoundKey | undefined;
-  /** In their order in the file; none for a key that is not there. */
+  /** The secrets of a key in their order in the file; none for an unknown key. */
   secretsOf(id: string): readonly Secret[];
-  /** In the order of code units; with `after` those behind it, whether it is there or not. */
+  /** Ids in the order of code units. `after` begins with the next id, even if no key has the id `after`. */
   ids(after?: string): Iterable<string>;
-  /** The place of an id in that order, from 0; undefined when no key has it. */
+  /** The rank of an id in that order, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
-  /** Visits all keys, in no order, in about a millisecond for 100,000. `lastEndMs`: when the last secret ends, epoch ms; 0 without one. */
+  /**
+   * Visits all keys, in no order, in about a millisecond for 100,000. `lastEndMs`: the end of the last secret, epoch
+   * ms; 0 without a secret.
+   */
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
-/** A secret that was read from the directory while the gateway runs. It may be used within `period`, which ends early when its key changes. */
+/** A secret that was read from the directory. It is cached for `period`, which ends early when its key changes. */
 export type ReadSecret =
   | {
       readonly kind: 'usable';
       readonly key: Key;
-      /** As of `Secret`. */
+      /** The expiry of the secret, as in `Secret`. */
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
     }
   | {
       readonly kind: 'refused';
       readonly keyId: string;
-      /** `no_plan`: the configuration does not have its plan any more. */
+      /** `no_plan`: the configuration no longer has the plan of the key. */
       readonly status: 'disabled' | 'no_plan';
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
     };
 
-/** From one instant to before another, epoch ms. */
+/** A period from one instant to just before another, epoch ms. */
 export interface Period {
   fromMs: number;
   untilMs: number;
 }
 
 /**
- * Limits of a minute on what is charged to no quota. Of a client address: its requests without a valid key, and its CORS
- * preflights, and its requests for the API reference; of a key: how often it reads its own limits.
+ * Limits per minute on requests that no quota counts. A client address has three buckets: requests without a valid key,
+ * CORS preflights, and requests for the API reference. A key has one, for reading its own limits.
  */
 export type BucketName = 'address' | 'preflight' | 'docs' | 'limits';
 
 /** A window of a key's plan, or a bucket. */
 export type WindowName = PlanWindow | BucketName;
 
-/** A period that a limit covers, and where the caller stands in it. */
+/** A period that a limit covers, with the remaining requests of the caller. */
 export interface Window {
   readonly name: WindowName;
   readonly limit: number;
-  /** Never negative, also when a reload lowered the limit below what was used. */
+  /** Never negative, even when a reload lowered the limit below the used requests. */
   readonly remaining: number;
-  /** When `remaining` is `limit` again, epoch ms on the deciding clock. */
+  /** When `remaining` equals `limit` again, epoch ms on the deciding clock. */
   readonly resetMs: number;
   readonly windowSeconds: number;
 }
 
-/** All figures that the rate-limit headers of one answer are made of. */
+/** All figures for the rate-limit headers of one response. */
 export interface RateLimitState {
-  /** The deciding clock (Redis's, when it decided), epoch ms. */
+  /** The clock of the decision (the clock of Redis if Redis decided), epoch ms. */
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window that would refuse first: smallest remaining, on a tie the one that resets later. A ban does not change it
+   * The window that would refuse first: the smallest remaining, or at a tie the later reset. A ban does not change it
    * (`toldWindow`).
    */
   readonly inForce: Window;
-  /** The ban that the key is under. Epoch ms on the deciding clock. */
+  /** The present ban of the key. Epoch ms on the deciding clock. */
   readonly ban?: {
     readonly untilMs: number;
-    /** The request finds room, later than `untilMs` where a window has none before. */
+    /** When the request fits. This is later than `untilMs` if a window has no room before. */
     readonly retryAtMs: number;
   };
 }
 
-/** The window of `X-RateLimit-*`. During a ban it has nothing left until the request finds room. */
+/** The window of `X-RateLimit-*`. During a ban it has nothing left until the request fits. */
 export function toldWindow({ inForce, ban }: RateLimitState): Window {
   return ban === undefined ? inForce : { ...inForce, remaining: 0, resetMs: ban.retryAtMs };
 }
 
-/** Which counts a decision rests on: `shared` in Redis, this process's own while it is away, or in `memory` without Redis. */
+/**
+ * The counts behind a decision: `shared` in Redis, `local` in this process while Redis is away, or `memory` without
+ * Redis.
+ */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
-/** What the plan's windows and the ban ladder say to one request of a valid key. */
+/** The decision of the plan's windows and the ban ladder about one request of a valid key. */
 export type Decision =
   | {
       readonly kind: 'admitted';
-      /** What the request costs: all windows are charged so many units. */
+      /** The cost of the request, which is charged to every window. */
       readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;
     }
   | {
-      /** The same request finds room at `retryAtMs` (epoch, deciding clock); `banned` is a refusal by the ban ladder. */
+      /** The same request fits at `retryAtMs` (epoch, deciding clock). `banned` is a refusal by the ban ladder. */
       readonly kind: 'refused' | 'banned';
-      /** What the request would have cost. */
+      /** The cost that the request would have had. */
       readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;
       readonly retryAtMs: number;
     }
   | {
-      /** The store is away and `redis.onFailure` is `refuse`; `rateLimit` is what was last seen. */
+      /** The store is away and `redis.onFailure` is `refuse`. `rateLimit` has the last known figures. */
       readonly kind: 'unavailable';
       readonly rateLimit: RateLimitState;
       readonly source: 'local';
       readonly retryAtMs: number;
     };
 
-/** The key was changed after it was read: nothing was decided or charged, and the caller reads it again. */
+/** The key changed after it was read. Nothing was decided or charged, and the caller reads the key again. */
 export interface StaleKey {
   readonly kind: 'stale';
 }
 
-/** What a bucket says. `counted` is no admission: a request without a valid key that is counted still hears 401 or 400. */
+/**
+ * The decision of a bucket. `counted` does not admit the request: a request without a valid key still gets 401 or 400.
+ */
 export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
   readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
 }
 
-/** Where a key is now, with nothing charged. */
+/** The present quota of a key. Reading it charges nothing. */
 export interface KeyStatus {
-  /** As its next request would be told, before it is charged. */
+  /** The figures that the next request would get, before its charge. */
   readonly rateLimit: RateLimitState;
-  /** A request at this instant (epoch ms, deciding clock) finds room; 0: one finds it now. */
+  /** When the next request fits (epoch ms, deciding clock); 0: now. */
   readonly retryAtMs: number;
-  /** The requests used in each window of `rateLimit`, in its order: after a reload they may be more than the limit. */
+  /** The used requests in each window of `rateLimit`, in the same order. After a reload they may exceed the limit. */
   readonly used: readonly number[];
-  /** Refusals that count towards the next ban, and how many bans led here. */
+  /** Refusals that count towards the next ban, and the number of consecutive bans. */
   readonly strikes: number;
   readonly banLevel: number;
-  /** Until it has ended. Its `fromMs` is there until it begins; from then on `rateLimit` shows the limits that it leads to. */
+  /**
+   * The grant of the key until it ends. `fromMs` is present until the grant begins. After that `rateLimit` has the
+   * resulting limits.
+   */
   readonly grant?: Grant;
 }
 
@@ -226,15 +240,15 @@ export interface BanPolicy {
   readonly maxMs: number;
 }
 
-/** What happens to keys, to Redis and to targets, told once to the log and to the list of events. */
+/** Events of keys, Redis and targets. Each goes once to the log and to the list of events. */
 export type BanEvent =
   | {
       readonly kind: 'ban';
       readonly keyId: string;
       readonly plan: string | undefined;
-      /** 1: the first ban in a row. */
+      /** 1 for the first of consecutive bans. */
       readonly level: number;
-      /** On the store's clock, epoch ms. */
+      /** The end of the ban on the store's clock, epoch ms. */
       readonly untilMs: number;
     }
   | {
@@ -242,14 +256,14 @@ export type BanEvent =
       readonly keyId: string;
       readonly plan: string | undefined;
       readonly untilMs: number;
-      /** Lifted: before its time. */
+      /** `lifted`: the ban ended before its time. */
       readonly ended: 'expired' | 'lifted';
     };
 
 export type StoreEvent =
   | {
       readonly kind: 'store_away';
-      /** Which one, in a Redis Cluster. */
+      /** The server of a Redis Cluster. */
       readonly server?: string;
       readonly reason: string;
       readonly onFailure: 'local' | 'refuse';
@@ -265,7 +279,7 @@ export type TargetEvent =
       readonly kind: 'target_unhealthy';
       readonly upstream: string;
       readonly target: string;
-      /** Silent: it gets requests where no other target is healthy. */
+      /** `silent`: the target gets requests only when no other target is healthy. */
       readonly health: 'silent' | 'down';
       readonly reason: string | undefined;
     }
@@ -276,22 +290,22 @@ export type TargetEvent =
       readonly unhealthyMs: number;
     };
 
-/** Where the API document is served as JSON, beside the API reference. */
+/** The path of the API document as JSON, served with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** The method of the one operation of a configuration without an API document, which every request is. */
+/** The method of the only operation of a configuration without an API document, which matches every request. */
 export const anyMethod = '*';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;
 
 /** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
-  /** Absent when the API document does not say since when. */
+  /** Absent when the API document does not state the date. */
   readonly sinceMs?: number | undefined;
   readonly sunsetMs?: number | undefined;
   /** The path template of the operation to use instead, relative to the base URL. */
   readonly successor?: string | undefined;
-  /** What is answered from `sunsetMs` on: 410, or the operation as before. */
+  /** The response from `sunsetMs` on: 410, or the same as before. */
   readonly afterSunset: 'gone' | 'serve';
 }
 
@@ -308,21 +322,23 @@ export interface Operation {
   readonly upstream: string;
 }
 
-/** A named pool that requests are forwarded to: every address its host resolves to is a target. */
+/** A named pool of targets: every address of its host is a target. */
 export interface Upstream {
-  /** What `x-upstream` and `/readyz` call it. */
+  /** The name in `x-upstream` and `/readyz`. */
   readonly name: string;
   /** `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
-  /** How `https` targets are verified, and what this side shows them; absent: by the name in `url`, by Node's authorities. */
+  /**
+   * The verification of `https` targets, and the client certificate; absent: the name in `url`, and Node's authorities.
+   */
   readonly tls?: UpstreamTls | undefined;
   /** The path that a healthy target answers with 2xx. Undefined: a healthy target accepts a connection. */
   readonly health: string | undefined;
-  /** What a target reads in `Host`: what the client sent (`keep`), or host and port of `url` (`target`). */
+  /** The `Host` that a target receives: the Host of the client (`keep`), or host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
   /**
-   * To connect, from the sent request to the first byte of the response, and for the whole exchange. Where one is absent,
-   * the bound that ships holds.
+   * Timeouts for the connection, for the first byte of the response after the sent request, and for the whole exchange.
+   * An absent timeout has its default.
    */
   readonly timeouts: {
     readonly connectMs?: number | undefined;
@@ -331,28 +347,28 @@ export interface Upstream {
   };
 }
 
-/** Where counts, keys and records are shared: one of `url`, `cluster` and `sentinel` is there. */
+/** The Redis that shares counts, keys and records. One of `url`, `cluster` and `sentinel` is present. */
 export interface RedisSettings {
-  /** One server: `redis://` or, over TLS, `rediss://`, perhaps with user, password and database. */
+  /** One server: `redis://` or, with TLS, `rediss://`, optionally with user, password and database. */
   readonly url?: string | undefined;
-  /** A Redis Cluster: URLs of some of its servers, all with or all without TLS. */
+  /** A Redis Cluster: URLs of some of its servers, all with TLS or all without. */
   readonly cluster?: readonly string[] | undefined;
-  /** The master that Sentinels name. */
+  /** Redis under Sentinel, which names the master. */
   readonly sentinel?:
     | {
-        /** What they call the master. */
+        /** The name of the master in the Sentinels. */
         readonly name: string;
-        /** `host:port` of each. */
+        /** The `host:port` of each Sentinel. */
         readonly hosts: readonly string[];
-        /** For the Sentinels themselves. The password is a secret: no log, message or response may show it. */
+        /** The user for the Sentinels. The password is a secret: no log, message or response may show it. */
         readonly username?: string | undefined;
         readonly password?: string | undefined;
       }
     | undefined;
-  /** For the servers; absent where the URL has them, or none is needed. The password is a secret. */
+  /** The user for the servers; absent if the URL has it, or none is needed. The password is a secret. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Servers, and Sentinels, are reached over TLS; absent: only where a URL says so. */
+  /** TLS for servers and Sentinels; absent: only if a URL has `rediss://`. */
   readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';
@@ -360,31 +376,31 @@ export interface RedisSettings {
 
 /** Certificates and keys are texts in PEM. */
 export interface UpstreamTls {
-  /** The authorities that are trusted in place of Node's. */
+  /** The trusted authorities, which replace Node's. */
   readonly ca?: string | undefined;
-  /** The name or address that a target's certificate is for, in place of the host in `url`. */
+  /** The name or address of the target's certificate, in place of the host in `url`. */
   readonly serverName?: string | undefined;
-  /** What this side authenticates itself with, where targets ask for that: a certificate with its chain, and its key. */
+  /** The certificate of the gateway with its chain and key, for targets that request one. */
   readonly own?:
     | {
         readonly cert: string;
-        /** Not encrypted. A secret: no log, message or response may show it. */
+        /** The unencrypted key. It is a secret: no log, message or response may show it. */
         readonly key: string;
       }
     | undefined;
 }
 
-/** Where a listener listens. With a certificate it speaks TLS and nothing else. */
+/** The address of a listener. A listener with a certificate speaks only TLS. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
   readonly tls?: Certificate | undefined;
 }
 
-/** The admin listener, and who may use its API. */
+/** The admin listener, and the tokens and names of its API. */
 export interface AdminSettings extends ListenAddress {
   readonly tokens: readonly AdminToken[];
-  /** Host names in lower case by which it may be reached, beside `localhost` and addresses. */
+  /** Accepted host names in lower case, in addition to `localhost` and IP addresses. */
   readonly hosts: readonly string[];
 }
 
@@ -392,71 +408,71 @@ export interface AdminToken {
   readonly name: string;
   /** Lower-case hex SHA-256 digest of the token. */
   readonly sha256: string;
-  /** `write` may read, too. */
+  /** A token with `write` can read too. */
   readonly may: 'read' | 'write';
 }
 
-/** A certificate with its private key, as a listener presents it. */
+/** The certificate of a listener with its private key. */
 export interface Certificate {
   /** The file of the certificate, for messages. */
   readonly file: string;
-  /** PEM: the certificate itself, then the rest of its chain. */
+  /** PEM: the certificate, followed by its chain. */
   readonly cert: string;
-  /** PEM, not encrypted. A secret: no log, message or response may show it. */
+  /** The unencrypted key in PEM. It is a secret: no log, message or response may show it. */
   readonly key: string;
-  /** It is valid until this instant, epoch ms. */
+  /** The end of the certificate, epoch ms. */
   readonly notAfterMs: number;
 }
 
 /**
- * Everything an operator writes, validated, with every default filled in. Plain data but for the keys:
- * `config/settings-message.ts` takes it to other threads and processes.
+ * All settings of the operator, validated, with every default. All members except the keys are plain data, which
+ * `config/settings-message.ts` sends to other threads and processes.
  */
 export interface Settings {
-  /** A digest of the files it was read from, 12 hex digits; on the access line and in `/readyz`. */
+  /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show it. */
   readonly version: string;
   readonly environment: string;
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */
   readonly basePath: string;
-  /** How many processes serve requests; `auto`: as many as there are CPUs. */
+  /** The number of processes that serve requests; `auto`: one for each CPU. */
   readonly workers: number | 'auto';
   readonly listen: ListenAddress;
   readonly admin: AdminSettings;
-  /** Absent: the embedded memory store. */
+  /** Absent: counts are in memory. */
   readonly redis?: RedisSettings | undefined;
-  /** At least one. The first serves every operation that names none. */
+  /** At least one. The first upstream serves every operation without an `x-upstream`. */
   readonly upstreams: readonly Upstream[];
-  /** As they are stated; `plansAt` says which hold. */
+  /** The configured plans; `plansAt` gives the effective plans. */
   readonly plans: Plans;
   readonly keys: Keys;
-  /** Whether there are also keys that are issued while gateways run, in the directory. */
+  /** Whether the directory is on, so that keys can be issued while gateways run. */
   readonly directory: boolean;
-  /** Where `keys` are written; absent where no file has a list. */
+  /** The file of `keys`; absent if no file has a list. */
   readonly keysFile?:
     | {
-        /** Relative to the folder of the main file, unless that names it by an absolute path. */
+        /** Relative to the folder of the main file, unless the main file has an absolute path. */
         readonly path: string;
         /**
-         * The line where each entry begins, from 1, by `rankOf`. No member of a key: one more line at the top of the file would
-         * change every key, and a reload replaces only those that changed.
+         * The first line of each entry, from 1, by `rankOf`. It is not a member of a key, because a new line at the top
+         * of the file would then change every key, and a reload replaces only changed keys.
          */
         readonly lines: Uint32Array;
       }
     | undefined;
   readonly operations: readonly Operation[];
-  /** Where a key reads its own limits; absent: nowhere. */
+  /** The path where a key reads its own limits; absent: none. */
   readonly limitsPath?: string | undefined;
-  /** Where the API reference is, and the API document as it shows it, JSON; absent: nowhere. */
+  /** The path of the API reference, and its API document as JSON; absent: none. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
-  /** For how many days each minute of each key is recorded; 0: nothing is. */
+  /** The number of days for which each minute of each key is recorded; 0: no usage record. */
   readonly usage: { readonly keepDays: number };
   /** Absent: no page of another origin may call the API from a browser. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;
-  /** Absent: no `Strict-Transport-Security`. It is sent over TLS only. */
+  /** Absent: no `Strict-Transport-Security`. The field is sent only over TLS. */
   readonly hsts?: { readonly maxAgeSeconds: number; readonly includeSubDomains: boolean } | undefined;
-  /** Addresses and CIDR ranges whose `X-Forwarded-*` is believed. */
+  /** Addresses and CIDR ranges whose `X-Forwarded-*` fields are trusted. */
   readonly trustedProxies: readonly string[];
 }

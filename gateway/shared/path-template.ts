@@ -30,7 +30,7 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
   let end = first.length;
   for (let i = 1; i < texts.length - 1; i++) {
     const text = texts[i] ?? '';
-    // The earliest place leaves the most room for what follows.
+    // The earliest position leaves the most room for the rest.
     const start = segment.indexOf(text, end + 1);
     if (start === -1) return false;
     end = start + text.length;
@@ -38,12 +38,15 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
   return end < segment.length - last.length;
 }
 
-/** How many characters of a segment with parameters are fixed. Of two segments that match, the one with more is preferred. */
+/**
+ * The number of fixed characters in a segment with parameters. Of two matching segments, the one with more fixed
+ * characters is preferred.
+ */
 export function fixedChars(texts: readonly string[]): number {
   return texts.reduce((chars, text) => chars + text.length, 0);
 }
 
-/** A prefix of templates, and what may follow it. */
+/** A prefix of templates, with the possible next segments. */
 export interface TemplateBranch<Value> {
   /** The value of the template that ends here. */
   value: Value | undefined;

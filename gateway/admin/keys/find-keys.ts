@@ -12,26 +12,26 @@ import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
 
-/** A key, and where it is written. */
+/** A key with its source. */
 export interface ListedKey {
-  /** Without limits where the configuration does not have its plan: then each of its requests gets 401. */
+  /** The key without limits if the configuration does not have its plan. Each of its requests then gets 401. */
   readonly key: Key;
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
-  /** The key as the operator stated it; undefined where it could not be read. */
+  /** The key as the operator stated it; undefined if it could not be read. */
   readonly stated?: StatedKey;
   /** The version of its definition in the directory. */
   readonly version?: KeyVersion;
-  /** Only its id is known: the server of Redis that keeps its definition gives no answer. */
+  /** Only the id is known, because the Redis server with the definition does not reply. */
   readonly isUnread?: true;
 }
 
 type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
 
 /**
- * Keys by their ids, in that order, of the configuration and of the directory; an id that is in neither is left out.
- * Undefined when the directory gives no answer for one of the keys.
+ * Finds the keys of the configuration and of the directory with these ids, in this order. Unknown ids are omitted.
+ * Undefined when the directory does not reply for one of the keys.
  */
 export async function findKeys(
   sources: DefinitionSources,
@@ -41,7 +41,7 @@ export async function findKeys(
   return found?.some(({ isUnread }) => isUnread) ? undefined : found;
 }
 
-/** The same, where keys are listed that could not be read. */
+/** The same, but includes keys that could not be read. */
 export async function findKnownKeys(
   sources: DefinitionSources,
   ids: readonly string[],
@@ -97,7 +97,9 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
   };
 }
 
-/** Quota status of each known key. A key without limits gets an empty status. Undefined when the store gives no answer. */
+/**
+ * Quota status of each known key. A key without limits gets an empty status. Undefined when the store does not reply.
+ */
 export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
   keys: readonly ListedKey[],

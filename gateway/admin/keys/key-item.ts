@@ -92,7 +92,7 @@ export type KeyItem = z.output<typeof keyItem>;
 export interface ItemFacts extends ListedKey {
   /** Undefined: unknown. */
   readonly status: KeyStatus | undefined;
-  /** `off`: nothing is recorded at all; undefined: nothing of this key. */
+  /** `off`: there is no usage record. Undefined: the key has no recorded requests. */
   readonly recent: RecentUsage | 'off' | 'unknown' | undefined;
   readonly nowMs: number;
 }
@@ -120,7 +120,7 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
   };
 }
 
-/** The members of an item that say what was done to a key for a while. */
+/** The ban and the grant of a key, as members of its item. */
 export function banAndGrant({
   banUntilMs,
   banLevel,
@@ -151,7 +151,7 @@ function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): 
   return recent === undefined && !isCounted ? 'unused' : 'ok';
 }
 
-/** The state of a key that gets 401 whatever its counts are. */
+/** The state of a key that gets 401 for any counts. */
 export function fixedState(
   { disabled, limits }: Key,
   secrets: readonly SecretView[],

@@ -56,7 +56,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
           const message = `So many rows are not sent at once: ${asked} of one ${step}. Ask for at most ${rowsMax}, or for longer steps.`;
           return errorResponse('invalid_request', message);
         }
-        // A key that was removed from the configuration may still have a record.
+        // A removed key may still have a usage record.
         const rows = await usageRows(sources, id, { ...period, step });
         if (rows?.length === 0 && (await findKeys(sources, [id]))?.length === 0) return noSuchKey();
         return foundResponse(rows && { step, rows });

@@ -9,7 +9,7 @@ import { type AdminResponse, errorResponse } from '../admin-response.ts';
 export interface KeySources {
   /** The current settings. */
   readonly settings: () => Settings;
-  /** Quota status of keys in the store; undefined when the store gives no answer for one of them. */
+  /** Quota status of keys in the store; undefined when the store does not reply for one of the keys. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** Absent: all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
@@ -26,7 +26,7 @@ export function noSuchKey(): AdminResponse {
   return errorResponse('not_found', 'There is no key with this id.');
 }
 
-/** A secret of a key: enough of its digest to tell it from others, when it expires (Infinity: never) and was issued. */
+/** A secret of a key: the beginning of its digest, its expiry (Infinity: never), and its time of issue. */
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;

@@ -27,7 +27,7 @@ interface Held<Value> {
 /** The terms of a key decide its limits while it has no grant. */
 interface Terms {
   readonly plan: string;
-  /** The limits that the key itself states, on a custom plan. */
+  /** The key's own limits, on a custom plan. */
   readonly own: LimitsByField | undefined;
   /** Limits of plans. A custom plan has none. */
   readonly plans: ReadonlyMap<string, LimitsByField>;
@@ -40,10 +40,10 @@ interface Granted {
 }
 
 /**
- * The limits of a key at each instant of a period. The function begins with the limits of today and undoes the recorded changes,
- * the newest first. Before the oldest recorded change, the limits before that change hold.
+ * The limits of a key at each instant of a period. The function begins with the present limits and undoes the recorded
+ * changes, the newest first. Before the oldest recorded change, the limits before that change apply.
  *
- * @param options.grant the grant of the key today
+ * @param options.grant the present grant of the key
  * @param options.changes the newest first
  */
 export function limitsOverTime({
@@ -106,7 +106,7 @@ function limitsOf({ plan, own, plans }: Terms): LimitsByField {
   return own ?? plans.get(plan) ?? {};
 }
 
-/** @returns the same object where the change edited no limits */
+/** @returns the same object if the change edited no limits */
 function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 'no_key' {
   if (change.action === 'reload') {
     const { plans, keys } = change.limitsBefore ?? {};
@@ -126,7 +126,7 @@ function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 
     : { ...terms, plan, own: isOther ? limitsIn(before) : terms.own };
 }
 
-/** The grants of a key, each with the instant at which it was given; undefined where a grant was ended. The oldest first. */
+/** The grants of a key, each with the instant when it was given; undefined for the end of a grant. The oldest first. */
 function grantsOf(
   id: string,
   present: Grant | undefined,
@@ -139,7 +139,7 @@ function grantsOf(
     untilMs: present.untilMs,
   };
   for (const change of changes) {
-    // A change with an error may not be in force.
+    // A change with an error may have had no effect.
     if (!('key' in change) || change.key !== id || change.error !== undefined) continue;
     const { action, before = {}, after = {} } = change;
     if (action !== 'grant' && action !== 'ungrant' && action !== 'delete') continue;

@@ -36,7 +36,7 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
         key: listed.key,
         plans: plansAt(keys.settings(), toMs),
         grant,
-        // Also from before the period, because a grant of then may have held in it.
+        // The changes before the period count too, because an earlier grant may apply in it.
         changes: await readPages(
           async (after) => {
             const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });

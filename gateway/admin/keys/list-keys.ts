@@ -7,7 +7,7 @@ import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
-/** How a list is sorted: by id, or by what the last 24 hours had most of, or by who was there last. */
+/** The orders of a list: by refused or offered requests of the last 24 hours, by the last request, or by id. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
 
 export type KeySort = (typeof keySorts)[number];
@@ -15,10 +15,13 @@ export type KeySort = (typeof keySorts)[number];
 export interface KeyQuery {
   readonly state?: KeyState | undefined;
   readonly plan?: string | undefined;
-  /** A part of its id or name, in any case; of keys of the directory that were not active lately, the beginning of the id. */
+  /**
+   * A part of the id or name, in upper or lower case. Directory keys without recent requests match only by the
+   * beginning of the id.
+   */
   readonly q?: string | undefined;
   readonly sort: KeySort;
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -36,16 +39,16 @@ export const keyPage = z.object({
 export type KeyPage = z.output<typeof keyPage>;
 
 /**
- * A page of the keys of the configuration and of the directory. What it costs depends on the keys that were active lately
- * (10,000 at most, from an index), and not on how many keys there are: sorted by anything but the id, those come first, and
- * all others behind them by id. With a filter keys are read one after the other, so a search ends after
- * `bounds.adminKeysExaminedMax` keys. Undefined when the store gives no answer.
+ * A page of the keys of the configuration and of the directory. In every order but the id, the active keys come first
+ * (at most 10,000, from an index), and all others follow by id. So the cost depends on the active keys and not on the
+ * number of all keys. With a filter keys are read one after the other, so a search ends after
+ * `bounds.adminKeysExaminedMax` keys. Undefined when the store does not reply.
  *
- * The next page goes on behind the last key of this one, wherever that is now. When it is no longer among the active ones, or
- * gone, it goes on by id.
+ * The next page continues after the last key of this page. If that key is no longer active or no longer exists, the
+ * page continues by id.
  *
- * While one server of several is away, its keys are listed as `unknown`. While it is the one that knows which keys were active,
- * the list is sorted by id.
+ * While one server of several is away, its keys are listed as `unknown`. If it is the server with the index of active
+ * keys, the list is sorted by id.
  *
  * The steps are functions inside of this one, because they share the query and the ranked keys.
  */
@@ -83,7 +86,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
   return { keys: items };
 
-  /** The keys behind `after`, in parts; undefined when the store gives no answer. */
+  /** The keys behind `after`, in parts; undefined when the store does not reply. */
   async function* parts(): AsyncGenerator<Part | undefined> {
     const isBehindRanked = after !== '' && !ranked.has(after);
     if (!isBehindRanked) yield* rankedParts();
@@ -105,11 +108,11 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     for (let from = behind; ; ) {
       await fill(configured, rest, size + 1);
       const ofFile = configured.splice(0, size);
-      // In the directory only the beginning of an id can be looked for.
+      // The directory can only be searched by the beginning of an id.
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // Where one of the two goes on, it may have ids before the last ones of the other.
+      // A source that continues may have ids before the last ids of the other source.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;
@@ -121,7 +124,10 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     }
   }
 
-  /** Adds wanted ids of the configuration until there are `size`. It may look at all of them, so others have their turn in between. */
+  /**
+   * Adds wanted ids of the configuration until there are `size`. The function may check all keys, so it yields to other
+   * work in between.
+   */
   async function fill(configured: string[], rest: Iterator<string>, size: number): Promise<void> {
     for (let looked = 1; configured.length < size; looked++) {
       const { value: id, done } = rest.next();
@@ -131,10 +137,10 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     }
   }
 
-  /** The active keys, those first that have most. None while it is not known which those are. */
+  /** The active keys in the chosen order; none while the index is unknown. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
     const active = (await usage?.reader.active()) ?? [];
-    // Whether one of the directory is still there shows when it is read.
+    // Reading a key shows whether the directory still has it.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(
@@ -180,7 +186,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
 
 interface Part {
   readonly keys: readonly ListedKey[];
-  /** How many were looked at, those included that are not wanted, and the last one of them. */
+  /** The number of checked keys, including unwanted keys, and the last checked key. */
   readonly examined: number;
   readonly lastId: string;
 }

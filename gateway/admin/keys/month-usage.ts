@@ -10,9 +10,9 @@ import type { KeySources } from './key-sources.ts';
 const dayMs = 86_400_000;
 
 export interface MonthQuery {
-  /** Such as 2026-11, in UTC; the running one unless given. */
+  /** A month such as 2026-11, in UTC; absent: the present month. */
   readonly month?: string | undefined;
-  /** `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -37,9 +37,10 @@ export const monthPage = z.object({
 export type MonthPage = z.output<typeof monthPage>;
 
 /**
- * What keys asked for and got in a month, for bills: a page of the keys of the configuration, of the directory, and of those that
- * were removed and are still among the keys that were active last. A page costs, for each of its keys, one read and one more
- * for each day of the month whose minutes are kept. Undefined when the store gives no answer about one of them, since a bill needs all.
+ * The usage of keys in a month, for billing: a page of the keys of the configuration, of the directory, and of removed
+ * keys that are still among the last active keys. A page costs one read for each key, and one more for each day of the
+ * month with kept minutes. Undefined when the store does not reply for one of the keys, because a bill needs all of
+ * them.
  */
 export async function monthUsage(
   sources: Omit<KeySources, 'readStatus'>,
@@ -76,7 +77,7 @@ export async function monthUsage(
   };
 }
 
-/** The hours on record of days whose minutes are kept, and the totals of earlier days. */
+/** The recorded hours of days with kept minutes, and the totals of earlier days. */
 async function requestsOf(
   { nowMs }: Pick<KeySources, 'nowMs'>,
   { reader, totals, state }: NonNullable<KeySources['usage']>,
@@ -104,7 +105,7 @@ async function requestsOf(
   });
 }
 
-/** The ids of a page: the first ones behind `after` of all places. */
+/** The ids of a page: the first ids after `after` from all sources. */
 async function idsOf(
   { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
   reader: NonNullable<KeySources['usage']>['reader'],

@@ -60,7 +60,9 @@ export const keyDetail = z.object({
 
 export type KeyDetail = z.output<typeof keyDetail>;
 
-/** Everything about one key. @returns undefined when there is no such key; `no_store` when the store gives no answer */
+/**
+ * Everything about one key. @returns undefined when the key does not exist; `no_store` when the store does not reply
+ */
 export async function showKey(
   sources: KeySources,
   id: string,

@@ -40,13 +40,14 @@ export interface UsageQuery extends Period {
   readonly step: UsageStep;
 }
 
-/** How many rows a query may have at most. */
+/** The number of rows of a query. */
 export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
   return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
 }
 
 /**
- * The record of a key. Days whose minutes are gone are there as whole days only. Undefined when the store gives no answer.
+ * The usage of a key. Days without their minutes are included only as whole days. Undefined when the store does not
+ * reply.
  */
 export async function usageRows(
   { usage, nowMs }: KeySources,
@@ -55,7 +56,7 @@ export async function usageRows(
 ): Promise<readonly UsageRow[] | undefined> {
   if (usage === undefined) return [];
   const length = stepMs[step];
-  // A row is whole: the first one begins where its minute, hour or day does.
+  // Rows are whole, so the first row begins with its minute, hour or day.
   const period = {
     fromMs: Math.floor(fromMs / length) * length,
     toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs()),

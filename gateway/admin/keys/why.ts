@@ -14,7 +14,7 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** The facts that the sentences are made of. */
+/** The facts behind the sentences. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
@@ -22,7 +22,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly recorded?:
     | {
         readonly minutes: readonly UsageMinute[];
-        /** Usage of the running hour. */
+        /** Usage of the present hour. */
         readonly operations: readonly OperationHour[];
         readonly addresses: readonly AddressesOfDay[];
         readonly keptDays: number;
@@ -61,7 +61,7 @@ export const whyShown = z.object({
 
 export type Why = z.output<typeof whyShown>;
 
-/** Why a key gets what it gets, as a sentence and as data. */
+/** Explains the responses to a key, as a sentence and as data. */
 export function why(facts: WhyFacts): Why {
   const { recorded } = facts;
   if (recorded === undefined) return { sentence: nowSentence(facts) };
@@ -123,7 +123,7 @@ function nowSentence(facts: WhyFacts): string {
     case undefined:
   }
   const grant = grantText(facts);
-  // The sentence behind it is of the same key.
+  // The next sentence is about the same key, so it begins with "It".
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
@@ -147,8 +147,8 @@ function nowSentence(facts: WhyFacts): string {
 }
 
 /**
- * "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before it begins, "will have a grant from … until …".
- * Undefined where none changes a limit of the key.
+ * "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before the grant begins, "will have a grant from …
+ * until …". Undefined when the grant changes no limit of the key.
  */
 function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;
@@ -176,7 +176,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const { state, nowMs } = facts;
   const offered = offeredOf(tally);
   if (offered === 0) {
-    // What it gets now is no matter of its limits, and `unauthorizedSentence` says what it sends.
+    // The limits do not matter for this key, and `unauthorizedSentence` describes its requests.
     if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
       ? 'Its requests are not on record yet, which takes up to 10 s.'
@@ -204,7 +204,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
-/** After a leak or a rotation: whether anybody still presents a secret that is no longer valid. */
+/** The requests with invalid secrets of the key. After a leak or a rotation they show who still uses an old secret. */
 function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]): string {
   const requests = unauthorizedIn(minutes);
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
@@ -224,8 +224,8 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Counts are shared at once, and the record only after seconds: the process that answers may know none of what others
- * admitted. A window that is longer than a day may have begun before the last 24 hours.
+ * Counts are shared at once, and the record only after seconds, so the record of this process may not have the requests
+ * to other processes. A window that is longer than a day may have begun before the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(
@@ -253,7 +253,7 @@ function hourSentence(
   return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** To the minute, without the zone, which the sentence before names. */
+/** The time to the minute, without the zone, which an earlier sentence names. */
 function minuteOf(atMs: number, nowMs: number): string {
   const clock = clockOf(atMs).slice(0, 5);
   return dayOf(atMs) === dayOf(nowMs) ? clock : `${clock} on ${dayOf(atMs)}`;

@@ -33,7 +33,7 @@ export const callers = z.object({
 
 export type Callers = z.output<typeof callers>;
 
-/** All that are known: whoever writes to them needs each. */
+/** The largest number of callers: an operator who writes to the callers needs all of them. */
 const callersMax = 10_000;
 
 /** `GET /operations/{operationId}/callers` */
@@ -57,8 +57,8 @@ export function callersRoute(sources: KeySources): Route {
 }
 
 /**
- * Who called an operation in a period, most first, of the keys that were active last (10,000 at most): what it costs is one
- * read of each of them and day. Undefined when the store gives no answer.
+ * The callers of an operation in a period, the most active first, among the 10,000 keys that were active last. The cost
+ * is one read for each of these keys and each day. Undefined when the store does not reply.
  */
 async function callersView(
   sources: KeySources,
@@ -100,7 +100,10 @@ async function callersView(
   };
 }
 
-/** All calls of an operation on each day that is on record, also of keys that are no longer active: whether they become fewer. */
+/**
+ * All calls of an operation on each recorded day, including calls of inactive keys, to show whether the calls become
+ * fewer.
+ */
 async function callsByDay(
   reader: Pick<UsageReader, 'operations'>,
   operationId: string,

@@ -4,8 +4,8 @@ import type { Period } from '../../usage/usage-reader.ts';
 const dayMs = 86_400_000;
 
 /**
- * The part of a period whose minutes and hours may still be in the record: a reader who asks for 400 days costs no more
- * than one who asks for those that are kept.
+ * The part of a period whose minutes and hours may still be recorded. A query for 400 days therefore costs no more than
+ * a query for the recorded days.
  */
 export function keptPeriod(
   { fromMs, toMs }: Period,

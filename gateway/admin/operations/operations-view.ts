@@ -27,7 +27,7 @@ export const percentiles = z
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
-/** How long an operation will be there. */
+/** The dates of a deprecated operation. */
 export const deprecationShape = {
   sinceAt: instant.optional(),
   sunsetAt: instant.optional(),
@@ -68,8 +68,8 @@ export function operationsRoute(sources: KeySources): Route {
 }
 
 /**
- * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store gives no
- * answer.
+ * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store does
+ * not reply.
  */
 async function operationsView(
   { settings, usage, nowMs }: KeySources,
@@ -85,7 +85,7 @@ async function operationsView(
     ...(usage && figuresOf(byId.get(operation.id))),
   }));
   const ids = new Set(operations.map(({ id }) => id));
-  // Removed from the document in the meantime, or never in it.
+  // Operations that were removed from the document, or were never in it.
   const others = used
     .filter(({ operationId }) => !ids.has(operationId))
     .map((operation) => ({ operationId: operation.operationId, ...figuresOf(operation) }));

@@ -56,8 +56,8 @@ export function trafficRoute(sources: KeySources): Route {
 }
 
 /**
- * All requests of the fleet by minute or hour, those in which there were any: how they ended, and how long they took.
- * Undefined when the store gives no answer.
+ * All requests of the fleet by minute or hour, with outcomes and durations. Periods without requests are omitted.
+ * Undefined when the store does not reply.
  */
 async function trafficView(
   { usage }: KeySources,

@@ -76,14 +76,15 @@ export function distributionRoute(sources: KeySources): Route {
   });
 }
 
-/** Records of so many keys are read at once, each with two days. */
+/** The number of keys whose records are read at the same time, two days for each key. */
 const keysPerTurn = 10;
 
 const minuteMs = 60_000;
 
 /**
- * Reads every minute of every active key of a plan. That is dear, so it is made for a bounded time, and kept for a moment for
- * whoever asks again; how many are made at once is a matter of the turns of tokens. Undefined when the store gives no answer.
+ * Reads every minute of every active key of a plan. This is expensive, so the time is bounded and the result is cached
+ * for a moment. The turns of tokens limit how many distributions are computed at the same time. Undefined when the
+ * store does not reply.
  */
 export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;
@@ -95,7 +96,7 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
     const known = kept.get(name);
     if (known !== undefined) return known.made;
     const made = make(plan, hours);
-    // While it is being made, nobody starts it again.
+    // Requests during the computation share it.
     kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
     const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
     made.then(
@@ -142,14 +143,14 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
       const read = await usage?.reader.minutesOf(ids.slice(from, from + keysPerTurn), period);
       if (read === undefined) return undefined;
       peaks.push(...read.map(peakOf));
-      // Requests are served in between.
+      // Other requests are served in between.
       await nextTurn();
     }
     return peaks;
   }
 }
 
-/** How much a key asked for in a period. */
+/** The usage of a key in a period. */
 interface KeyPeak {
   /** Units of its busiest minute. */
   readonly busiestMinute: number;
@@ -179,8 +180,8 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
 });
 
 /**
- * On a scale of 1, 2, 5, 10, 20, 50, … What is above the limit begins a bucket too, so that none has both sides. Keys without
- * a charged unit are in none.
+ * Buckets on a scale of 1, 2, 5, 10, 20, 50, … A further bucket begins above the limit, so that no bucket contains keys
+ * on both sides of it. Keys without a charged unit are in no bucket.
  */
 export function bucketsOf(units: readonly number[], limit = 0): Spread['buckets'] {
   const counted = units.filter((one) => one >= 1);

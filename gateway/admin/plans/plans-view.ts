@@ -12,7 +12,7 @@ export const plansPage = z.object({
   isComplete: z.boolean().describe('Whether all keys are counted. If false, the directory has more.'),
 });
 
-/** How many keys are on each plan. */
+/** The number of keys on each plan. */
 interface KeyCounts {
   readonly byPlan: ReadonlyMap<string, { keys: number; disabledKeys: number }>;
   /** False: the directory has more keys than were read. */
@@ -33,10 +33,11 @@ export function plansRoute(sources: CountSources): Route {
 }
 
 /**
- * Every plan with its limits and how many keys are on it, in the order of the configuration. It looks at every key of the
- * configuration, and reads the first `adminKeysExaminedMax` keys of the directory; what it found is kept for a moment.
+ * Every plan with its limits and the number of its keys, in the order of the configuration. The view counts every key
+ * of the configuration, and reads the first `adminKeysExaminedMax` keys of the directory. The result is cached for a
+ * moment.
  *
- * @returns undefined when the directory gives no answer
+ * @returns undefined when the directory does not reply
  */
 export function createPlansView(
   sources: CountSources,
@@ -88,7 +89,7 @@ async function countKeys({
     if (page.kind !== 'page' || read.kind !== 'found') return undefined;
     for (const key of read.keys) {
       if (key === 'unknown') return undefined;
-      // The configuration wins where both have an id, and `tally` has counted it.
+      // A key of the configuration takes precedence, and `tally` has counted it.
       if (key !== undefined && !keys.has(key.id)) count(key.plan, key.disabled);
     }
     examined += page.ids.length;

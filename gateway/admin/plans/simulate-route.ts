@@ -66,7 +66,7 @@ export interface SimulateSources {
   readonly presence: Pick<Presence, 'read'>;
 }
 
-/** `POST /simulate`: what other limits would have done to the requests on record. It changes nothing. */
+/** `POST /simulate` replays the recorded requests under other limits. It changes nothing. */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;
   const simulate = createSimulations(keys);
@@ -111,7 +111,10 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     },
   });
 
-  /** What may be why a replay differs: lists that all processes share, as far back as the day in which the period begins. */
+  /**
+   * Events that may explain a difference in the replay, from lists that all processes share, since the day in which the
+   * period begins.
+   */
   async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
     const sinceMs = Math.floor(fromMs / dayMs) * dayMs;
     const [happened, changed, { processes }] = await Promise.all([

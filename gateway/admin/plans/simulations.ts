@@ -20,7 +20,7 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
-/** Records of so many keys are read at once. */
+/** The number of keys whose records are read at the same time. */
 const keysPerTurn = 10;
 /** Minutes that are replayed in one turn of the event loop: about 2 ms. */
 const minutesPerTurn = 50_000;
@@ -30,12 +30,12 @@ export interface Simulation {
   readonly edits: Edits;
   /** Only keys of this plan. */
   readonly plan?: string | undefined;
-  /** The last key of the earlier part. */
+  /** The last key of the previous part. */
   readonly after?: string | undefined;
-  /** No key behind this one. */
+  /** The last key of this part. */
   readonly until?: string | undefined;
   readonly keysListed: number;
-  /** The key whose minutes are wanted one by one. */
+  /** The key whose minutes the response lists. */
   readonly minutesOf?: string | undefined;
 }
 
@@ -43,7 +43,9 @@ export interface Simulated {
   /** As much of the period as is on record. */
   readonly period: Period;
   readonly verdict: Verdict;
-  /** Keys that were active and are edited (all, where nothing is), and how many of them this part was about. */
+  /**
+   * Active keys with a changed limit (all active keys without a change), and the number of them that this part covers.
+   */
   readonly activeKeys: number;
   readonly examinedKeys: number;
   /** The last key of this part, if there are more keys. */
@@ -132,8 +134,8 @@ export const simulationShown = z.object({
 });
 
 /**
- * Replays the usage record, a part at a time and for a bounded time; other work is served in between. Records
- * that were read are kept for a moment, as many as there is room for: somebody who tries one limit tries another.
+ * Replays the usage record, one part at a time and for a bounded time, with other work served in between. Records are
+ * cached for a moment, within a bound, because an operator usually tries several limits.
  */
 export function createSimulations(
   sources: Omit<KeySources, 'readStatus'>,
@@ -143,7 +145,7 @@ export function createSimulations(
 
   return simulate;
 
-  /** Undefined when the store gives no answer. */
+  /** Undefined when the store does not reply. */
   async function simulate({
     period: asked,
     edits,
@@ -174,7 +176,8 @@ export function createSimulations(
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
-    // No more than is kept, so that the same part under other limits reads nothing.
+    // A part has at most the number of minutes that the cache holds, so that the same part under other limits reads
+    // nothing.
     const isOver = () =>
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
@@ -213,20 +216,20 @@ export function createSimulations(
     };
   }
 
-  /** A period that began before the record does begins with it. */
+  /** A period that begins before the record begins with the record. */
   function keptPart({ fromMs, toMs }: Period): Period {
     const keptDays = usage?.state().keptDays ?? 0;
     const keptFromMs = (Math.floor(nowMs() / dayMs) - keptDays) * dayMs;
     return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs()) };
   }
 
-  /** With the minutes before the period that tell what was used of its windows. */
+  /** Includes the minutes before the period that were charged to its first windows. */
   async function readMinutes(
     part: readonly Key[],
     { present, edits, period }: { present: Present; edits: Edits; period: Period },
   ): Promise<readonly Recorded[] | undefined> {
     const { fromMs, toMs } = period;
-    /** When the window that the period begins in began. */
+    /** The beginning of the window in which the period begins. */
     const startOf = (window: PlanWindow) => {
       const lengthMs = calendarWindowsMs[window];
       return windowStartMs(lengthMs, windowIndex(lengthMs, fromMs));
@@ -246,7 +249,7 @@ export function createSimulations(
       if (read === undefined) return undefined;
       for (const key of group) {
         const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
-        // Of a minute that is running there may be more in a moment.
+        // A minute that is not over may still grow.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
         for (const { window } of key.limits) {
@@ -261,7 +264,7 @@ export function createSimulations(
     return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
   }
 
-  /** The units that were charged on days that have no minutes any more. */
+  /** The units that were charged on days whose minutes are no longer kept. */
   async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
     const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;
@@ -303,7 +306,7 @@ function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): S
   };
 }
 
-/** Records that were read lately, of one period: those of another one take their place. */
+/** Caches the last records of one period. Records of another period replace them. */
 function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKeptMs: keptMs }: Bounds) {
   let name = '';
   let byKey = new Map<string, KeyMinutes>();

@@ -4,17 +4,17 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundFault } from './judge-gateway.ts';
 
 export interface FaultWatch {
-  /** The faults that stand now, with since when. */
+  /** The present faults, each with its beginning. */
   read(): readonly Fault[];
   close(): void;
 }
 
-/** Looks for faults once a second, so that it is known since when each of them stands, whether somebody asks or not. */
+/** Looks for faults once a second, so that the beginning of each fault is known even without requests for the state. */
 export function watchFaults(
   find: () => readonly FoundFault[],
   { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
-  /** By code: the figures in the text of a fault may change while it stands. */
+  /** The beginning of each fault by code, because the figures in its text may change. */
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {

@@ -47,7 +47,7 @@ const order: readonly string[] = [
 ];
 const severities: readonly Severity[] = ['bad', 'warning', 'notice'];
 
-/** How many addresses a sentence names. */
+/** The number of addresses that a sentence names. */
 const namedMax = 3;
 
 /**
@@ -65,7 +65,7 @@ export function judgeFleet({
   own,
   bounds,
 }: {
-  /** As the process that answers sees it. */
+  /** The store as the process that answers sees it. */
   readonly store: GatewayState['store'];
   readonly fleet: Fleet;
   readonly own: readonly Fault[];
@@ -173,7 +173,7 @@ function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const dead = views.filter(isDead);
   const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));
   if (dead.length > 0) {
-    // It was dead when its last target went down.
+    // An upstream is dead since its last target went down.
     const since = dead.map(
       ({ targets, lookupErrorSinceAt, startedAt }) =>
         targets
@@ -206,7 +206,7 @@ function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   return [{ severity: 'warning', code: 'targets_down', text, sinceAt: first }];
 }
 
-/** The addresses of the last look-up are kept. */
+/** The addresses of the last look-up stay in use. */
 function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const failing = views.filter(({ lookupError }) => lookupError !== undefined);
   const [first] = failing;
@@ -240,7 +240,7 @@ function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]
   return [...merged, ...own.filter((one) => !all.has(identity(one)))];
 }
 
-/** The version that most processes have is the usual one. They have differed since the second version was loaded. */
+/** The version of most processes counts as the usual one. They differ since the second version was loaded. */
 function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   const byVersion = [...Map.groupBy(processes, ({ configVersion }) => configVersion)];
   const [usual] = byVersion.toSorted(([, a], [, b]) => b.length - a.length);

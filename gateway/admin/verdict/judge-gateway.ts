@@ -2,15 +2,15 @@ import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import type { GatewayState } from '../readiness.ts';
 
-/** A fault whose begin may be unknown. */
+/** A fault whose beginning may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
 
-/** Beyond the first line of an error is an excerpt of the file, which Changes shows. */
+/** The lines after the first show an excerpt of the file, which the page Changes has. */
 const errorCharsMax = 300;
 
 /**
- * The faults of a gateway as a whole, as opposed to what each of its processes sees of Redis and of targets. Each gateway
- * publishes its own, so that whichever is asked shows those of all.
+ * The faults of a gateway as a whole, apart from what each process sees of Redis and targets. Each gateway publishes
+ * its own faults, so that any gateway can show the faults of all.
  */
 export function judgeGateway(state: GatewayState): FoundFault[] {
   const { phase, workers, config, store, certificates, usage, upstreams } = state;

@@ -1,8 +1,8 @@
-/** Names that one message lists, as of all plans. */
+/** The number of names that one message lists. */
 const listedNamesMax = 20;
-/** Names that a misspelt one is compared with. */
+/** The number of names that are compared with a misspelt name. */
 const comparedNamesMax = 10_000;
-/** Names are compared by their beginning: the cost grows with the product of both lengths. */
+/** Only the beginning of names is compared, because the cost grows with the product of both lengths. */
 const comparedCharsMax = 64;
 
 /**
@@ -42,7 +42,7 @@ export function adviceOnName(written: string, names: Iterable<string>, what: str
   return closest === undefined ? `${what} are: ${listNames([...names])}` : `did you mean \`${closest}\`?`;
 }
 
-/** The names with commas between them; of a long list only the first ones. */
+/** The names with commas between them; only the first names of a long list. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - listedNamesMax;
   if (more <= 0) return names.join(', ');

@@ -40,7 +40,7 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
-  /** Why the status of the key does not allow it. */
+  /** The reason why the status of the key does not allow the change. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** The part of the key's status that the verb changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
@@ -49,7 +49,10 @@ interface Verb {
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 
-/** Bans and grants lie beside the counts of a key: they are changed alike for keys of the configuration and of the directory. */
+/**
+ * Bans and grants are stored with the counts of a key, so keys of the configuration and of the directory change in the
+ * same way.
+ */
 export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
   const { limiter } = sources;
   return [
@@ -161,7 +164,9 @@ function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
   return { limits: toLimitFields(limits), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
-/** A key has one grant: one that begins later would end at once the one that holds, and the other way round. */
+/**
+ * A key has one grant. A later grant would at once end a present grant, and a present grant would replace a later one.
+ */
 function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
   if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))
     return undefined;

@@ -9,8 +9,8 @@ import { secretRoutes } from './secret-routes.ts';
 import { whoamiRoute } from './whoami.ts';
 
 /**
- * The routes that change keys: their definitions and secrets where they are in the directory, their bans and grants wherever.
- * And those that say whose a secret is, and put many keys into the directory.
+ * The routes that change keys: definitions and secrets of keys in the directory, bans and grants of all keys. Also the
+ * routes that find the key of a secret and import keys.
  */
 export function createChangeRoutes(sources: KeyChangeSources): readonly Route[] {
   return [

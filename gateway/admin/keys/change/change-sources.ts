@@ -13,13 +13,13 @@ import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-so
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
   /** Absent: all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
-  /** Changes of what the store has for a key, on all processes. */
+  /** The operator's changes of a key's counts, effective on all processes. */
   readonly limiter: {
     liftBan(keyId: string, bans: BanPolicy): Promise<StoreReply>;
     grant(keyId: string, grant: Grant): Promise<StoreReply>;
     ungrant(keyId: string): Promise<StoreReply>;
   };
-  /** Says what was done: in the record of changes, in the list of events and in the log. */
+  /** Records the change in the record of changes, in the list of events and in the log. */
   readonly record: (change: KeyChange) => void;
 }
 
@@ -41,14 +41,14 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
-/** A key of the directory, and what changes it. */
+/** A key of the directory, with the functions that change it. */
 export interface FoundInDirectory {
   readonly kind: 'found';
   readonly key: DirectoryKey;
   readonly directory: KeyDirectory;
 }
 
-/** A key of the directory that may be changed there: the configuration does not have one with this id. */
+/** Finds a key that can be changed in the directory, because the configuration has no key with this id. */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,
@@ -82,7 +82,10 @@ export function noDirectory(): Refused {
   );
 }
 
-/** Redis is away, or without Redis the directory is full. `message`: also for the record, where it may have been done. */
+/**
+ * The response when Redis is away, or when the directory in memory is full. `message` also goes into the record if the
+ * change may have been made.
+ */
 export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'reason'>): Refused & {
   readonly message: string;
 } {

@@ -34,7 +34,7 @@ export const keyDefinition = z.object({
   secrets: list(definedSecret).describe('The secrets, the oldest first.'),
 });
 
-/** A definition with the secret that the request issued: this response alone shows it. */
+/** A definition with the issued secret. Only this response shows the secret. */
 export const issuedKey = keyDefinition.extend({
   secret: z
     .string()
@@ -42,7 +42,7 @@ export const issuedKey = keyDefinition.extend({
   kept: keptOfIdShown.optional(),
 });
 
-/** A key of the directory, as it was stated, with its version as entity tag. */
+/** The stated definition of a directory key, with its version as entity tag. */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,

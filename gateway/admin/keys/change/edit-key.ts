@@ -50,7 +50,7 @@ export async function editKey(
       case 'absent':
         return noSuchKey();
       case 'changed':
-        // The key is read again: If-Match decides then.
+        // The key is read again, and If-Match then decides.
         break;
       case 'away': {
         const failed = storeFailed(reply);

@@ -28,7 +28,7 @@ function changeOf(member: z.ZodType): z.ZodType {
 
 export const deletedKey = z.object({ id: z.string(), kept: keptOfIdShown.optional() });
 
-/** Changes of what a key of the directory is, and its end. */
+/** The routes that change or delete a key of the directory. */
 export function editRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({
@@ -57,7 +57,10 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
   ];
 }
 
-/** A grant is for the customer whose key is gone. Counts and a ban stay, because deleting a key must not reset them. */
+/**
+ * A grant belongs to the customer of the deleted key. Counts and a ban stay, because deleting a key must not reset
+ * them.
+ */
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
   const ended = await sources.limiter.ungrant(key.id);
   if (ended.kind !== 'changed') {
@@ -78,7 +81,7 @@ function update(
   const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
-  // A key whose plan is not in the configuration any more can still be revoked and renamed.
+  // A key whose plan no longer exists in the configuration can still be revoked and renamed.
   const isOnTerms = ['plan', 'limits', 'operations'].some((term) => names.includes(term));
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
@@ -87,7 +90,7 @@ function update(
   return { kind: 'edit', to, change: { action, ...changed } };
 }
 
-/** Members that are absent stay as they were, and null removes one. */
+/** Absent members stay unchanged, and null removes a member. */
 function changedBy(changes: Changes, stated: StatedKey): StatedKey {
   const members = Object.entries({ ...stated, ...changes });
   return Object.fromEntries(members.filter(([, member]) => member !== null)) as unknown as StatedKey;

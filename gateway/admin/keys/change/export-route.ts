@@ -34,8 +34,7 @@ export const directoryPage = z.object({
 });
 
 /**
- * `GET /directory`: all of the directory, to be kept elsewhere and restored. Digests are shown whole: it needs a token that may
- * write.
+ * `GET /directory` exports the whole directory as a backup. It shows whole digests, so it needs a token that may write.
  */
 export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
   return defineRoute({
@@ -55,7 +54,10 @@ export function directoryIdsBody(keysMax: number) {
 
 export const directoryIds = z.object({ ids: listShown(z.string()) });
 
-/** `POST /directory/ids`: which of these ids belong to keys of the directory. A command asks before it writes them into a file. */
+/**
+ * `POST /directory/ids`: the ids of this list that belong to keys of the directory. A command asks before it writes
+ * them into a file.
+ */
 export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {
   return defineRoute({
     method: 'POST',

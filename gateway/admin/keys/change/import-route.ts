@@ -33,7 +33,7 @@ type Outcome =
   | { readonly kind: 'refused'; readonly reason: string }
   | Away;
 
-/** `POST /directory`: puts keys with their secrets there, as `GET /directory` gave them. */
+/** `POST /directory` imports keys with their secrets, in the form of `GET /directory`. */
 export function importRoute(sources: KeyChangeSources): Route {
   const { importKeysMax: keysMax, importBytesMax, importMembersMax } = sources.bounds;
   return defineRoute({
@@ -50,7 +50,7 @@ export function importRoute(sources: KeyChangeSources): Route {
   });
 }
 
-/** A key that exists already is not changed. So an import can be repeated, and goes on where it was interrupted. */
+/** An existing key is never changed. An import can therefore be repeated, and continues where it was interrupted. */
 async function importKeys(
   sources: KeyChangeSources,
   directory: KeyDirectory,
@@ -61,7 +61,7 @@ async function importKeys(
   const counts = { created: 0, unchanged: 0 };
   const refused: { id: string; reason: string }[] = [];
   let failure: Away | undefined;
-  /** By digest, which of these keys has it: the first, if several have. */
+  /** The first of these keys with each digest. */
   const owners = new Map<string, string>();
   for (const { id, secrets } of keys) {
     for (const { sha256 } of secrets) if (!owners.has(sha256)) owners.set(sha256, id);
@@ -134,7 +134,7 @@ async function importOne(
   }
 }
 
-/** Writes the key again where its index is not whole: a failover may have lost a part of it, with the last writes of a server. */
+/** Writes the key again when its index is incomplete, because a failover may have lost the last writes of a server. */
 async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Outcome> {
   const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
   if (found.some(({ kind }) => kind === 'absent')) {
@@ -145,7 +145,9 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
   return { kind: 'unchanged' };
 }
 
-/** Members that an import may have and the directory may not. Other keys of the same import are none the worse for it. */
+/**
+ * Faults of keys that a keys file may have and the directory may not. They do not affect the other keys of the import.
+ */
 function keptFault(
   id: string,
   digests: readonly string[],
@@ -158,7 +160,7 @@ function keptFault(
   return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: omit the secrets that have ended.`;
 }
 
-/** Equal where two definitions are; when a secret was created says nothing of what the key is. */
+/** Equal for two equal definitions. The creation time of a secret does not count. */
 function likenessOf(key: DirectoryKey | KeyDefinition): object {
   const { secrets, ...stated } = movedView(key);
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).sort();

@@ -27,7 +27,7 @@ export const issueKeyBody = fields('an object with id and plan', {
   expiresAt: date.optional().describe('The secret is valid before this instant.'),
 });
 
-/** An Idempotency-Key: the client chooses it, and sends the same one when it repeats the request. */
+/** The client chooses an Idempotency-Key and repeats it when it repeats the request. */
 const idempotencyKeyPattern = /^[!-~]{1,200}$/;
 
 /** The stored part of the first request with an `Idempotency-Key`. */
@@ -59,13 +59,13 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
 }
 
 interface Begun {
-  /** Single: it has no `Idempotency-Key`. */
+  /** `single`: a request without an `Idempotency-Key`. */
   readonly kind: 'single' | 'first' | 'repeated';
-  /** When the key says that it was created: by that the response to a repeated request knows the key of the first one. */
+  /** The creation time of the key, by which a repeated request recognizes the key of the first request. */
   readonly createdMs: number;
 }
 
-/** With an `Idempotency-Key` the first request is remembered before anything is written. */
+/** Stores the first request with an `Idempotency-Key` before anything else is written. */
 async function begin(
   { nowMs, bounds }: KeyChangeSources,
   directory: KeyDirectory,
@@ -121,7 +121,7 @@ async function create(
       record(change);
       return definitionResponse(reply.key, 201, { secret, kept: await keptOfId(sources, reply.key) });
     case 'taken': {
-      // The same request, sent again, was faster.
+      // A simultaneous request with the same Idempotency-Key was faster.
       const own = isRepeatable ? await findOwn(directory, id, { createdMs }) : undefined;
       return own ?? taken(id).response;
     }
@@ -138,7 +138,10 @@ async function create(
   }
 }
 
-/** The response to a repeated request, if there is a key with this id: it is the one that the first request made, or the id is taken. */
+/**
+ * The response to a repeated request if a key has this id: either it is the key of the first request, or the id is
+ * taken.
+ */
 async function findOwn(
   directory: KeyDirectory,
   keyId: string,

@@ -26,7 +26,7 @@ export const keptOfIdShown = z
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;
 
-/** Undefined when nothing is kept, or the store gives no answer. */
+/** Undefined when nothing is kept, or when the store does not reply. */
 export async function keptOfId(
   { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,

@@ -4,11 +4,11 @@ import { planFault } from '../../../keys/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
-/** Dot segments are none: clients take them out of a path, so that such a key could not be asked for. */
+/** Excludes dot segments, which clients remove from a path, so that such a key could not be requested. */
 export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
 
 /**
- * The rules of the configuration for its own keys: the plan exists, a key has limits of its own exactly when its plan is
+ * The rules of the configuration for its own keys: the plan exists, a key has its own limits exactly when its plan is
  * custom, and its operations are in the API document. @returns a sentence that names the member
  */
 export function termsFault(

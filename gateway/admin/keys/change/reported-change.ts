@@ -5,13 +5,13 @@ import { expects, fields, membersByName, text } from '../../../shared/schema/sch
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 
-/** A command's change of the keys in the configuration. The gateway itself records what it does. */
+/** The actions that a command can report. The gateway itself records all others. */
 const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
 
-/** Matches a secret, a token or a whole digest. The record must not contain any of them. */
+/** Matches a secret, a token or a whole digest, which the record must not contain. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
 
-/** `POST /changes`: a command tells what it changed in the configuration, so that the record has that too. */
+/** `POST /changes`: a command reports its change of the configuration for the record. */
 export function reportedChangeRoute({
   record,
   bounds,

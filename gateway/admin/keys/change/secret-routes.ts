@@ -18,10 +18,13 @@ export const issueSecretBody = fields('an object with overlap and expiresAt', {
   expiresAt: date.optional().describe('The new secret is valid before this instant.'),
 });
 
-/** So much of a digest is asked for at least: as much as is shown. */
+/** A request must have at least as many digits of a digest as the responses show. */
 const digestPattern = /^[0-9a-f]{8,64}$/;
 
-/** The secrets of a key of the directory: another one, with an end for the older ones or without, and the removal of one. */
+/**
+ * The routes that add a secret to a key of the directory, with or without an end for the older secrets, and that remove
+ * one.
+ */
 export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({
@@ -82,7 +85,7 @@ function issue(
   };
 }
 
-/** Without the ones that ended first, as long as there is no room. */
+/** Removes the secrets that ended first until there is room for one. */
 function withRoomForOne(
   secrets: readonly DirectorySecret[],
   nowMs: number,
@@ -95,7 +98,7 @@ function withRoomForOne(
   return secrets.filter((secret) => !dropped.has(secret));
 }
 
-/** A secret that ends earlier stays so. */
+/** A secret that ends earlier keeps its end. */
 function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
   const { expiresMs = Number.POSITIVE_INFINITY } = secret;
   return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;
