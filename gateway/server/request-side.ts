@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { accessLine } from '../observe/access-line.ts';
+import { createBasePathWatch } from '../observe/base-path-watch.ts';
 import type { Log } from '../observe/create-log.ts';
 import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
@@ -61,6 +62,7 @@ export function createRequestSide({
   let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
+  const basePathWatch = createBasePathWatch(logger, bounds);
   const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
   const forwarder = createForwarder({
@@ -83,6 +85,7 @@ export function createRequestSide({
     records: [
       (exchange) => access(accessLine(exchange)),
       metrics.end,
+      basePathWatch.ended,
       (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.storeNowMs)),
     ],
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
@@ -176,6 +179,7 @@ export function createRequestSide({
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
       await forwarder.close();
       recentFigures.close();
+      basePathWatch.close();
     },
   };
 }

@@ -502,6 +502,9 @@ export const defaultBounds = Object.freeze({
   /** After SIGTERM: how long `/readyz` answers 503 before accepting stops, and how long requests in flight may then take. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
+  /** How long requests below another path than that of `baseUrl` are counted before the log has a hint, and how many paths. */
+  basePathHintMs: 60_000,
+  basePathHintPathsMax: 16,
   /** A Ctrl-C under npm arrives twice, from the terminal and from npm. Within this time it counts once. */
   signalEchoMs: 500,
   /** Under `npx`: the interval at which the process checks whether its parent still exists. */

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { Exchange } from '../request/exchange.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+
+/** A first segment that may be in the log. A longer one may be a secret in the wrong place. */
+const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
+
+/**
+ * Logs a hint when the requests of keys begin with other paths than that of `baseUrl`, and none with that. Then every request gets
+ * 404, and the path of `baseUrl` is probably a mistake.
+ */
+export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
+  /** How many requests began with each other first segment. */
+  let others = new Map<string, number>();
+  let below = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function hint(basePath: string): void {
+    const [most] = [...others].toSorted(([, one], [, other]) => other - one);
+    if (below === 0 && most !== undefined) {
+      const [segment, requests] = most;
+      log.warn(
+        `${requests} ${requests === 1 ? 'request' : 'requests'} in the last minute began with /${segment}, none with ${basePath}, the path of \`baseUrl\`: is \`baseUrl\` right?`,
+      );
+    }
+    others = new Map();
+    below = 0;
+    timer = undefined;
+  }
+
+  return {
+    /** Counts a request that has ended. */
+    ended({ key, path, snapshot }: Exchange): void {
+      const { basePath } = snapshot.settings;
+      if (key === undefined || path === undefined || basePath === '') return;
+      if (path.startsWith(basePath)) {
+        below++;
+        return;
+      }
+      const segment = shownSegment.exec(path)?.[1];
+      if (segment === undefined || snapshot.pages.has(path)) return;
+      if (!others.has(segment) && others.size === basePathHintPathsMax) return;
+      others.set(segment, (others.get(segment) ?? 0) + 1);
+      timer ??= setTimeout(hint, basePathHintMs, basePath).unref();
+    },
+    close(): void {
+      clearTimeout(timer);
+    },
+  };
+}
