@@ -412,6 +412,7 @@ describe('the list of keys', () => {
       ['/keys/nobody', 404, 'There is no key with this id.'],
       ['/keys/nobody/usage', 404, 'There is no key with this id.'],
       ['/keys/unused/usage?from=yesterday', 400, '`from` must be a date such as'],
+      ['/keys/unused/usage?from=2026-02-30', 400, '`from` must be a date such as'],
       ['/keys/unused/usage?from=2026-11-22&to=2026-11-21', 400, '`from` must not be later than `to`'],
       ['/keys/unused/usage?from=2026-01-01&to=2026-03-01', 400, 'at most 11520'],
       ['/keys/unused/usage?from=2020-01-01&step=day', 400, 'more than 400 days'],
