@@ -27,6 +27,8 @@ for (const [name, path, ready] of [
   await page.waitForSelector(ready);
   // Long enough for the page to request all lists twice.
   await sleep(10_000);
+  // On a busy machine figures may be late, and then they are grey.
+  await page.waitForFunction("document.querySelector('.stale') === null");
   await page.screenshot({ path: `${folder}${name}.webp`, type: 'webp', quality: 85 });
 }
 await browser.close();
