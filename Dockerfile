@@ -2,13 +2,13 @@
 FROM node:24-bookworm-slim AS lock
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-COPY backend/package.json ./backend/
-COPY test/package.json ./test/
 
+# npm skips the packages of a workspace whose folder is absent. `--workspaces=false` would leave some of them.
 FROM lock AS gateway-dependencies
-RUN npm ci --omit=dev --omit=optional --workspaces=false
+RUN npm ci --omit=dev --omit=optional
 
 FROM lock AS backend-dependencies
+COPY backend/package.json ./backend/
 RUN npm ci --omit=dev --omit=optional --workspace backend
 
 # `COPY` keeps the modes of the host's files. In a clone made under umask 077 only their owner may read them.
