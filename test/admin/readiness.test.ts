@@ -44,7 +44,7 @@ describe('judgeReadiness', () => {
     [
       'nothing is recorded',
       { usage: { keptDays: 8, pausedBecause: 'Redis is almost full', lostRequests: 0 } },
-      /not recorded: Redis is almost full/,
+      /the usage record pauses: Redis is almost full/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
     [

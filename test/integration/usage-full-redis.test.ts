@@ -33,7 +33,7 @@ it('while Redis is almost full the usage record pauses, which is reported, and e
   await until('it pauses', async () => (await readiness(gateway)).body.status === 'degraded');
   const { body } = await readiness(gateway);
   expect(body.reasons).toEqual([
-    expect.stringMatching(/not recorded: Redis has used \d+ % of its maxmemory/),
+    expect.stringMatching(/the usage record pauses: Redis has used \d+ % of its maxmemory/),
   ]);
   expect(await (await fetch(`${gateway.adminUrl}/metrics`)).text()).toContain('tollgate_usage_recording 0');
   for (let request = 0; request < 200; request++) expect(await send()).toBe(200);
