@@ -29,7 +29,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
-    // Tests wait half of the time. With one worker per core the cores were idle for a third of the time.
+    // Tests spend half of their time waiting. With one worker per core the cores were idle for a third of the time.
     maxWorkers: 5,
     projects: [
       {

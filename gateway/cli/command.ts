@@ -1,4 +1,5 @@
 /** The options, help texts and output that commands share. */
+import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
@@ -32,7 +33,10 @@ export function withPeriod(command: Command): Command {
 
 /** @throws a CommandError that says what to set, where no gateway or no token is named */
 export function clientOf(options: GatewayOptions): AdminClient {
-  return createAdminClient(findGateway(options, process.env), defaultBounds);
+  return createAdminClient(
+    findGateway({ ...options, config: configOr(options.config) }, process.env),
+    defaultBounds,
+  );
 }
 
 /** The `--config` option, the same on all commands. */
@@ -46,8 +50,17 @@ export function fromHere(file: string): string {
   return path === '' || path.startsWith('..') ? file : path;
 }
 
-/** @throws a CommandError where no configuration was named */
-export function requireConfig(config: string | undefined): string {
+/** The file that `init` writes, and that commands use when they name no configuration. */
+export const configName = 'tollgate.yaml';
+
+/** The configuration that was named, or the one of this folder. An empty TOLLGATE_CONFIG means none. */
+export function configOr(config: string | undefined): string | undefined {
+  return config ?? (existsSync(configName) ? configName : undefined);
+}
+
+/** @throws a CommandError where no configuration was named and this folder has none */
+export function requireConfig(named: string | undefined): string {
+  const config = configOr(named);
   if (config !== undefined && config !== '') return config;
   throw new CommandError('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
 }
@@ -80,7 +93,7 @@ export function examples(...lines: readonly string[]): string {
 
 /** The variables of the environment that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
-  TOLLGATE_CONFIG: 'the configuration file, in place of --config',
+  TOLLGATE_CONFIG: 'the configuration file, in place of --config and of tollgate.yaml in this folder',
   TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
   TOLLGATE_ADMIN_TOKEN: 'a token of its admin API; "tollgate admin token" makes one',
   TOLLGATE_ADMIN_TOKEN_FILE: 'a file with that token, in place of TOLLGATE_ADMIN_TOKEN',

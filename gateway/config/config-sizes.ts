@@ -43,7 +43,7 @@ export const configSizes = Object.freeze({
   totalTimeoutMaxMs: 86_400_000,
   /** Problems in one report. A longer report is not useful, and finding the place of each problem costs time. */
   problemsMax: 100,
-  /** Reasons in one message why the variables of a value cannot be filled in. */
+  /** How many reasons one message lists for variables that cannot be filled in. */
   reasonsMax: 10,
   /** Longer messages are cut, because a message repeats names from the file, and a name may be as long as the file. */
   messageCharsMax: 1_000,

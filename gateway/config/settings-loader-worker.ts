@@ -10,7 +10,7 @@ import { UnsettledContent } from './source/source-reader.ts';
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly lastValid: LastValid | undefined;
   readonly number: number;
-  /** The number of the load whose settings the reply should be the difference from; 0 for all settings. */
+  /** The number of an earlier load. The reply has only the settings that differ from it; 0 for all settings. */
   readonly base: number;
 }
 

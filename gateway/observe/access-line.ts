@@ -50,7 +50,7 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 }
 
 /**
- * The path without segments that are longer than any 64-bit integer, because a careless client may put a key there. A very long path
+ * The path without its long segments, since a careless client may put a secret there. Segments up to the length of a 64-bit integer stay. A very long path
  * is cut, because several processes can write only lines of up to 4 KiB into one pipe without tearing them.
  */
 function shown(path: string): string {

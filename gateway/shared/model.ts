@@ -293,7 +293,7 @@ export type TargetEvent =
 /** The path of the API document as JSON, served with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** The method of the only operation of a configuration without an API document, which matches every request. */
+/** Without an API document, a configuration has one operation, which every request matches. This is its method. */
 export const anyMethod = '*';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;

@@ -217,7 +217,7 @@ export const defaultBounds = Object.freeze({
   /** All collected bodies of this process, shared among keys (`shares.ts`); beyond it 503. */
   collectedBodiesBytesMax: 67_108_864,
   /**
-   * The slowest rate at which a client may send a body or read a response. It begins with the grace. Each octet buys time at this
+   * The slowest rate at which a client may send a body or read a response. The time begins with the grace period. Each octet buys time at this
    * rate, up to `clientAheadMaxMs`, because a mobile client may lose its network for a moment.
    */
   clientBytesPerSecondMin: 500,
@@ -361,7 +361,7 @@ export const defaultBounds = Object.freeze({
   usageTotalsWaitingMax: 100_000,
   /** Records that are read or written at once. Further records wait, so that Redis serves others in between. */
   usageReadsPerTurnMax: 250,
-  /** How long the end of the process waits for the last batches. */
+  /** How long the process waits for its last batches before it exits. */
   usageCloseTimeoutMs: 2_000,
 
   /** The interval at which a process publishes its state, and how long a stopped process is listed. */
@@ -496,7 +496,7 @@ export const defaultBounds = Object.freeze({
   logUnreadBytesMax: 16_777_216,
   /** At a terminal, similar requests within this time share a line. */
   sameRequestMs: 1_000,
-  /** How long the end of the process waits for its last lines. */
+  /** How long the process waits for its last log lines before it exits. */
   logCloseTimeoutMs: 1_000,
 
   /** After SIGTERM: how long `/readyz` answers 503 before accepting stops, and how long requests in flight may then take. */

@@ -11,7 +11,7 @@ export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
   /**
-   * The load spends at least the shortest and the longest window. It must not reach the limits of windows between them.
+   * The load uses up the shortest and the longest window, or more. It must not reach the limits of windows between them.
    */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;

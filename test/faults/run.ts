@@ -357,7 +357,7 @@ function exactnessOn(form: RedisForm): Measurement {
 function contractsOn(form: FormName): Measurement {
   return {
     rows: '1, 31, 34',
-    what: `Redis as ${form}: the contracts of its stores, and limiters with a known mistake`,
+    what: `Redis as ${form}: the contracts of its stores, which also catch limiters with a deliberate mistake`,
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {

@@ -34,7 +34,7 @@ const delays: readonly ((send: () => void) => void)[] = [
   (send) => void setTimeout(send, 50),
 ];
 
-/** Responses with the stray octets behind each. The test tries them with every delay, split at any place. */
+/** Responses with the stray octets behind each. The test splits them at every place, and tries each with every delay. */
 const strays: readonly {
   readonly method: string;
   readonly head: (of: string) => string;

@@ -125,7 +125,7 @@ function readChunked(text: string, start: number): Reading<Body> {
 }
 
 /**
- * Trailers parse like a head. The line of the last chunk, which the parser has read, takes the place of a start line.
+ * Trailers parse like a head. The parser has already read the line of the last chunk, which takes the place of a start line.
  */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };

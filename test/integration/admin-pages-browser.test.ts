@@ -52,7 +52,7 @@ const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entr
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,
-  // The window is long, so a key with a spent minute is still limited at the page's next request.
+  // The window is long, so a key that has used up its minute is still limited when the page asks again.
   windowsMs: freshWindows(Date.now()),
 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
@@ -660,7 +660,7 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
   expect(await filesWith(token)).toEqual(['Session Storage']);
 });
 
-/** Files of the profile that have a text, in either encoding; where Chromium names them itself, their folder. */
+/** Files of the profile that contain a text, in either encoding. Where Chromium makes up the name of a file, its folder. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });
   const found: string[] = [];

@@ -1,6 +1,6 @@
 import { requireProgram } from './require-program.ts';
 
-/** The path of a Redis server: the one on the PATH, or the distribution's package for root on Debian or Ubuntu. */
+/** The path of a Redis server: the one on the PATH. Root on Debian or Ubuntu gets the distribution's package installed. */
 export function redisBinary(): Promise<string> {
   return requireProgram({
     names: ['redis-server', 'valkey-server'],

@@ -17,6 +17,8 @@ export interface Ran {
 /** The environment of a command under test, without any variable of the tests' own environment that it could read. */
 export const bareEnvironment = {
   PATH: process.env.PATH,
+  // None, even when somebody made a tollgate.yaml in this clone.
+  TOLLGATE_CONFIG: '',
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 };
 

@@ -77,7 +77,7 @@ export async function monthUsage(
   };
 }
 
-/** The recorded hours of days with kept minutes, and the totals of earlier days. */
+/** The recorded hours of the days whose minutes are kept, and the daily totals of earlier days. */
 async function requestsOf(
   { nowMs }: Pick<KeySources, 'nowMs'>,
   { reader, totals, state }: NonNullable<KeySources['usage']>,

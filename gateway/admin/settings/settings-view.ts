@@ -254,7 +254,7 @@ function windowsView(limits: Limits): z.output<typeof shownWindows> {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
-/** The stated form of a key, with the limits and operations that it gets on its plan. */
+/** A key as it is stated, with the limits and operations that its plan gives it. */
 function keyView(
   { limits: _, operations: __, disabled, secrets, ...stated }: RawKey,
   { limits, operations }: Key,

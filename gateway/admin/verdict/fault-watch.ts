@@ -14,7 +14,7 @@ export function watchFaults(
   find: () => readonly FoundFault[],
   { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
-  /** The beginning of each fault by code, because the figures in its text may change. */
+  /** When each fault began, by its code. The text of a fault may change, because it has figures. */
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {

@@ -30,7 +30,7 @@ export const verdictShown = z
 
 export type Verdict = z.output<typeof verdictShown>;
 
-/** Codes in the order in which they matter. An effect on customers' requests comes before its cause. */
+/** Codes, the gravest first. A fault that customers notice is listed before the fault that causes it. */
 const order: readonly string[] = [
   'no_worker',
   'gateway_fails_requests',

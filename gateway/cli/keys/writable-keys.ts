@@ -6,7 +6,7 @@ import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** A key of the file or the directory, in the form of the admin API. Further stated members are kept. */
+/** A key of the file or the directory, in the form of the admin API. Other members are kept as they are. */
 export const changedDefinition = keyDefinition
   .partial({ revision: true, createdAt: true, changedAt: true })
   .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { printable } from '../../shared/terminal/printable.ts';
-import { configOption, examples, fromHere } from '../command.ts';
+import { configName, configOption, examples, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import { configName, initConfig } from './init.ts';
+import { initConfig } from './init.ts';
 
 /** `init` and `start`: from a service to a gateway in front of it. */
 export function addStartCommands(program: Command): void {

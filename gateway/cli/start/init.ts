@@ -7,11 +7,10 @@ import { isMapping } from '../../config/source/yaml-to-plain.ts';
 import { checkConnection } from '../../request/forward/upstream/check-health.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import { fromHere } from '../command.ts';
+import { configName, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { configText, type NewConfig } from './new-config.ts';
 
-export const configName = 'tollgate.yaml';
 const firstKey = 'first';
 
 export interface InitOptions {
@@ -62,7 +61,7 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
 /** @throws a CommandError with the problems that the configuration would have */
 function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   let report = '';
-  // A path of the API may be in the way of the gateway's own paths, which nobody needs at the start.
+  // A path of the API may be one of the gateway's own paths. Nobody needs those at the start.
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });

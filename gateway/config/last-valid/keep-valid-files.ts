@@ -20,7 +20,7 @@ export interface KeptFile {
   /** The digests of this file and of the main file on disk. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether this file is the only suspect of all its problems. */
+  /** Whether only this file can be the cause of each of its problems. */
   readonly isAlone: boolean;
   /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];
@@ -28,7 +28,7 @@ export interface KeptFile {
   readonly revokes: boolean;
 }
 
-/** Valid settings, some of whose files may have kept their last valid content. */
+/** Valid settings. For some files they may use the last valid content in place of the present content. */
 export interface KeepingSettings extends ValidSettings {
   /** Empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];

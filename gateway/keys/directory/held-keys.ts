@@ -4,7 +4,7 @@ import type { FoundKey } from './store/directory-store.ts';
 
 /** A directory key in this process's cache. */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
-  /** When the cached key may be used. Derived caches share this object, because the period ends early when the key changes. */
+  /** When the cached key may be used. Derived caches share this object, so that the period ends in all of them when the key changes. */
   readonly period: Period;
   /**
    * When a refusal of this key may be used. This period is shorter: a refused key makes no quota decisions, so no decision

@@ -38,7 +38,7 @@ export function createRecentFigures(
   /** The readings of the last minute, oldest first, and the oldest reading of the last seconds. */
   let readings = [readNow(metrics)];
   let [recent] = readings;
-  /** Since when too large a share of the requests fails, ISO 8601, in UTC. Undefined while fewer fail. */
+  /** When the share of failed requests became too large, ISO 8601, in UTC. Undefined while fewer fail. */
   const failingSince = {
     gateway: undefined as string | undefined,
     upstream: undefined as string | undefined,

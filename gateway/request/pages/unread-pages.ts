@@ -23,7 +23,7 @@ export class UnreadPages {
    */
   hold({ holder, bytes, res }: { holder: string; bytes: number; res: ServerResponse }): boolean {
     if (!this.shares.take(holder, bytes)) return false;
-    // The kernel often takes a whole response before the client has read any of it, so it counts at least until this time.
+    // The kernel often takes a whole response before the client has read any of it. So the response counts at least until this time.
     const readAtMs = performance.now() + (bytes * 1_000) / this.bounds.docsReadBytesPerSecond;
     const timeoutTimer = setTimeout(() => res.destroy(), this.bounds.docsReadTimeoutMs).unref();
     res.once('close', () => {

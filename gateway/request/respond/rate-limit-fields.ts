@@ -5,7 +5,7 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 export type PolicyText = (windows: readonly Window[]) => string;
 
 /**
- * The windows of a key change only with the length of a month and with a grant. The text is cached until then.
+ * The windows of a key change only when another month has another length, or with a grant. The text is cached until then.
  */
 export function createPolicyText(): PolicyText {
   let text = '';

@@ -204,7 +204,7 @@ export function createSupervisor({
     const able = places.filter(({ worker }) => worker?.serves());
     for (const place of places) {
       if (place.worker?.serves() || place.standIn?.worker?.serves()) continue;
-      // Different places get different stand-ins, as far as there are enough.
+      // Different places get different stand-ins, as long as there are enough of them.
       place.standIn = able[place.number % able.length];
       place.standIn?.worker?.tell({ kind: 'accept_for', worker: place.number }, socketOf(place));
     }

@@ -36,7 +36,7 @@ export function didYouMean(written: string, names: Iterable<string>): string {
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
-/** Advice on a name that does not exist: the name that was probably meant, or all names. @param what what has the names, in the plural */
+/** Advice on a name that does not exist: the name that was probably meant, or all names. @param what the kind of thing that is named, in the plural */
 export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
   const closest = closestName(written, names);
   return closest === undefined ? `${what} are: ${listNames([...names])}` : `did you mean \`${closest}\`?`;

@@ -1,7 +1,7 @@
 import type { BanPolicy } from '../../shared/model.ts';
 
 /**
- * Computes for each minute how long a ban can last at most, for every order of the requests within a minute. A ban begins when
+ * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins when
  * windows have refused `after` requests within `withinMs`. So it can begin only in a minute that has at least `after`
  * refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each ban in a row, and each ban takes
  * `after` refusals of its own.

@@ -35,7 +35,7 @@ export interface KeyVerdict {
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
 /**
- * Replays the record of one key: first under its present terms, as a proof, then under others.
+ * Replays the record of one key: first under its present limits, to check that the replay agrees with the record, then under other limits.
  *
  * If the terms are the same and the proof succeeds, the record itself is the result.
  */

@@ -16,14 +16,14 @@ export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; read
 export interface BeforeEdit {
   /** The minute in which the edit takes effect. */
   readonly editMinute: number;
-  /** The limits before the edit. A window without a limit was not counted, so it begins empty with the edit. */
+  /** The limits before the edit. A window without a limit was not counted, so its count starts at zero when the edit takes effect. */
   readonly limits: Limits;
   /** The units of windows that began before the first minute of the replay. */
   readonly earlier?: UsedEarlier | undefined;
 }
 
 /**
- * Tracks the remaining room of calendar windows. Every window begins with a minute, so a replay from counts by minute is exact.
+ * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts per minute is exact.
  * Each minute admits its first requests until the fullest window has no room left, and refuses the rest. A refused
  * request takes no room in any window.
  *

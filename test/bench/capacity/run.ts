@@ -114,7 +114,7 @@ async function measure(quick: boolean): Promise<void> {
   const file = join(results, `capacity-${started.replaceAll(':', '-').slice(0, 19)}.json`);
   const write = (fleet: Measured['fleet']) => {
     const all = { ...heap, ...redis, ...costs };
-    // The model does not use the curve, which shows how the calls for one key depend on its connections.
+    // The curve shows how the number of calls for a key depends on its connections. The model does not use it.
     const measured: Measured & { curve: unknown } = {
       started,
       machine,

@@ -76,7 +76,7 @@ export interface FleetRun {
   readonly skew: number;
   readonly processes: number;
   readonly shards: number;
-  /** Whether the processes were fully loaded on one core; otherwise the clients paused. */
+  /** True if the processes kept one core busy; false if they were idle at times, because the clients paused. */
   readonly isFull: boolean;
   readonly requestsPerSecond: number;
   /** The share of requests that were decided without Redis because it was late. */

@@ -31,7 +31,7 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
 /**
- * Counts that were not sent yet, relative to the present: in the current or previous windows, of this or an older
+ * Counts that were not sent yet: in the current or previous windows, of this or an older
  * generation.
  */
 export const unsent = fc.record({

@@ -67,7 +67,7 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
   }
 }
 
-/** The different orders of some costs. */
+/** All distinct sequences of these costs. */
 function permutations(costs: readonly number[]): readonly (readonly number[])[] {
   if (costs.length === 0) return [[]];
   return [...new Set(costs)].flatMap((first) =>

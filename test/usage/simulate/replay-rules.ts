@@ -36,7 +36,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   };
 }
 
-/** The rules for every key that this replay breaks. */
+/** The rules that hold for every key, as far as this replay breaks them. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
   const { verdict, differences, admitted } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;

@@ -45,7 +45,7 @@ interface Verb {
   /** The part of the key's status that the verb changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
-  /** Further members of the response, from the status before the change. */
+  /** Further members of the response, made of the status that the key had before the change. */
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 

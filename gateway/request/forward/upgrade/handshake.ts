@@ -210,7 +210,7 @@ async function passOn(
     return misread(head);
   }
   const { status } = head;
-  // If the beginning of the body is malformed, it arrives with the head. Then the head is not a response either.
+  // A malformed beginning of the body arrives together with the head. Then the head is not a response either.
   await nextTurn();
   if (response.socket.destroyed && !response.complete) return bodyIsCut;
   res.begin(status, responseFields({ status, fields: head.fields, ownFields }));

@@ -6,7 +6,7 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** The number of requests in flight and waiting, or of tunnels. */
+  /** The number of requests, in flight or waiting; for WebSockets, the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
   /** The target of the failed attempt, which is chosen last. */

@@ -3,7 +3,7 @@ What people do to a key's counts, on Redis's clock: the same as liftBan, resetQu
 hash it is.
 
 KEYS[1]  <prefix>:{<key id>}
-ARGV     1 `lift` or `reset`   2 the longest ban, ms: for so long an older ban or strike may still arrive
+ARGV     1 `lift` or `reset`   2 the longest ban, ms: an older ban or strike may still arrive within this time
                                3, 4, … `reset` only: the names of all windows
      or  1 `grant`             2 the field `grant` (decide-quota.lua), or nothing to take away the one that is there
 Reply    nowMs, then all fields of the hash and their values

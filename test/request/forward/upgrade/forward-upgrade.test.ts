@@ -64,7 +64,7 @@ const acceptOrDecline: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
- * Forwards any upgrade, including one that the real listener treats as a request: after `Expect`, Node writes the head
+ * Forwards any upgrade. The real listener treats some upgrades as a request, because after `Expect` Node writes the head
  * of the handshake before the gateway can change it.
  *
  * @returns the port

@@ -387,7 +387,7 @@ function urgencyOf({ state, windows }, now) {
   const hasLong = (/** @type {readonly { name: string }[]} */ windows) =>
     windows.some(({ name }) => name !== 'second' && name !== 'minute');
   if (state === 'banned') return 5;
-  // A minute limit resets in seconds, and a day limit lasts.
+  // A minute limit resets within seconds. A day limit stays used up for hours.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
   if (state !== 'near') return 0;
   // A window may have reset since the response.
