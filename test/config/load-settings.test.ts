@@ -163,7 +163,7 @@ admin:
   ];
   expect(settingsOf(named('test'), second).admin.port).toBe(9091);
   expect(settingsOf(named('test'), second).version).toBe(settingsOf(named('test'), first).version);
-  const elsewhere = named('at-$\{PORT}');
+  const elsewhere = named('at-${PORT}');
   expect(settingsOf(elsewhere, second).version).not.toBe(settingsOf(elsewhere, first).version);
 });
 
