@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { ValidSettings } from '../config/load-settings.ts';
+import { bareHostname } from '../shared/address-group.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 
@@ -12,7 +13,7 @@ export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promi
   const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;
   const found = await Promise.all(
     upstreamUrls.map(async ({ url, place: { file, line, column } }) => {
-      const hostname = new URL(url).hostname.replace(/^\[|\]$/g, '');
+      const hostname = bareHostname(new URL(url));
       const reason = await lookupFailure(hostname, timeoutMs);
       if (reason === undefined) return [];
       const hint = 'a typing error, or a name that is known only where the gateway runs?';

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
+import { bareHostname } from '../shared/address-group.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
@@ -166,7 +167,7 @@ export function connectToCluster({
 
 function addressOf(url: string): { host: string; port: number } {
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port) };
+  return { host: bareHostname({ hostname }), port: port === '' ? 6379 : Number(port) };
 }
 
 function nameOf({ options }: Redis): string {

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { bareHostname } from '../shared/address-group.ts';
 import type { RedisSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';
@@ -65,7 +66,7 @@ function connectToSentinel(
     name,
     sentinels: hosts.map((text) => {
       const url = new URL(`redis://${text}`);
-      return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) };
+      return { host: bareHostname(url), port: Number(url.port) };
     }),
     sentinelUsername: username,
     sentinelPassword: password,

@@ -20,3 +20,8 @@ export function plainAddress(address: string): string {
 }
 
 const mappedPrefix = '::ffff:';
+
+/** The host of a URL, without the brackets of an IPv6 address. */
+export function bareHostname({ hostname }: Pick<URL, 'hostname'>): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}

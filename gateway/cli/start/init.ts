@@ -5,6 +5,7 @@ import { loadSettings } from '../../config/load-settings.ts';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { isMapping } from '../../config/source/yaml-to-plain.ts';
 import { checkConnection } from '../../request/forward/upstream/check-health.ts';
+import { targetOf } from '../../request/forward/upstream/resolve-targets.ts';
 import { digestSecret, issueAdminToken, issueSecret } from '../../shared/secrets.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import { configName, fromHere } from '../command.ts';
@@ -31,10 +32,11 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
   if (existsSync(file)) throw new CommandError(`${fromHere(file)} exists already. Nothing was written.`);
   const secret = issueSecret();
   const token = issueAdminToken();
-  const { text, basePath, warnings } = validText(file, {
+  const basePath = api === undefined ? '' : basePathOf(api);
+  const { text, warnings } = validText(file, {
     upstream,
     api: api === undefined ? undefined : besideConfig(dir, api),
-    basePath: api === undefined ? '' : basePathOf(api),
+    basePath,
     adminTokenSha256: digestSecret(token),
     key: { id: firstKey, sha256: digestSecret(secret) },
   });
@@ -65,7 +67,7 @@ function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });
-    if (loaded.kind === 'valid') return { text, basePath: config.basePath, warnings: loaded.warnings };
+    if (loaded.kind === 'valid') return { text, warnings: loaded.warnings };
     report = formatProblems(loaded.problems);
   }
   throw new CommandError(`${report}\n\nNothing was written.`);
@@ -108,10 +110,10 @@ function writeNew(file: string, text: string): void {
 }
 
 async function answers(upstream: string): Promise<boolean> {
-  const { hostname, port, protocol } = new URL(upstream);
+  const { hostname: host, port } = targetOf(upstream);
   const { health } = await checkConnection({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+    host,
+    port: Number(port),
     tls: undefined,
     timeoutMs: defaultBounds.checkLookupTimeoutMs,
   });

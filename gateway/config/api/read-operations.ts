@@ -292,14 +292,16 @@ function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
 function compileAll(found: readonly FoundOperation[], context: ReadContext): Operation[] {
   const { list } = context;
   const names = nameAll(found, context);
-  const byWrittenId = new Map(found.map((one) => [one.writtenId, one]));
+  // A successor may be stated by its operationId, or by the name that it got.
+  const byId = new Map([...names].map(([one, name]): [string | undefined, FoundOperation] => [name, one]));
+  for (const one of found) byId.set(one.writtenId, one);
   return found.map((one) => {
     const { stated, method, template, upstream } = one;
     const operation = compileOperation(stated, { id: names.get(one) ?? '', method, template, upstream });
     const successorId = stated['x-deprecated-successor'];
     const { deprecation } = operation;
     if (successorId === undefined || deprecation === undefined) return operation;
-    const successor = byWrittenId.get(successorId) ?? found.find((other) => names.get(other) === successorId);
+    const successor = byId.get(successorId);
     if (successor !== undefined && successor !== one) {
       return { ...operation, deprecation: { ...deprecation, successor: successor.template } };
     }

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { bareHostname } from '../../../shared/address-group.ts';
 
 /** The addresses of a name, IPv4 and IPv6. Rejects when the lookup fails. */
 export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;
@@ -13,4 +14,14 @@ export const resolveTargets: ResolveTargets = async (hostname) => {
 /** Address and port for a URL, with IPv6 in brackets. */
 export function hostAndPort(address: string, port: string): string {
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+export function targetOf(url: string): { protocol: string; hostname: string; port: string } {
+  const parsed = new URL(url);
+  const { protocol } = parsed;
+  return {
+    protocol,
+    hostname: bareHostname(parsed),
+    port: parsed.port || (protocol === 'https:' ? '443' : '80'),
+  };
 }

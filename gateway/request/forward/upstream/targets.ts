@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
+import { bareHostname } from '../../../shared/address-group.ts';
 import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../../../shared/model.ts';
 import { Shares } from '../../../shared/structures/shares.ts';
@@ -10,7 +11,7 @@ import { ConnectionPool } from '../../transport/connection-pool.ts';
 import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
 import { checkConnection, checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
-import { hostAndPort, type ResolveTargets } from './resolve-targets.ts';
+import { hostAndPort, type ResolveTargets, targetOf } from './resolve-targets.ts';
 
 /** An address of an upstream, with its state. */
 export interface Target {
@@ -267,21 +268,6 @@ const changes: Readonly<Record<Health, string>> = {
   silent: 'target is silent and gets no requests while another target is healthy',
   down: 'target is down and gets no requests',
 };
-
-function targetOf(url: string): { protocol: string; hostname: string; port: string } {
-  const parsed = new URL(url);
-  const { protocol } = parsed;
-  return {
-    protocol,
-    hostname: bareHostname(parsed),
-    port: parsed.port || (protocol === 'https:' ? '443' : '80'),
-  };
-}
-
-/** Without the brackets of an IPv6 address. */
-function bareHostname({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
-}
 
 /** Waits without keeping the process alive. @returns false when the signal was aborted meanwhile */
 function pauseFor(ms: number, signal: AbortSignal): Promise<boolean> {
