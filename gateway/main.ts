@@ -28,6 +28,8 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
  * Runs the gateway until a signal ends it. SIGTERM and SIGHUP drain, and give load balancers time to notice. SIGINT (a person at a
  * terminal) drains without that time. A second SIGINT ends the process at once. Before the gateway listens, every signal ends the
  * process at once. An invalid configuration is printed with all its problems, and the process exits with 1.
+ *
+ * The function is long because its steps are the start of the process in order, and each step needs values of the steps before.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;

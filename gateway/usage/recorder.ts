@@ -158,22 +158,13 @@ export function createUsageRecorder({
   function unsentOf(record: RecordName): UnsentRecord | undefined {
     const source = record.kind === 'operations' ? operations : keys.get(record.keyId);
     if (source === undefined || record.kind === 'totals') return undefined;
-    source.counted.close();
-    const batches = [...source.confirmed.map(({ batch }) => batch), ...(source.batch ? [source.batch] : [])];
-    const counted = [...(source.counted.unsent.of(record.day) ?? [])];
-    return {
-      sender,
-      batches: batches
-        .filter((batch) => dayOf(batch) === record.day)
-        .map(({ number, fields }) => ({ number, fields })),
-      counted: new Map(counted.map(([field, counts]) => [field, packCounts(counts)])),
-    };
+    return { sender, ...unsentOn(record.day, source) };
   }
 
   async function sendEverything(isLate: () => boolean): Promise<void> {
     const all = [operations, ...keys.values()];
     for (let from = 0; from < all.length && !isLate(); from += bounds.usageReadsPerTurnMax) {
-      await Promise.all(all.slice(from, from + bounds.usageReadsPerTurnMax).map(sendAll));
+      await Promise.all(all.slice(from, from + bounds.usageReadsPerTurnMax).map(sendParts));
     }
     await noteActive([...keys.values()]);
   }
@@ -292,11 +283,6 @@ export function createUsageRecorder({
     return true;
   }
 
-  async function sendAll(source: Source): Promise<void> {
-    source.counted.close();
-    while (await sendNext(source));
-  }
-
   function openBatch(source: Source): Batch | undefined {
     source.counted.close();
     const taken = source.counted.unsent.takeDay(bounds.usageFieldsPerCallMax);
@@ -322,6 +308,19 @@ export function createUsageRecorder({
     }
     isNoting = false;
   }
+}
+
+/** The counts of a day that the store has not confirmed, and those that it confirmed a moment ago. */
+function unsentOn(day: number, source: Source): Omit<UnsentRecord, 'sender'> {
+  source.counted.close();
+  const batches = [...source.confirmed.map(({ batch }) => batch), ...(source.batch ? [source.batch] : [])];
+  const counted = [...(source.counted.unsent.of(day) ?? [])];
+  return {
+    batches: batches
+      .filter((batch) => dayOf(batch) === day)
+      .map(({ number, fields }) => ({ number, fields })),
+    counted: new Map(counted.map(([field, counts]) => [field, packCounts(counts)])),
+  };
 }
 
 function dayOf({ record }: Batch): number | undefined {

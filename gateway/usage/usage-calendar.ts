@@ -8,6 +8,12 @@ export interface UsageCalendar {
   readonly dayMs: number;
 }
 
+/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
+export interface Period {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** @param minuteMs how long a minute is; tests have shorter ones */
 export function usageCalendar(minuteMs: number): UsageCalendar {
   const hourMs = minutesPerHour * minuteMs;
@@ -26,4 +32,15 @@ export function minuteOfHour(minute: number): number {
 /** The name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
   return `minutes:${String(hourOfDay(hour)).padStart(2, '0')}`;
+}
+
+/** Whether any of the time from `atMs` on belongs to a period. */
+export function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {
+  return atMs + lengthMs > fromMs && atMs <= toMs;
+}
+
+/** The days of a period, in ascending order. */
+export function daysOf({ fromMs, toMs }: Period, { dayMs }: UsageCalendar): number[] {
+  const first = Math.floor(fromMs / dayMs);
+  return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);
 }

@@ -1,24 +1,17 @@
-import { bucketsSeconds, quantileMs } from '../shared/structures/histogram.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
+import { createOperationsReader, type OperationsReader } from './operations-reader.ts';
 import {
   addressesField,
   admittedNumber,
-  clientErrorsNumber,
-  durationNumber,
   extraUnitsNumber,
   freeNumber,
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
-  isOperationField,
   offeredNumber,
-  operationField,
-  operationInHour,
-  requestsNumber,
   secretField,
-  serverErrorsNumber,
   unauthorizedField,
   unauthorizedNumber,
   unitsField,
@@ -27,16 +20,20 @@ import {
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
 import { emptyTally, offeredOf, sumOf, type Tally, talliesIn, unitsOf } from './tally.ts';
-import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
-import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
+import {
+  daysOf,
+  hourOfDay,
+  minuteOfHour,
+  minutesField,
+  type Period,
+  type UsageCalendar,
+} from './usage-calendar.ts';
 
 /** Reads the usage record from the store, with the counts that this process has not sent yet. */
-export interface UsageReader {
+export interface UsageReader extends OperationsReader {
   /** The minutes of the period in which a key sent requests, in ascending order. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
-  /** The calls of a key by operation and hour. */
-  operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
   /** The use of each secret of a key within the period, by the first digits of the secret's digest. */
   secretsUsed(
     keyId: string,
@@ -62,18 +59,6 @@ export interface UsageReader {
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
   /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
   active(): Promise<readonly ActiveKey[] | undefined>;
-  /** The active keys that called an operation, with their calls. */
-  callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
-  /** The requests of all clients by minute, without empty minutes. */
-  traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
-  /** All operations, each with its hours in the period. */
-  operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
-}
-
-/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
-export interface Period {
-  readonly fromMs: number;
-  readonly toMs: number;
 }
 
 export interface UsageMinute {
@@ -93,11 +78,6 @@ export interface SecretUse {
   readonly lastUnauthorizedMs: number;
 }
 
-export interface OperationHour extends Calls {
-  readonly operationId: string;
-  readonly atMs: number;
-}
-
 export interface AddressesOfDay {
   readonly atMs: number;
   readonly about: number;
@@ -107,50 +87,12 @@ export interface RecentUsage extends Requests {
   readonly lastSeenMs: number;
 }
 
-export interface Calls {
-  readonly requests: number;
-  readonly clientErrors: number;
-  readonly serverErrors: number;
-}
-
 /** The requests of one key over some hours or days. */
 export interface Requests {
   readonly offered: number;
   readonly admitted: number;
   /** The units that the windows were charged. */
   readonly units: number;
-}
-
-export interface Caller extends Calls {
-  readonly keyId: string;
-  readonly lastMs: number;
-}
-
-export interface OperationUsage {
-  /** Empty: requests that matched no operation. */
-  readonly operationId: string;
-  readonly requests: number;
-  readonly byStatus: ReadonlyMap<number, number>;
-  readonly own: Durations;
-  readonly upstream: Durations;
-  readonly lastMs: number;
-}
-
-export interface TrafficMinute {
-  readonly atMs: number;
-  readonly ended: Readonly<Record<TrafficEnding, number>>;
-  readonly own: Buckets;
-  readonly upstream: Buckets;
-}
-
-/** How many durations fell into each bucket of a histogram (`shared/structures/histogram.ts`). */
-export type Buckets = readonly number[];
-
-/** Percentiles are estimates from a histogram (`quantileMs`). Undefined when no duration was counted. */
-export interface Durations {
-  readonly meanMs: number | undefined;
-  readonly p50Ms: number | undefined;
-  readonly p99Ms: number | undefined;
 }
 
 /** The recorder of this process, which may be in another thread. */
@@ -221,7 +163,7 @@ export function createUsageReader({
     async minutes(keyId, { fromMs, toMs }) {
       const first = Math.floor(fromMs / minuteMs);
       const last = Math.floor(toMs / minuteMs);
-      const days = daysOf({ fromMs, toMs });
+      const days = daysOf({ fromMs, toMs }, calendar);
       const records = await read(
         days.map((day) => {
           const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => hour);
@@ -237,22 +179,8 @@ export function createUsageReader({
       });
     },
 
-    async operationsOf(keyId, period) {
-      const days = daysOf(period);
-      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
-      return records?.flatMap((fields, index) =>
-        [...fields].flatMap(([field, counts]) => {
-          const operationId = operationIn(field);
-          if (operationId === undefined) return [];
-          return callsByHour(counts, (days[index] ?? 0) * dayMs)
-            .filter(({ atMs }) => isWithin(atMs, hourMs, period))
-            .map((calls) => ({ operationId, ...calls }));
-        }),
-      );
-    },
-
     async secretsUsed(keyId, digestStarts, period) {
-      const days = daysOf(period);
+      const days = daysOf(period, calendar);
       const fields = [...digestStarts.map(secretField), ...digestStarts.map(invalidSecretField)];
       const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })));
       if (records === undefined) return undefined;
@@ -273,7 +201,7 @@ export function createUsageReader({
     },
 
     async addresses(keyId, period) {
-      const days = daysOf(period);
+      const days = daysOf(period, calendar);
       const records = await read(
         days.map((day) => ({ record: { kind: 'day', keyId, day }, fields: [addressesField] })),
       );
@@ -354,7 +282,7 @@ export function createUsageReader({
     async minutesOf(keyIds, { fromMs, toMs }) {
       const [firstMinute, lastMinute] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
       const [firstHour, lastHour] = [Math.floor(fromMs / hourMs), Math.floor(toMs / hourMs)];
-      const days = daysOf({ fromMs, toMs }).map((day) => {
+      const days = daysOf({ fromMs, toMs }, calendar).map((day) => {
         const start = (day * dayMs) / hourMs;
         const hours = Array.from({ length: dayMs / hourMs }, (_, place) => start + place);
         return { day, hours: hours.filter((hour) => hour >= firstHour && hour <= lastHour) };
@@ -399,67 +327,7 @@ export function createUsageReader({
     },
 
     active,
-
-    async callers(operationId, period) {
-      const keys = await active();
-      if (keys === undefined) return undefined;
-      const callers: Caller[] = [];
-      const field = operationField(operationId);
-      for (const day of daysOf(period)) {
-        const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
-        const records = await read(
-          possible.map(({ keyId }) => ({ record: { kind: 'day', keyId, day }, fields: [field] })),
-        );
-        if (records === undefined) return undefined;
-        for (const [index, { keyId }] of possible.entries()) {
-          const counts = records[index]?.get(field);
-          if (counts === undefined) continue;
-          const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
-          const lastMs = day * dayMs + (counts.get(latest) ?? 0);
-          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs });
-        }
-      }
-      return [...Map.groupBy(callers, ({ keyId }) => keyId)]
-        .map(([keyId, days]) => {
-          return { keyId, ...sumOfCalls(days), lastMs: Math.max(...days.map(({ lastMs }) => lastMs)) };
-        })
-        .sort((a, b) => b.requests - a.requests);
-    },
-
-    async traffic(period) {
-      const days = daysOf(period);
-      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
-      return records?.flatMap((fields, index) => {
-        const firstHour = ((days[index] ?? 0) * dayMs) / hourMs;
-        return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place)
-          .flatMap((hour) => trafficOfHour(fields, hour))
-          .filter(({ atMs }) => isWithin(atMs, minuteMs, period));
-      });
-    },
-
-    async operations(period) {
-      const days = daysOf(period);
-      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
-      if (records === undefined) return undefined;
-      const byOperation = new Map<string, { counts: Counts; lastMs: number }>();
-      for (const [index, fields] of records.entries()) {
-        const dayStartMs = (days[index] ?? 0) * dayMs;
-        for (const [field, counts] of fields) {
-          if (!isOperationField(field)) continue;
-          const { hour, operationId } = operationInHour(field);
-          if (!isWithin(dayStartMs + hour * hourMs, hourMs, period)) continue;
-          const known = byOperation.get(operationId) ?? { counts: new Map(), lastMs: 0 };
-          byOperation.set(operationId, known);
-          known.lastMs = Math.max(known.lastMs, dayStartMs + (counts.get(latest) ?? 0));
-          for (const [number, value] of counts) {
-            if (number !== latest) known.counts.set(number, (known.counts.get(number) ?? 0) + value);
-          }
-        }
-      }
-      return [...byOperation].map(([operationId, { counts, lastMs }]) =>
-        toUsage(operationId, counts, lastMs),
-      );
-    },
+    ...createOperationsReader({ read, active, calendar }),
   };
 
   async function active(): Promise<readonly ActiveKey[] | undefined> {
@@ -473,11 +341,6 @@ export function createUsageReader({
       .map(([keyId, lastSeenMs]) => ({ keyId, lastSeenMs }))
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
       .slice(0, bounds.usageActiveKeysMax);
-  }
-
-  function daysOf({ fromMs, toMs }: Period): number[] {
-    const first = Math.floor(fromMs / dayMs);
-    return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);
   }
 
   function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {
@@ -497,35 +360,6 @@ export function createUsageReader({
         });
     });
   }
-
-  function trafficOfHour(fields: ReadonlyMap<string, Counts>, hour: number): TrafficMinute[] {
-    const own = byMinute(fields.get(trafficField('own', hour)), 'buckets');
-    const upstream = byMinute(fields.get(trafficField('upstream', hour)), 'buckets');
-    return [...byMinute(fields.get(trafficField('ended', hour)), 'endings')]
-      .sort(([a], [b]) => a - b)
-      .map(([minute, counts]) => ({
-        atMs: hour * hourMs + minute * minuteMs,
-        ended: Object.fromEntries(
-          trafficEndings.map((ending, index) => [ending, counts[index] ?? 0]),
-        ) as Record<TrafficEnding, number>,
-        own: own.get(minute) ?? [],
-        upstream: upstream.get(minute) ?? [],
-      }));
-  }
-
-  function callsByHour(counts: Counts, dayStartMs: number): (Calls & { atMs: number })[] {
-    return Array.from({ length: dayMs / hourMs }, (_, hour) => ({
-      atMs: dayStartMs + hour * hourMs,
-      requests: counts.get(requestsNumber(hour)) ?? 0,
-      clientErrors: counts.get(clientErrorsNumber(hour)) ?? 0,
-      serverErrors: counts.get(serverErrorsNumber(hour)) ?? 0,
-    })).filter(({ requests }) => requests > 0);
-  }
-}
-
-/** Whether any of the time from `atMs` on belongs to a period. */
-function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {
-  return atMs + lengthMs > fromMs && atMs <= toMs;
 }
 
 /** Adds an hour of the day from the `hours` field. */
@@ -538,50 +372,6 @@ function addHour(
   sum.offered += hours.get(offeredNumber(hour)) ?? 0;
   sum.admitted += admitted;
   sum.units += admitted + (hours.get(extraUnitsNumber(hour)) ?? 0) - (hours.get(freeNumber(hour)) ?? 0);
-}
-
-function operationIn(field: string): string | undefined {
-  const start = operationField('');
-  return field.startsWith(start) ? field.slice(start.length) : undefined;
-}
-
-function sumOfCalls(all: readonly Calls[]): Calls {
-  const sum = { requests: 0, clientErrors: 0, serverErrors: 0 };
-  for (const { requests, clientErrors, serverErrors } of all) {
-    sum.requests += requests;
-    sum.clientErrors += clientErrors;
-    sum.serverErrors += serverErrors;
-  }
-  return sum;
-}
-
-function toUsage(operationId: string, counts: Counts, lastMs: number): OperationUsage {
-  const byStatus = new Map([...counts].filter(([number]) => number < durationNumber.own).sort());
-  return {
-    operationId,
-    requests: [...byStatus.values()].reduce((sum, requests) => sum + requests, 0),
-    byStatus,
-    own: durationsIn(counts, durationNumber.own),
-    upstream: durationsIn(counts, durationNumber.upstream),
-    lastMs,
-  };
-}
-
-function durationsIn(counts: Counts, first: number): Durations {
-  const buckets = Array.from(
-    { length: bucketsSeconds.length + 1 },
-    (_, bucket) => counts.get(first + bucket) ?? 0,
-  );
-  const requests = buckets.reduce((sum, inBucket) => sum + inBucket, 0);
-  const sumMs = counts.get(first + durationNumber.sum) ?? 0;
-  const meanMs = requests === 0 ? undefined : Math.round((100 * sumMs) / requests) / 100;
-  return { meanMs, ...percentilesOf(buckets) };
-}
-
-/** Undefined when no duration was counted. */
-export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
-  if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
-  return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };
 }
 
 /** Rows of whole hours or days, made of minutes. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { dateAsMs } from '../../shared/schema/schema-parts.ts';
-import type { Period } from '../../usage/usage-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The query parameters of a route. Each text is converted to the value that the route uses. */

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
-import { byPeriod, type Period, type UsageMinute } from '../../usage/usage-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
+import { byPeriod, type UsageMinute } from '../../usage/usage-reader.ts';
 import { chargedUnits, count, instant, list, positive, words } from '../api/response-parts.ts';
 import type { KeySources } from './key-sources.ts';
 import { refusedByWindow, refusedShown } from './why.ts';

@@ -2,13 +2,9 @@ import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import { type Key, type KeyStatus, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import type { OperationHour } from '../../usage/operations-reader.ts';
 import { differingUnits, offeredOf, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
-import {
-  type AddressesOfDay,
-  type OperationHour,
-  type UsageMinute,
-  unauthorizedIn,
-} from '../../usage/usage-reader.ts';
+import { type AddressesOfDay, type UsageMinute, unauthorizedIn } from '../../usage/usage-reader.ts';
 import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';

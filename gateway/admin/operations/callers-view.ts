@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
-import type { Period, UsageReader } from '../../usage/usage-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
+import type { UsageReader } from '../../usage/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { periodOf, periodQuery, queryOf, wholeNumber } from '../api/query-parameters.ts';
 import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';

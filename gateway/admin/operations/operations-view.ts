@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { OperationUsage, Period } from '../../usage/usage-reader.ts';
+import type { OperationUsage } from '../../usage/operations-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
 import { foundResponse } from '../admin-response.ts';
 import { periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
 import {

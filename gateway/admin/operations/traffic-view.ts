@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { type Buckets, percentilesOf, type TrafficMinute } from '../../usage/operations-reader.ts';
 import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
-import { type Buckets, type Period, percentilesOf, type TrafficMinute } from '../../usage/usage-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
 import { foundResponse } from '../admin-response.ts';
 import { oneOf, periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
 import { count, instant, list, positive, words } from '../api/response-parts.ts';

@@ -66,7 +66,10 @@ export interface SimulateSources {
   readonly presence: Pick<Presence, 'read'>;
 }
 
-/** `POST /simulate` replays the recorded requests under other limits. It changes nothing. */
+/**
+ * `POST /simulate` replays the recorded requests under other limits. It changes nothing. The function is long because it contains
+ * the route's handler and the reading of circumstances, which share the sources.
+ */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;
   const simulate = createSimulations(keys);

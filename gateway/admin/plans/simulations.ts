@@ -11,7 +11,7 @@ import { replayKey } from '../../usage/simulate/replay-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
 import { unitsOf } from '../../usage/tally.ts';
-import type { Period } from '../../usage/usage-reader.ts';
+import type { Period } from '../../usage/usage-calendar.ts';
 import { count, instant, list, words } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';

@@ -36,7 +36,7 @@ type Settlers = Pick<PromiseWithResolvers<ForwardOutcome>, 'resolve' | 'reject'>
 
 /**
  * Carries one request to a target and the response back to the client, with retries. It is the transport's handler itself, so a
- * request is one object instead of a closure per event.
+ * request is one object instead of a closure per event. The class is long because each event of an attempt uses the same state.
  */
 export class RequestRelay implements ResponseHandler, BodyListener {
   readonly startedMs = performance.now();

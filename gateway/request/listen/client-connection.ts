@@ -107,7 +107,7 @@ export class ClientConnection {
     } else if (this.intake !== 'none') {
       // A rejection behind the last request is not answered.
       socket.pause();
-      this.receive(this.responseTo(rejection, isHead));
+      this.receive(responseTo(socket, rejection, isHead));
       this.intake = 'none';
     }
   }
@@ -255,16 +255,6 @@ export class ClientConnection {
     return this.waiting.at(-1) ?? (this.state.kind === 'serving' ? this.state.res : undefined);
   }
 
-  /** The response to input that the parser has not accepted as a request. */
-  private responseTo(rejection: Rejection, isHead: boolean): ClientResponse {
-    const req = new IncomingMessage(this.socket);
-    req.complete = true;
-    if (isHead) req.method = 'HEAD';
-    const res = new ClientResponse(req);
-    res.reject(rejection);
-    return res;
-  }
-
   private close(): void {
     if (this.state.kind === 'closed') return;
     this.state = { kind: 'closed' };
@@ -281,6 +271,16 @@ export class ClientConnection {
     this.takenBefore = bytesTaken(this.socket);
     return this.takenBefore !== before;
   }
+}
+
+/** The response to input that the parser has not accepted as a request. */
+function responseTo(socket: Socket, rejection: Rejection, isHead: boolean): ClientResponse {
+  const req = new IncomingMessage(socket);
+  req.complete = true;
+  if (isHead) req.method = 'HEAD';
+  const res = new ClientResponse(req);
+  res.reject(rejection);
+  return res;
 }
 
 /** Whether it is HTTP/1.0 without keep-alive (RFC 9112 §9.3). Node's `shouldKeepAlive` also heeds `Proxy-Connection`. */

@@ -49,6 +49,7 @@ type State =
 /**
  * An HTTP/1.1 connection to a target, which serves one request after the other. It reads into its own buffer instead of through
  * Node's streams. With undici's client a forwarded request took 15 to 20 % more CPU.
+ * The class is long because reading, writing and the timeouts of one socket share its state.
  */
 export class TargetConnection implements ActiveConnection, BodySink {
   private readonly bounds: Bounds;

@@ -6,7 +6,10 @@ import { usageCalendar } from '../../usage/usage-calendar.ts';
 import { createUsageReader } from '../../usage/usage-reader.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
-/** Opens the sources of the routes in the reading thread: Redis over a separate connection, and the memory of the main thread. */
+/**
+ * Opens the sources of the routes in the reading thread: Redis over a separate connection, and the memory of the main thread. The
+ * function is long because it contains both kinds of sources, each a list of short functions.
+ */
 export async function openReadSources({
   data: { bounds, keptDays, hasDirectory },
   settings,

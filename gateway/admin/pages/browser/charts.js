@@ -130,6 +130,8 @@ function dataOf({ timesMs, series, kind, isLog }) {
 }
 
 /**
+ * Returns the options of uPlot. The function is long because it is one object literal.
+ *
  * @param {{ current: ChartProps }} latest
  * @param {number} width
  * @param {(index: number | undefined) => void} point

@@ -50,6 +50,8 @@ interface Handshake {
 /**
  * Waits for the target's answer to a handshake and passes it on. Node's client parses leniently, so a strict reader reads the
  * target's octets too, and both must agree. Rejects only with a bug.
+ *
+ * The function is long because the listeners of all events share the state of one handshake.
  */
 export function awaitAnswer(
   handshake: ClientRequest,
