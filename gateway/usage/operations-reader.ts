@@ -1,3 +1,4 @@
+import type { Period } from '../shared/schema/dates-and-durations.ts';
 import { bucketsSeconds, quantileMs } from '../shared/structures/histogram.ts';
 import {
   clientErrorsNumber,
@@ -11,7 +12,7 @@ import {
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordRead } from './store/usage-store.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
-import { daysOf, isWithin, type Period, type UsageCalendar } from './usage-calendar.ts';
+import { daysOf, isWithin, type UsageCalendar } from './usage-calendar.ts';
 
 /** The part of the usage record that counts by operation. */
 export interface OperationsReader {

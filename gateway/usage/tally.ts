@@ -1,4 +1,4 @@
-import type { Decision, PlanWindow } from '../shared/model.ts';
+import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts';
 import type { Counts } from './store/counts.ts';
 
 /**
@@ -126,4 +126,10 @@ export function unitsNumber(
 ): { readonly extra: number; readonly free: number } {
   const extra = 2 * tallyNumber(place, outcome) - 1;
   return { extra, free: extra + 1 };
+}
+
+/** Requests refused by each window that refused any. */
+export function refusedByWindow(tally: Tally): Record<string, number> {
+  const refusing = planWindows.filter((window) => tally[window] > 0);
+  return Object.fromEntries(refusing.map((window) => [window, tally[window]]));
 }

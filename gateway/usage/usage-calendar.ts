@@ -1,3 +1,5 @@
+import type { Period } from '../shared/schema/dates-and-durations.ts';
+
 const minutesPerHour = 60;
 const hoursPerDay = 24;
 
@@ -6,12 +8,6 @@ export interface UsageCalendar {
   readonly minuteMs: number;
   readonly hourMs: number;
   readonly dayMs: number;
-}
-
-/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
-export interface Period {
-  readonly fromMs: number;
-  readonly toMs: number;
 }
 
 /** @param minuteMs how long a minute is; tests have shorter ones */

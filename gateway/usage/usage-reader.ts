@@ -1,3 +1,4 @@
+import type { Period } from '../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { estimateAddresses } from './address-estimate.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
@@ -21,14 +22,7 @@ import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
 import { emptyTally, offeredOf, sumOf, type Tally, talliesIn, unitsOf } from './tally.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
-import {
-  daysOf,
-  hourOfDay,
-  minuteOfHour,
-  minutesField,
-  type Period,
-  type UsageCalendar,
-} from './usage-calendar.ts';
+import { daysOf, hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
 /** Reads the usage record from the store, with the counts that this process has not sent yet. */
 export interface UsageReader extends OperationsReader {

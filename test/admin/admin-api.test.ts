@@ -5,10 +5,16 @@ import { createAdminListener } from '../../gateway/admin/admin-listener.ts';
 import { createAdminPaths } from '../../gateway/admin/admin-paths.ts';
 import { type AdminResponse, jsonResponse } from '../../gateway/admin/admin-response.ts';
 import { createAdminApi } from '../../gateway/admin/api/admin-api.ts';
-import { cursor, noQuery, oneOf, queryOf, wholeNumber } from '../../gateway/admin/api/query-parameters.ts';
 import { defineRoute } from '../../gateway/admin/api/route.ts';
 import type { AskThread } from '../../gateway/admin/api/thread-routes.ts';
 import { createAdminPages } from '../../gateway/admin/pages/admin-pages.ts';
+import {
+  cursor,
+  noQuery,
+  oneOf,
+  queryOf,
+  wholeNumber,
+} from '../../gateway/shared/schema/query-parameters.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { openRawClient } from '../support/raw-http.ts';

@@ -5,13 +5,13 @@ import type { KeySources } from '../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../gateway/admin/keys/list-keys.ts';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import { showKey } from '../../gateway/admin/keys/show-key.ts';
-import { usageRows } from '../../gateway/admin/keys/usage-rows.ts';
 import { createPlanDistributions } from '../../gateway/admin/plans/plan-distribution.ts';
 import { createPlansView } from '../../gateway/admin/plans/plans-view.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
+import { usageRows } from '../../gateway/usage/usage-rows.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -128,8 +128,8 @@ it('units are listed where they differ from the admitted requests: of a key, its
     [2, 5],
   ]);
   const period = { fromMs: nowMs() - 60_000, toMs: nowMs(), step: 'hour' } as const;
-  expect((await usageRows(sources, 'cheap', period))?.map(({ units }) => units)).toEqual([undefined]);
-  expect((await usageRows(sources, 'costly', period))?.map(({ units }) => units)).toEqual([5]);
+  expect((await usageRows(usage, 'cheap', period, nowMs()))?.map(({ units }) => units)).toEqual([undefined]);
+  expect((await usageRows(usage, 'costly', period, nowMs()))?.map(({ units }) => units)).toEqual([5]);
   const month = await monthUsage(sources, { limit: 50 });
   expect(month).toMatchObject({
     keys: [

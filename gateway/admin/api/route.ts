@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type * as z from 'zod';
 import type { AdminToken } from '../../shared/model.ts';
+import { noQuery, type QuerySchema } from '../../shared/schema/query-parameters.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminResponse } from '../admin-response.ts';
-import { noQuery, type QuerySchema } from './query-parameters.ts';
 import { parseBody, type SentBody } from './request-body.ts';
 
 /** One method of one path of the admin API. */

@@ -1,12 +1,12 @@
 import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Fault } from '../../fleet/process-state.ts';
+import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
-import { cursor, periodQuery, queryOf, someOf, wholeNumber } from './query-parameters.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';

@@ -1,5 +1,14 @@
+import {
+  month,
+  oneOf,
+  periodOf,
+  periodQuery,
+  queryOf,
+  text,
+  wholeNumber,
+} from '../../shared/schema/query-parameters.ts';
+import { rowsOf, usageRows, usageSteps } from '../../usage/usage-rows.ts';
 import { errorResponse, foundResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { month, oneOf, periodOf, periodQuery, queryOf, text, wholeNumber } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { entityTag } from './change/definition.ts';
 import { findKeys } from './find-keys.ts';
@@ -8,7 +17,6 @@ import { type KeySources, noSuchKey } from './key-sources.ts';
 import { keySorts, listKeys } from './list-keys.ts';
 import { monthUsage } from './month-usage.ts';
 import { showKey } from './show-key.ts';
-import { rowsOf, usageRows, usageSteps } from './usage-rows.ts';
 
 const pageMax = 500;
 
@@ -50,14 +58,17 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
       async respond({ params: { id = '' }, query }) {
         const { step } = query;
         const period = periodOf(query, sources.nowMs());
-        if ('status' in period) return period;
+        if ('kind' in period) return errorResponse('invalid_request', period.message);
         const asked = rowsOf({ ...period, step });
         if (asked > rowsMax) {
           const message = `So many rows are not sent at once: ${asked} of one ${step}. Ask for at most ${rowsMax}, or for longer steps.`;
           return errorResponse('invalid_request', message);
         }
         // A removed key may still have a usage record.
-        const rows = await usageRows(sources, id, { ...period, step });
+        const rows =
+          sources.usage === undefined
+            ? []
+            : await usageRows(sources.usage, id, { ...period, step }, sources.nowMs());
         if (rows?.length === 0 && (await findKeys(sources, [id]))?.length === 0) return noSuchKey();
         return foundResponse(rows && { step, rows });
       },

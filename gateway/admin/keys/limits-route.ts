@@ -1,7 +1,7 @@
 import type { Changes } from '../../fleet/changes.ts';
 import { plansAt } from '../../keys/plans.ts';
+import { instant, queryOf } from '../../shared/schema/query-parameters.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
-import { instant, queryOf } from '../api/query-parameters.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { readPages } from '../read-pages.ts';
 import { findKeys, statusesOf } from './find-keys.ts';

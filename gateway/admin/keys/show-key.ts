@@ -4,11 +4,12 @@ import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
+import { rowOf } from '../../usage/usage-rows.ts';
 import { count, digestStart, instant, list, positive, stated } from '../api/response-parts.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
-import { rowOf, usageRow } from './usage-rows.ts';
+import { usageRow } from './usage-rows.ts';
 import { why, whyShown } from './why.ts';
 
 const hourMs = 3_600_000;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
-import { type Key, type KeyStatus, planWindows } from '../../shared/model.ts';
+import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/operations-reader.ts';
-import { differingUnits, offeredOf, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
+import { differingUnits, offeredOf, refusedByWindow, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
 import { type AddressesOfDay, type UsageMinute, unauthorizedIn } from '../../usage/usage-reader.ts';
 import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
@@ -93,12 +93,6 @@ export function why(facts: WhyFacts): Why {
     operationsThisHour: byOperation,
     addressesToday,
   };
-}
-
-/** Requests refused by each window that refused any. */
-export function refusedByWindow(tally: Tally): Record<string, number> {
-  const refusing = planWindows.filter((window) => tally[window] > 0);
-  return Object.fromEntries(refusing.map((window) => [window, tally[window]]));
 }
 
 function refusals(tally: Tally): number {

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
-import type { Period } from '../../usage/usage-calendar.ts';
+import { periodOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
-import { periodOf, periodQuery, queryOf, wholeNumber } from '../api/query-parameters.ts';
 import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
@@ -46,7 +46,7 @@ export function callersRoute(sources: KeySources): Route {
     query: queryOf({ ...periodQuery, limit: wholeNumber(1, callersMax).default(50) }),
     async respond({ params: { operationId = '' }, query }) {
       const period = periodOf(query, sources.nowMs());
-      if ('status' in period) return period;
+      if ('kind' in period) return errorResponse('invalid_request', period.message);
       const ids = sources.settings().operations.map(({ id }) => id);
       if (!ids.includes(operationId)) {
         const advice = didYouMean(operationId, ids) || `; operations are: ${listNames(ids)}.`;

@@ -1,5 +1,5 @@
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import type { UsageState } from '../../usage/usage.ts';
-import type { Period } from '../../usage/usage-calendar.ts';
 
 const dayMs = 86_400_000;
 

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
 import type { OperationUsage } from '../../usage/operations-reader.ts';
-import type { Period } from '../../usage/usage-calendar.ts';
-import { foundResponse } from '../admin-response.ts';
-import { periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
+import { errorResponse, foundResponse } from '../admin-response.ts';
 import {
   byName,
   count,
@@ -63,7 +63,8 @@ export function operationsRoute(sources: KeySources): Route {
     query: queryOf(periodQuery),
     async respond({ query }) {
       const period = periodOf(query, sources.nowMs());
-      return 'status' in period ? period : foundResponse(await operationsView(sources, period));
+      if ('kind' in period) return errorResponse('invalid_request', period.message);
+      return foundResponse(await operationsView(sources, period));
     },
   });
 }

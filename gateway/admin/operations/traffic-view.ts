@@ -1,10 +1,10 @@
 import * as z from 'zod';
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { oneOf, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
 import { type Buckets, percentilesOf, type TrafficMinute } from '../../usage/operations-reader.ts';
 import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
-import type { Period } from '../../usage/usage-calendar.ts';
-import { foundResponse } from '../admin-response.ts';
-import { oneOf, periodOf, periodQuery, queryOf } from '../api/query-parameters.ts';
+import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, instant, list, positive, words } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import type { KeySources } from '../keys/key-sources.ts';
@@ -50,7 +50,7 @@ export function trafficRoute(sources: KeySources): Route {
     query: queryOf({ ...periodQuery, step: oneOf(trafficSteps).default('minute') }),
     async respond({ query }) {
       const period = periodOf(query, sources.nowMs(), daysMax);
-      if ('status' in period) return period;
+      if ('kind' in period) return errorResponse('invalid_request', period.message);
       return foundResponse(await trafficView(sources, { ...period, step: query.step }));
     },
   });

@@ -2,11 +2,12 @@ import { type Command, Option } from 'commander';
 import { fleetState } from '../../admin/api/state-view.ts';
 import { keyStates } from '../../admin/keys/key-item.ts';
 import { keySorts } from '../../admin/keys/list-keys.ts';
-import { keyUsage, usageSteps } from '../../admin/keys/usage-rows.ts';
+import { keyUsage } from '../../admin/keys/usage-rows.ts';
 import { callers } from '../../admin/operations/callers-view.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { usageSteps } from '../../usage/usage-rows.ts';
 import {
   type Asking,
   clientOf,

@@ -60,3 +60,9 @@ export function formatDuration(ms: number): string {
   const [unit, length] = Object.entries(unitMs).findLast(([, length]) => ms % length === 0) ?? ['ms', 1];
   return `${ms / length}${unit}`;
 }
+
+/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
+export interface Period {
+  readonly fromMs: number;
+  readonly toMs: number;
+}

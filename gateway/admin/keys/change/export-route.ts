@@ -3,9 +3,9 @@ import { type DirectoryKey, statedOf } from '../../../keys/directory/directory-k
 import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
 import { keyId, keySchema } from '../../../keys/key-schema.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { queryOf, text, wholeNumber } from '../../../shared/schema/query-parameters.ts';
 import { expects, fields, list } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
-import { queryOf, text, wholeNumber } from '../../api/query-parameters.ts';
 import { instant, list as listShown, stated } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { KeySources } from '../key-sources.ts';

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { dateAsMs } from '../../shared/schema/schema-parts.ts';
-import type { Period } from '../../usage/usage-calendar.ts';
-import { type AdminResponse, errorResponse } from '../admin-response.ts';
+import type { Period } from './dates-and-durations.ts';
+import { dateAsMs } from './schema-parts.ts';
 
 /** The query parameters of a route. Each text is converted to the value that the route uses. */
 export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
@@ -61,14 +60,14 @@ export function periodOf(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
   nowMs: number,
   daysMax = 400,
-): Period | AdminResponse {
+): Period | { readonly kind: 'invalid'; readonly message: string } {
   const toMs = to ?? nowMs;
   const fromMs = from ?? Math.floor(toMs / minuteMs) * minuteMs - dayMs + minuteMs;
   if (fromMs > toMs)
-    return errorResponse('invalid_request', 'The query parameter `from` must not be later than `to`.');
+    return { kind: 'invalid', message: 'The query parameter `from` must not be later than `to`.' };
   if (toMs - fromMs <= daysMax * dayMs) return { fromMs, toMs };
   const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} days apart.`;
-  return errorResponse('invalid_request', message);
+  return { kind: 'invalid', message };
 }
 
 const minuteMs = 60_000;

@@ -1,0 +1,85 @@
+import { isoSecondOf, type Period } from '../shared/schema/dates-and-durations.ts';
+import { differingUnits, offeredOf, refusedByWindow, unitsOf } from './tally.ts';
+import type { Usage, UsageState } from './usage.ts';
+import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
+
+export const usageSteps = ['minute', 'hour', 'day'] as const;
+
+export type UsageStep = (typeof usageSteps)[number];
+
+const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
+export interface UsageRow {
+  /** The beginning of the row, ISO 8601. */
+  readonly at: string;
+  readonly offered: number;
+  readonly admitted: number;
+  /** By the window that refused. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly banned: number;
+  readonly undecided: number | undefined;
+  /** Undefined where it is the number of admitted requests. */
+  readonly units: number | undefined;
+  readonly unauthorized: number | undefined;
+}
+
+export interface RowSources extends Pick<Usage, 'totals'> {
+  readonly reader: Pick<UsageReader, 'minutes'>;
+  state(): Pick<UsageState, 'keptDays'>;
+}
+
+export interface UsageQuery extends Period {
+  readonly step: UsageStep;
+}
+
+/** The number of rows of a query. */
+export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
+  return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
+}
+
+/**
+ * The usage of a key. Days without their minutes are included only as whole days. Undefined when the store does not
+ * reply.
+ */
+export async function usageRows(
+  usage: RowSources,
+  keyId: string,
+  { fromMs, toMs, step }: UsageQuery,
+  nowMs: number,
+): Promise<readonly UsageRow[] | undefined> {
+  const length = stepMs[step];
+  // Rows are whole, so the first row begins with its minute, hour or day.
+  const period = {
+    fromMs: Math.floor(fromMs / length) * length,
+    toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs),
+  };
+  const keptFromMs = (Math.floor(nowMs / stepMs.day) - usage.state().keptDays) * stepMs.day;
+  const minutes = await usage.reader.minutes(keyId, {
+    ...period,
+    fromMs: Math.max(period.fromMs, keptFromMs),
+  });
+  if (minutes === undefined) return undefined;
+  const rows = byPeriod(minutes, length);
+  if (step !== 'day' || period.fromMs >= keptFromMs) return rows.map(rowOf);
+  const [totals] = (await usage.totals([keyId])) ?? [];
+  if (totals === undefined) return undefined;
+  const older = [...totals]
+    .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
+    .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < keptFromMs)
+    .sort((a, b) => a.atMs - b.atMs);
+  return [...older, ...rows].map(rowOf);
+}
+
+export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
+  return {
+    at: isoSecondOf(atMs),
+    offered: offeredOf(tally),
+    admitted: tally.admitted,
+    refused: refusedByWindow(tally),
+    banned: tally.banned,
+    undecided: tally.undecided || undefined,
+    units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
+    unauthorized,
+  };
+}
