@@ -1,5 +1,5 @@
 /**
- * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and whose fault it is. Add a new error code
+ * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and the side at fault. Add a new error code
  * here. Causes are only logged. Clients never see them.
  */
 import { rememberLast } from './structures/remember-last.ts';

@@ -3,7 +3,7 @@
  * arguments and returns them as results.
  */
 
-/** The windows of the UTC calendar that a plan may limit, shortest first. The store's clock decides when they end. */
+/** The windows of the UTC calendar that a plan may limit, shortest first. They begin and end on the store's clock. */
 export const planWindows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 
 export type PlanWindow = (typeof planWindows)[number];
@@ -17,12 +17,12 @@ export interface Limit {
 /** The limits of a plan or key: at least one, shortest window first, each window at most once. */
 export type Limits = readonly Limit[];
 
-/** A plan, as `compilePlan` makes it. */
+/** A plan of the configuration, created by `compilePlan`. */
 export interface Plan {
   readonly name: string;
   /** Whether each key on the plan has its own limits. */
   readonly isCustom: boolean;
-  /** Empty for a custom plan. */
+  /** The limits of the plan; empty for a custom plan. */
   readonly limits: Limits;
   /** Ids of the operations that keys on the plan may call; undefined: all. */
   readonly operations: readonly string[] | undefined;
@@ -31,7 +31,7 @@ export interface Plan {
 /** Plans by name, in the order of the configuration. */
 export type Plans = ReadonlyMap<string, Plan>;
 
-/** One entry of `keys`: a caller with its plan and limits. Quota and ban belong to its id. */
+/** One entry of `keys`: a caller with its plan and limits. Its quota and ban are stored under its id. */
 export interface Key {
   readonly id: string;
   readonly plan: string;
@@ -41,15 +41,15 @@ export interface Key {
   readonly operations?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
-   * Present for a key that can change without a reload: the `changedMs` of its quota hash when the key was read. The
-   * store answers `stale` when the two values differ.
+   * The `changedMs` of the key's quota hash when the key was read. The store returns `stale` when the hash now has another value.
+   * Absent for a key that changes only with a reload.
    */
   readonly generation?: number;
 }
 
 /**
- * Limits that an operator gives a key for a while. They replace the limits of the same windows from `fromMs` until
- * `untilMs`, epoch ms on the store's clock. Windows that the key's own limits do not name stay without a limit.
+ * Temporary limits that an operator gives a key. They replace the key's limits of the same windows from `fromMs` until
+ * `untilMs`, epoch ms on the store's clock. A window without a limit of the key stays unlimited.
  */
 export interface Grant {
   readonly limits: Limits;
@@ -74,8 +74,8 @@ export interface FoundKey {
 }
 
 /**
- * The keys of a configuration, which may be 100,000. They are packed: `get` makes a new key object in a few
- * microseconds, so two calls return different objects.
+ * The keys of a configuration, up to 100,000, in a packed form. `get` creates a new key object in a few microseconds, so
+ * two calls return different objects.
  */
 export interface Keys {
   readonly size: number;
@@ -90,18 +90,18 @@ export interface Keys {
   find(digest: string): FoundKey | undefined;
   /** The secrets of a key in their order in the file; none for an unknown key. */
   secretsOf(id: string): readonly Secret[];
-  /** Ids in the order of code units. `after` begins with the next id, even if no key has the id `after`. */
+  /** The ids in the order of their code units, only ids greater than `after`. No key needs to have the id `after`. */
   ids(after?: string): Iterable<string>;
-  /** The rank of an id in that order, from 0; undefined when no key has the id. */
+  /** The position of an id in the order of `ids`, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
   /**
-   * Visits all keys, in no order, in about a millisecond for 100,000. `lastEndMs`: the end of the last secret, epoch
-   * ms; 0 without a secret.
+   * Calls `visit` for all keys in any order, in about a millisecond for 100,000 keys. `lastEndMs` is the latest expiry of the
+   * key's secrets, epoch ms; 0 without a secret.
    */
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
-/** A secret that was read from the directory. It is cached for `period`, which ends early when its key changes. */
+/** A secret that was read from the directory. It is cached for `period`, or until its key changes. */
 export type ReadSecret =
   | {
       readonly kind: 'usable';
@@ -127,7 +127,7 @@ export interface Period {
 
 /**
  * Limits per minute on requests that no quota counts. A client address has three buckets: requests without a valid key,
- * CORS preflights, and requests for the API reference. A key has one, for reading its own limits.
+ * CORS preflights, and requests for the API reference. A key has one bucket, for requests for its own limits.
  */
 export type BucketName = 'address' | 'preflight' | 'docs' | 'limits';
 
@@ -140,7 +140,7 @@ export interface Window {
   readonly limit: number;
   /** Never negative, even when a reload lowered the limit below the used requests. */
   readonly remaining: number;
-  /** When `remaining` equals `limit` again, epoch ms on the deciding clock. */
+  /** The time at which `remaining` equals `limit` again, epoch ms on the clock of the decision. */
   readonly resetMs: number;
   readonly windowSeconds: number;
 }
@@ -151,30 +151,30 @@ export interface RateLimitState {
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window that would refuse first: the smallest remaining, or at a tie the later reset. A ban does not change it
-   * (`toldWindow`).
+   * The window that would refuse first: the window with the least `remaining`, or the latest reset among equals. A ban does not
+   * change this window (`toldWindow`).
    */
   readonly inForce: Window;
-  /** The present ban of the key. Epoch ms on the deciding clock. */
+  /** The current ban of the key. Its times are epoch ms on the clock of the decision. */
   readonly ban?: {
     readonly untilMs: number;
-    /** When the request fits. This is later than `untilMs` if a window has no room before. */
+    /** The time at which the same request would be admitted. It is later than `untilMs` if a window is exhausted until then. */
     readonly retryAtMs: number;
   };
 }
 
-/** The window of `X-RateLimit-*`. During a ban it has nothing left until the request fits. */
+/** Returns the window for the `X-RateLimit-*` fields. During a ban, its `remaining` is 0 until the end of the wait. */
 export function toldWindow({ inForce, ban }: RateLimitState): Window {
   return ban === undefined ? inForce : { ...inForce, remaining: 0, resetMs: ban.retryAtMs };
 }
 
 /**
- * The counts behind a decision: `shared` in Redis, `local` in this process while Redis is away, or `memory` without
- * Redis.
+ * The place of the counts for a decision: `shared` is Redis, `local` is this process while Redis is unavailable, and `memory` is this
+ * process without Redis in its configuration.
  */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
-/** The decision of the plan's windows and the ban ladder about one request of a valid key. */
+/** The decision about one request of a valid key, made from the windows of its plan and the ban ladder. */
 export type Decision =
   | {
       readonly kind: 'admitted';
@@ -184,7 +184,10 @@ export type Decision =
       readonly source: DecisionSource;
     }
   | {
-      /** The same request fits at `retryAtMs` (epoch, deciding clock). `banned` is a refusal by the ban ladder. */
+      /**
+       * A refusal. The same request would be admitted at `retryAtMs` (epoch ms on the clock of the decision). `banned` is a refusal by the
+       * ban ladder.
+       */
       readonly kind: 'refused' | 'banned';
       /** The cost that the request would have had. */
       readonly units: number;
@@ -193,14 +196,14 @@ export type Decision =
       readonly retryAtMs: number;
     }
   | {
-      /** The store is away and `redis.onFailure` is `refuse`. `rateLimit` has the last known figures. */
+      /** The store is unavailable and `redis.onFailure` is `refuse`. `rateLimit` has the last known figures. */
       readonly kind: 'unavailable';
       readonly rateLimit: RateLimitState;
       readonly source: 'local';
       readonly retryAtMs: number;
     };
 
-/** The key changed after it was read. Nothing was decided or charged, and the caller reads the key again. */
+/** The result for a key that changed after it was read. The request is neither decided nor charged, and the caller reads the key again. */
 export interface StaleKey {
   readonly kind: 'stale';
 }
@@ -214,20 +217,23 @@ export interface BucketDecision {
   readonly source: DecisionSource;
 }
 
-/** The present quota of a key. Reading it charges nothing. */
+/** The current quota of a key. Reading the quota charges nothing. */
 export interface KeyStatus {
-  /** The figures that the next request would get, before its charge. */
+  /** The current figures, without the charge of a further request. */
   readonly rateLimit: RateLimitState;
-  /** When the next request fits (epoch ms, deciding clock); 0: now. */
+  /** The time at which the next request would be admitted (epoch ms on the clock of the decision); 0: now. */
   readonly retryAtMs: number;
-  /** The used requests in each window of `rateLimit`, in the same order. After a reload they may exceed the limit. */
+  /**
+   * The used requests in each window of `rateLimit`, in the same order. After a reload with lower limits, the used requests may exceed the
+   * limit.
+   */
   readonly used: readonly number[];
   /** Refusals that count towards the next ban, and the number of consecutive bans. */
   readonly strikes: number;
   readonly banLevel: number;
   /**
-   * The grant of the key until it ends. `fromMs` is present until the grant begins. After that `rateLimit` has the
-   * resulting limits.
+   * The grant of the key; absent once the grant has ended. `fromMs` is present only before the grant begins. From the beginning of
+   * the grant, `rateLimit` contains the resulting limits.
    */
   readonly grant?: Grant;
 }
@@ -240,7 +246,7 @@ export interface BanPolicy {
   readonly maxMs: number;
 }
 
-/** Events of keys, Redis and targets. Each goes once to the log and to the list of events. */
+/** Events about bans, Redis and targets. Each event is written once to the log and once to the list of events. */
 export type BanEvent =
   | {
       readonly kind: 'ban';
@@ -263,7 +269,7 @@ export type BanEvent =
 export type StoreEvent =
   | {
       readonly kind: 'store_away';
-      /** The server of a Redis Cluster. */
+      /** The affected server of a Redis Cluster. */
       readonly server?: string;
       readonly reason: string;
       readonly onFailure: 'local' | 'refuse';
@@ -293,32 +299,32 @@ export type TargetEvent =
 /** The path of the API document as JSON, served with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** Without an API document, a configuration has one operation, which every request matches. This is its method. */
+/** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
 export const anyMethod = '*';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;
 
-/** When an operation was deprecated (RFC 9745) and when it is removed (RFC 8594), epoch ms. */
+/** The times at which an operation was deprecated (RFC 9745) and is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
   /** Absent when the API document does not state the date. */
   readonly sinceMs?: number | undefined;
   readonly sunsetMs?: number | undefined;
   /** The path template of the operation to use instead, relative to the base URL. */
   readonly successor?: string | undefined;
-  /** The response from `sunsetMs` on: 410, or the same as before. */
+  /** The responses after `sunsetMs`: `gone` is 410, and `serve` changes nothing. */
   readonly afterSunset: 'gone' | 'serve';
 }
 
-/** Method and path template of the API document. */
+/** An operation of the API document: a method with a path template. */
 export interface Operation {
   readonly id: string;
   readonly method: Method;
-  /** Relative to the base URL, for example `/pets/{petId}`. */
+  /** The path template, relative to the base URL, for example `/pets/{petId}`. */
   readonly template: string;
   readonly stability?: 'experimental' | 'beta' | undefined;
   readonly deprecation?: Deprecation | undefined;
   readonly upgrade?: 'websocket' | undefined;
-  /** The name of the upstream that its requests are forwarded to. */
+  /** The name of the upstream that receives the requests of the operation. */
   readonly upstream: string;
 }
 
@@ -329,12 +335,16 @@ export interface Upstream {
   /** `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
   /**
-   * The verification of `https` targets, and the client certificate; absent: the name in `url`, and Node's authorities.
+   * The verification of `https` targets, and the client certificate. By default, certificates must match the host in `url` and be
+   * issued by one of Node's trusted authorities.
    */
   readonly tls?: UpstreamTls | undefined;
-  /** The path that a healthy target answers with 2xx. Undefined: a healthy target accepts a connection. */
+  /**
+   * The path of the health check, to which a healthy target responds with 2xx. Without a path, a target is healthy if it accepts a
+   * connection.
+   */
   readonly health: string | undefined;
-  /** The `Host` that a target receives: the Host of the client (`keep`), or host and port of `url` (`target`). */
+  /** The `Host` field that a target receives: the client's `Host` (`keep`), or the host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
   /**
    * Timeouts for the connection, for the first byte of the response after the sent request, and for the whole exchange.
@@ -353,34 +363,34 @@ export interface RedisSettings {
   readonly url?: string | undefined;
   /** A Redis Cluster: URLs of some of its servers, all with TLS or all without. */
   readonly cluster?: readonly string[] | undefined;
-  /** Redis under Sentinel, which names the master. */
+  /** A Redis whose master is found through Sentinel. */
   readonly sentinel?:
     | {
-        /** The name of the master in the Sentinels. */
+        /** The name of the master in the configuration of the Sentinels. */
         readonly name: string;
         /** The `host:port` of each Sentinel. */
         readonly hosts: readonly string[];
-        /** The user for the Sentinels. The password is a secret: no log, message or response may show it. */
+        /** The user name for the Sentinels. The password is a secret: no log, message or response may show it. */
         readonly username?: string | undefined;
         readonly password?: string | undefined;
       }
     | undefined;
-  /** The user for the servers; absent if the URL has it, or none is needed. The password is a secret. */
+  /** The user name for the Redis servers; absent if the URL contains it, or if no user is needed. The password is a secret. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** TLS for servers and Sentinels; absent: only if a URL has `rediss://`. */
+  /** TLS settings for servers and Sentinels. Without them, TLS is used only for `rediss://` URLs. */
   readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';
 }
 
-/** Certificates and keys are texts in PEM. */
+/** The TLS settings for connections to targets or Redis. Certificates and keys are PEM texts. */
 export interface UpstreamTls {
-  /** The trusted authorities, which replace Node's. */
+  /** The trusted certificate authorities, which replace Node's authorities. */
   readonly ca?: string | undefined;
-  /** The name or address of the target's certificate, in place of the host in `url`. */
+  /** The name or address that the target's certificate must have, in place of the host in `url`. */
   readonly serverName?: string | undefined;
-  /** The certificate of the gateway with its chain and key, for targets that request one. */
+  /** The gateway's client certificate with its chain and key, for targets that request a client certificate. */
   readonly own?:
     | {
         readonly cert: string;
@@ -390,7 +400,7 @@ export interface UpstreamTls {
     | undefined;
 }
 
-/** The address of a listener. A listener with a certificate speaks only TLS. */
+/** The address of a listener. A listener with a certificate accepts only TLS. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -414,9 +424,9 @@ export interface AdminToken {
 
 /** The certificate of a listener with its private key. */
 export interface Certificate {
-  /** The file of the certificate, for messages. */
+  /** The name of the certificate's file, for messages. */
   readonly file: string;
-  /** PEM: the certificate, followed by its chain. */
+  /** The certificate followed by its chain, in PEM. */
   readonly cert: string;
   /** The unencrypted key in PEM. It is a secret: no log, message or response may show it. */
   readonly key: string;
@@ -425,7 +435,7 @@ export interface Certificate {
 }
 
 /**
- * All settings of the operator, validated, with every default. All members except the keys are plain data, which
+ * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
  * `config/settings-message.ts` sends to other threads and processes.
  */
 export interface Settings {
@@ -438,40 +448,40 @@ export interface Settings {
   readonly workers: number | 'auto';
   readonly listen: ListenAddress;
   readonly admin: AdminSettings;
-  /** Absent: counts are in memory. */
+  /** The shared Redis. Without Redis, counts are in memory. */
   readonly redis?: RedisSettings | undefined;
-  /** At least one. The first upstream serves every operation without an `x-upstream`. */
+  /** The upstreams, at least one. The first upstream serves every operation without an `x-upstream`. */
   readonly upstreams: readonly Upstream[];
-  /** The configured plans; `plansAt` gives the effective plans. */
+  /** The configured plans. `plansAt` returns the effective plans. */
   readonly plans: Plans;
   readonly keys: Keys;
   /** Whether the directory is on, so that keys can be issued while gateways run. */
   readonly directory: boolean;
-  /** The file of `keys`; absent if no file has a list. */
+  /** The file with the list of keys; absent if no file has such a list. */
   readonly keysFile?:
     | {
         /** Relative to the folder of the main file, unless the main file has an absolute path. */
         readonly path: string;
         /**
-         * The first line of each entry, from 1, by `rankOf`. It is not a member of a key, because a new line at the top
-         * of the file would then change every key, and a reload replaces only changed keys.
+         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys, because a new
+         * line at the top of the file would then change every key, and a reload replaces only changed keys.
          */
         readonly lines: Uint32Array;
       }
     | undefined;
   readonly operations: readonly Operation[];
-  /** The path where a key reads its own limits; absent: none. */
+  /** The path at which a client reads the limits of its key; absent: there is no such path. */
   readonly limitsPath?: string | undefined;
-  /** The path of the API reference, and its API document as JSON; absent: none. */
+  /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
   /** The number of days for which each minute of each key is recorded; 0: no usage record. */
   readonly usage: { readonly keepDays: number };
-  /** Absent: no page of another origin may call the API from a browser. */
+  /** The web origins whose pages may call the API from a browser; absent: no origin. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;
-  /** Absent: no `Strict-Transport-Security`. The field is sent only over TLS. */
+  /** The `Strict-Transport-Security` field, which is sent only over TLS; absent: the field is not sent. */
   readonly hsts?: { readonly maxAgeSeconds: number; readonly includeSubDomains: boolean } | undefined;
   /** Addresses and CIDR ranges whose `X-Forwarded-*` fields are trusted. */
   readonly trustedProxies: readonly string[];

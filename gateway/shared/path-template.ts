@@ -1,5 +1,5 @@
 /**
- * A segment of a path template (OpenAPI 3.1 §4.8.8): its text, or for a segment with parameters the texts around them. `{id}` is
+ * A segment of a path template (OpenAPI 3.1 §4.8.8): its text, or the list of the texts around its parameters. `{id}` is
  * `['', '']`, and `{year}-{month}.json` is `['', '-', '.json']`.
  */
 export type TemplateSegment = string | readonly string[];
@@ -22,7 +22,7 @@ export function isSameSegment(one: readonly string[], other: readonly string[]):
   return one.length === other.length && one.every((text, i) => text === other[i]);
 }
 
-/** Whether a segment of a path fits the texts around parameters. Each parameter stands for at least one character. */
+/** Whether a segment of a request path matches a template segment with parameters. Each parameter stands for at least one character. */
 export function matchesTexts(texts: readonly string[], segment: string): boolean {
   const first = texts[0] ?? '';
   const last = texts.at(-1) ?? '';
@@ -30,7 +30,7 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
   let end = first.length;
   for (let i = 1; i < texts.length - 1; i++) {
     const text = texts[i] ?? '';
-    // The earliest position leaves the most room for the rest.
+    // The earliest match leaves the longest rest for the remaining texts.
     const start = segment.indexOf(text, end + 1);
     if (start === -1) return false;
     end = start + text.length;
@@ -39,8 +39,8 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
 }
 
 /**
- * The number of fixed characters in a segment with parameters. Of two matching segments, the one with more fixed
- * characters is preferred.
+ * The number of fixed characters in a segment with parameters. The matching segment with
+ * the most fixed characters takes precedence.
  */
 export function fixedChars(texts: readonly string[]): number {
   return texts.reduce((chars, text) => chars + text.length, 0);
@@ -48,12 +48,12 @@ export function fixedChars(texts: readonly string[]): number {
 
 /** A prefix of templates, with the possible next segments. */
 export interface TemplateBranch<Value> {
-  /** The value of the template that ends here. */
+  /** The value of the template that ends at this branch. */
   value: Value | undefined;
   readonly literal: Map<string, TemplateBranch<Value>>;
-  /** Segments that are partly parameters, in order of precedence. */
+  /** The branches for segments that combine text and parameters, in order of precedence. */
   readonly mixed: { readonly texts: readonly string[]; readonly branch: TemplateBranch<Value> }[];
-  /** A segment that is a parameter as a whole. */
+  /** The branch for a segment that is a single parameter. */
   parameter: TemplateBranch<Value> | undefined;
 }
 
@@ -62,7 +62,7 @@ export function emptyBranch<Value>(): TemplateBranch<Value> {
   return { value: undefined, literal: new Map(), mixed: [], parameter: undefined };
 }
 
-/** Finds the branch where a template ends, and makes the branches that are missing. */
+/** Finds the branch at which a template ends, and creates missing branches. */
 export function branchAt<Value>(
   root: TemplateBranch<Value>,
   segments: readonly TemplateSegment[],
@@ -91,8 +91,8 @@ function nextBranch<Value>(from: TemplateBranch<Value>, segment: TemplateSegment
 }
 
 /**
- * Finds the value of a path. Concrete segments take precedence over templated ones, from left to right. The search visits each
- * branch at most once.
+ * Finds the value of the template that matches a path. Concrete segments take precedence over templated ones, from left to right. The
+ * search visits each branch at most once.
  */
 export function findByPath<Value>(
   branch: TemplateBranch<Value>,

@@ -10,8 +10,8 @@ const digestDigitsShown = 8;
 const unbiasedBelow = 248;
 
 /**
- * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62. A scanner for leaked secrets recognises it by the
- * checksum.
+ * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62. Scanners for leaked secrets recognise a secret
+ * by its checksum.
  *
  * @param drawBytes a source of random bytes; every call must return new bytes
  */
@@ -19,7 +19,7 @@ export function issueSecret(drawBytes: DrawBytes = randomBytes): string {
   return `tg_${drawWithChecksum(drawBytes)}`;
 }
 
-/** Draws a token for the admin API. It begins with `tga_`, so that it is not mistaken for a secret. */
+/** Draws a token for the admin API. The token begins with `tga_`, so that it is not mistaken for a key's secret. */
 export function issueAdminToken(drawBytes: DrawBytes = randomBytes): string {
   return `tga_${drawWithChecksum(drawBytes)}`;
 }

@@ -2,7 +2,8 @@ import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 
 /**
  * The subprotocols (RFC 6455 §1.9) with which a page in a browser presents a secret, because it cannot set `Authorization` on a
- * WebSocket. The page offers `tollgate`, and `tollgate.bearer.` followed by the secret. The backend gets neither.
+ * WebSocket. The page offers two subprotocols: `tollgate`, and `tollgate.bearer.` followed by the secret. The gateway removes both from the
+ * request to the backend.
  */
 export const tollgateProtocol = 'tollgate';
 const bearerProtocol = 'tollgate.bearer.';
@@ -11,7 +12,7 @@ const bearerProtocol = 'tollgate.bearer.';
 export const protocolField = 'sec-websocket-protocol';
 
 /**
- * The offered subprotocols of all lines of the field (RFC 9110 §5.3).
+ * The offered subprotocols in all lines of the `Sec-WebSocket-Protocol` field (RFC 9110 §5.3).
  *
  * @param fields flat name, value, …
  */
@@ -26,14 +27,17 @@ export function secretsOffered(protocols: readonly string[]): string[] {
   return protocols.filter(presentsSecret).map((protocol) => protocol.slice(bearerProtocol.length));
 }
 
-/** The value for the backend: the subprotocols without the gateway's own, in their order. Empty when no others remain. */
+/**
+ * The value of the field for the backend: the offered subprotocols without the gateway's own, in the same order. The value is empty when no
+ * subprotocols remain.
+ */
 export function withoutOwnProtocols(value: string): string {
   const protocols = protocolsOf(value);
   const others = protocols.filter((protocol) => protocol !== tollgateProtocol && !presentsSecret(protocol));
   return others.length === protocols.length ? value : others.join(', ');
 }
 
-/** The prefix counts in any letter case, so that no secret reaches the backend. */
+/** The prefix matches in any letter case, so that no secret reaches the backend. */
 function presentsSecret(protocol: string): boolean {
   return protocol.slice(0, bearerProtocol.length).toLowerCase() === bearerProtocol;
 }

@@ -30,19 +30,22 @@ export function closestName(written: string, names: Iterable<string>): string | 
   return closest;
 }
 
-/** ` did you mean …?`, or nothing when no name is near. */
+/** Returns `; did you mean …?`, or an empty text when no name is close enough. */
 export function didYouMean(written: string, names: Iterable<string>): string {
   const closest = closestName(written, names);
   return closest === undefined ? '' : `; did you mean \`${closest}\`?`;
 }
 
-/** Advice on a name that does not exist: the name that was probably meant, or all names. @param what the kind of thing that is named, in the plural */
+/**
+ * Advice for a name that does not exist: the name that was probably meant, or all names. @param what the plural of the kind of object that
+ * has these names
+ */
 export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
   const closest = closestName(written, names);
   return closest === undefined ? `${what} are: ${listNames([...names])}` : `did you mean \`${closest}\`?`;
 }
 
-/** The names with commas between them; only the first names of a long list. */
+/** The names, separated by commas. A long list is cut after `listedNamesMax` names. */
 export function listNames(names: readonly string[]): string {
   const more = names.length - listedNamesMax;
   if (more <= 0) return names.join(', ');

@@ -1,5 +1,5 @@
 /**
- * A date, or a date and time with its zone (RFC 3339). Without a zone a time would mean something else on another
+ * A date, or a date and time with its zone (RFC 3339). A time without a zone would mean another instant on another
  * machine.
  */
 export const datePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
@@ -8,8 +8,8 @@ const firstMs = Date.parse('0000-01-01T00:00:00Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Epoch ms of a date (its first instant in UTC) or date-time; undefined when it is none, 30 February included, or when its zone moves it out
- * of the years that can be written so in UTC: a key with such an instant could not be exported and imported again.
+ * Parses a date (as its first instant in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and
+ * for an instant whose year in UTC is not between 0000 and 9999. A key with such an instant could not be exported and imported again.
  */
 export function parseDate(text: string): number | undefined {
   if (!datePattern.test(text)) return undefined;
@@ -20,14 +20,14 @@ export function parseDate(text: string): number | undefined {
   return epochMs >= firstMs && epochMs <= lastMs ? epochMs : undefined;
 }
 
-/** An instant as text in UTC; undefined where there is none. */
+/** An instant as text in UTC; undefined for an undefined instant. */
 export function isoOf(epochMs: number): string;
 export function isoOf(epochMs: number | undefined): string | undefined;
 export function isoOf(epochMs: number | undefined): string | undefined {
   return epochMs === undefined ? undefined : new Date(epochMs).toISOString();
 }
 
-/** The end of a secret; undefined where it never ends (Infinity). */
+/** The expiry of a secret as text; undefined for a secret that never expires (Infinity). */
 export function isoOfEnd(expiresMs: number): string | undefined {
   return Number.isFinite(expiresMs) ? isoOf(expiresMs) : undefined;
 }
@@ -40,16 +40,16 @@ export function isoSecondOf(epochMs: number): string {
 /** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 
-/** The same for a timeout, which may also be of whole milliseconds. */
+/** A timeout in whole milliseconds, seconds, minutes or hours. */
 export const timeoutPattern = /^[1-9]\d{0,8}(ms|s|m|h)$/;
 
-/** The same for the age of something that browsers remember: also none, and days. */
+/** A cache age for browsers in whole seconds, minutes, hours or days, or 0. */
 export const agePattern = /^(0|[1-9]\d{0,5})[smhd]$/;
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const dayMs = 86_400_000;
 
-/** Milliseconds of a text that matches one of the patterns: `500ms`, `60s`, `5m`, `24h`, `365d`. */
+/** Converts a text that matches one of these patterns to milliseconds: `500ms`, `60s`, `5m`, `24h`, `365d`. */
 export function parseDuration(text: string): number {
   const unit = text.replace(/^\d+/, '');
   return Number.parseInt(text, 10) * (unit === 'd' ? dayMs : (unitMs[unit] ?? Number.NaN));

@@ -1,10 +1,13 @@
 import type * as z from 'zod';
 
-/** What is wrong with a value of some shape, and with which part of it. */
+/** A fault that a schema found in a value, with the path of the faulty part. */
 export type ShapeFault =
-  /** What follows the name of the part in a sentence: "must be a whole number". `name`: it is about the name of that field. */
+  /**
+   * `what` follows the name of the part in a message: "must be a whole number". The kind `name` reports a faulty field name, and `value` a
+   * faulty value.
+   */
   | { readonly kind: 'value' | 'name'; readonly path: Path; readonly what: string }
-  /** A field that is not known; those that are. */
+  /** An unknown field, with the list of the known fields. */
   | {
       readonly kind: 'unknown';
       readonly path: Path;
@@ -15,7 +18,7 @@ export type ShapeFault =
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** The issues that a schema found, one after the other: a document may have a million. */
+/** Yields the faults in a schema's issues one at a time, because a document may have a million faults. */
 export function* shapeFaults(issues: readonly Issue[], base: Path = []): Generator<ShapeFault> {
   for (const issue of issues) yield* faultsOf(issue, [...base, ...issue.path]);
 }
@@ -43,12 +46,12 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/** Whether the value is of another kind than this branch of a union expects: then the branch was not meant. */
+/** Whether the whole value has another type than this branch of a union expects, so that the author did not mean this branch. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }
 
-/** A path as people write it: `plans.free.perMinute`, `keys[3].id`. */
+/** The readable form of a path: `plans.free.perMinute`, `keys[3].id`. */
 export function nameOf(path: Path): string {
   if (path.length === 0) return 'the document';
   const name = path.reduce<string>((written, step) => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { datePattern, parseDate } from './dates-and-durations.ts';
 
-/** Messages follow the name of the field, so all have one form. */
+/** The error messages for a wrong or missing value. Each message continues a sentence that begins with the name of the field. */
 export function expects(what: string) {
   return {
     error: ({ input }: { readonly input?: unknown }) =>
@@ -10,8 +10,8 @@ export function expects(what: string) {
 }
 
 /**
- * A mapping of known fields. For an unknown one the message is the list of the known ones: `shapeProblems` makes the
- * sentence, since it may need several.
+ * A mapping with known fields only. The message for an unknown field is the list of the known fields, from which `shapeFaults` creates
+ * one fault for each unknown field.
  */
 export function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape: Shape) {
   const { error } = expects(what);
@@ -23,23 +23,23 @@ export function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape:
 export function text(what: string, pattern = /^.+$/s) {
   const wanted = expects(what);
   const error = (issue: { readonly input?: unknown }) =>
-    // Unquoted, 1234 is a number and true a boolean.
+    // YAML reads an unquoted 1234 as a number and an unquoted true as a boolean.
     typeof issue.input === 'number' || typeof issue.input === 'boolean'
       ? `${wanted.error(issue)}; put it in quotes`
       : wanted.error(issue);
   return z.string({ error }).regex(pattern, { ...wanted, abort: true });
 }
 
-/** The one name that no object of JavaScript can have as a member: an assignment to it is lost. */
+/** The only name that cannot become a member of a JavaScript object by assignment. */
 export const reservedName = '__proto__';
 export const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
-/** A name that operators give. It becomes a member of some object sooner or later. */
+/** A name that an operator chooses. It must not be the reserved name, because it becomes a member name of an object. */
 export function givenName(what: string, pattern: RegExp) {
   return text(what, pattern).refine((written) => written !== reservedName, reservedNameFault);
 }
 
-/** Members with names that clients choose. `z.record` alone drops the reserved name without a word. */
+/** Members with names that clients choose. `z.record` alone would silently drop the reserved name. */
 export function membersByName<Name extends z.ZodType<string, string>, Member extends z.ZodType>(
   name: Name,
   member: Member,
@@ -60,7 +60,7 @@ export function wholeNumber(min: number, max: number) {
   return z.int(what).min(min, what).max(max, what);
 }
 
-/** One of these words. */
+/** A text that must be one of these words. */
 export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
   return z.enum(words, expects(words.join(' or ')));
 }
@@ -73,7 +73,7 @@ export function list<Entry extends z.ZodType>(entry: Entry, what: string) {
   return z.array(entry, expects(what));
 }
 
-/** A date or date-time, as epoch ms. @param error what is wrong with any other value */
+/** A date or date-time, converted to epoch ms. @param error the message for any other value */
 export function dateAsMs(error: z.core.$ZodErrorMap | string) {
   return z
     .string({ error })

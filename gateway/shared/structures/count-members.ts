@@ -1,5 +1,6 @@
 /**
- * The number of members of all objects and lists in a JSON value. Counting ends soon after `most`, and uses no stack for deep values.
+ * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deep values cannot overflow the
+ * stack.
  */
 export function countMembers(value: unknown, most: number): number {
   const open: unknown[] = [value];

@@ -2,7 +2,7 @@ import { RenewedMap } from './renewed-map.ts';
 
 /** A round-robin queue of holders. The items of one holder keep their order. */
 export class FairQueue<T> {
-  /** Items by holder. The last served holder is at the end of the map. */
+  /** Items by holder. A served holder moves to the end of the map. */
   private readonly lines = new RenewedMap<string, T[]>();
   private count = 0;
 
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     this.count++;
   }
 
-  /** Removes and returns the first item of the next holder that may be served. Undefined without such a holder. */
+  /** Removes and returns the first item of the next holder that may be served. Returns undefined when no holder may be served. */
   shift(mayServe: (holder: string) => boolean): T | undefined {
     for (const [holder, line] of this.lines) {
       if (!mayServe(holder)) continue;
@@ -41,7 +41,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Whether another holder waits. */
+  /** Whether the queue has an item of another holder. */
   hasOthers(holder: string): boolean {
     return this.lines.size > (this.lines.has(holder) ? 1 : 0);
   }

@@ -1,11 +1,11 @@
-/** Upper bounds of the buckets, seconds. The first is about the gateway's own share of a request. */
+/** Upper bounds of the buckets, seconds. The first bound is about the time that the gateway itself adds to a request. */
 export const bucketsSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
 
 const bucketsMs = bucketsSeconds.map((seconds) => seconds * 1_000);
 
-/** The index of the bucket of a duration. The last bucket is for longer durations than all bounds. */
+/** The index of the bucket of a duration. The last bucket is for durations above the last bound. */
 export function bucketOf(durationMs: number): number {
   let bucket = 0;
   while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket++;
@@ -34,7 +34,7 @@ export function quantileMs(counts: readonly number[], share: number): number {
 
 /** Durations counted by bucket in plain numbers. A request costs one search among sixteen bounds. */
 export class Histogram {
-  /** Not cumulative. The last bucket has the durations beyond all bounds. */
+  /** Not cumulative. The last bucket counts durations above the last bound. */
   readonly counts: number[] = Array(bucketsMs.length + 1).fill(0);
   sumMs = 0;
 

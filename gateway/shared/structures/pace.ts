@@ -1,18 +1,18 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Work that begins at a bounded rate, with a bounded burst after a pause. Holders take turns. So a flood takes a known share of the
- * process, and another holder waits for one piece of work of each holder in the flood.
+ * Starts work at a limited rate, with a limited burst after a pause. Holders take turns. So a flood uses a limited share of the
+ * process, and each other holder waits for only one piece of work of each flooding holder.
  */
 export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();
   private readonly perMs: number;
   private readonly atOnceMax: number;
-  /** The pieces of work that could begin at `countedMs`, on the clock of `performance.now()`. */
+  /** The number of pieces of work that could start at `countedMs`, on the clock of `performance.now()`. */
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
-  /** Whether work begins now. The work may take a further turn, which then waits for this one. */
+  /** True while `begin` runs work. Work may call `take`, whose new work then waits until the running work returns. */
   private isBeginning = false;
 
   constructor(perSecondMax: number, atOnceMax: number) {
@@ -24,7 +24,7 @@ export class Pace {
   /** @param work begins now or later, and returns false if there was nothing left to do, which is not counted */
   take(holder: string, work: () => boolean): void {
     this.waiting.push(holder, work);
-    // While the timer runs, earlier work waits.
+    // A running timer means that earlier work waits.
     if (this.timer === undefined && !this.isBeginning) this.begin();
   }
 

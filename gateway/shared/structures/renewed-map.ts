@@ -1,7 +1,8 @@
 /**
  * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is
  * cleared. Once a dead table is in the old generation, the entries of its successors follow, and only a full collection frees them.
- * In a flood of unknown secrets that was every tenth request. So the entries move to a new Map before a table can become old.
+ * A flood of unknown secrets left the entry of every tenth request in memory. So the entries move to a new Map before a table can become
+ * old.
  */
 export class RenewedMap<Key, Value> {
   private entries = new Map<Key, Value>();
@@ -26,7 +27,7 @@ export class RenewedMap<Key, Value> {
   delete(key: Key): void {
     if (!this.entries.delete(key)) return;
     this.deleted++;
-    // Entries move after as many deletions, so that the cost of moving them is constant for each deletion.
+    // The entries move after as many deletions as there are entries, so that each deletion has a constant amortised cost.
     if (this.deleted < Math.max(deletionsMin, this.entries.size)) return;
     this.entries = new Map(this.entries);
     this.deleted = 0;

@@ -1,6 +1,6 @@
 /**
- * Groups work that arrives close together into rounds with a minimum distance, because work takes less time together. Work after a
- * pause, or in the same turn of the event loop as a round, does not wait.
+ * Groups work into rounds with a minimum interval, because a batch of work takes less time than its parts. Work does not wait if it
+ * arrives after a pause, or in the same turn of the event loop as a round.
  */
 export class Rounds {
   private readonly apartMs: number;

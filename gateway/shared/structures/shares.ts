@@ -4,11 +4,11 @@
  * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most
  * 1/(n + 1) each. Memory of network switches is shared with a similar dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions on
  * Networking 6(2), 1998), which is the free amount itself. With that threshold nine holders in a row would take all of 256: 128, 64,
- * 32 and so on. With the cube it takes 39 holders, because the last third goes to holders with very little.
+ * 32 and so on. With the cube it takes 39 holders to use up everything, because the last third goes to holders with very small amounts.
  */
 export class Shares {
   private readonly max: number;
-  /** Holders without any amount stay in the map, so that a request does not change its table. */
+  /** The amount of each holder. Holders with amount 0 stay in the map, so that most requests do not resize its table. */
   private holders = new Map<string, Holding>();
   private holding = 0;
   private total = 0;
@@ -17,7 +17,7 @@ export class Shares {
     this.max = max;
   }
 
-  /** The amount of all holders. */
+  /** The total amount that all holders have. */
   get taken(): number {
     return this.total;
   }
@@ -34,7 +34,7 @@ export class Shares {
     return this.mayAdd(this.heldBy(holder), amount);
   }
 
-  /** @returns false, without taking anything, when that is more than the holder may take */
+  /** @returns false, without a change, when the amount is more than the holder may take */
   take(holder: string, amount: number): boolean {
     const own = this.holders.get(holder) ?? this.addHolder(holder);
     if (!this.mayAdd(own.amount, amount)) return false;
@@ -54,8 +54,8 @@ export class Shares {
   }
 
   /**
-   * A holder's part may be four times the cube of the remaining part, so that one half is the limit for a single holder. This is never
-   * more than what remains.
+   * A holder's share may be four times the cube of the free share, so that a single holder gets at most one half. The limit never
+   * exceeds the free share.
    */
   private mayAdd(held: number, amount: number): boolean {
     const left = (this.free - amount) / this.max;
@@ -76,5 +76,5 @@ interface Holding {
   amount: number;
 }
 
-/** Holders without any amount are dropped when there are this many more than twice the other holders. */
+/** Holders with amount 0 are dropped when the map has more than this number plus twice the number of active holders. */
 const idleHoldersMax = 1_024;

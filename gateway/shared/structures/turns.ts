@@ -3,30 +3,30 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FairQueue } from './fair-queue.ts';
 
 export interface TurnsOptions {
-  /** Holders with a turn at the same time. */
+  /** The number of holders that may have a turn at the same time. */
   readonly holdersMax: number;
   /** How long a holder rests after each turn. */
   readonly pauseMs: number;
-  /** A holder's turns are at least this many times as long apart as they kept the event loop busy. */
+  /** After each turn, a holder waits for this many times the duration for which the turn kept the event loop busy. */
   readonly restFactor?: number;
-  /** How far a holder may run ahead of that. */
+  /** The waiting time of `restFactor` that a holder may owe before it must wait. */
   readonly aheadMaxMs?: number;
 }
 
 /** Work that may have to wait for its turn. */
 export interface Waiting {
-  /** Leaves the queue. Set while the work waits. */
+  /** Removes the work from the queue. Present while the work waits. */
   leave?: () => void;
 }
 
 /**
- * Runs work of several holders: one piece at a time for each holder, with a limit of holders at once. Waiting holders take turns, so a
- * holder with much work delays only itself.
+ * Runs work of several holders: one piece at a time for each holder, and for a limited number of holders at once. Waiting holders take
+ * turns, so a holder with much work delays only itself.
  */
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** The time that the turns of a holder have used up at its pace, on the clock of `performance.now()`. */
+  /** The time until which each holder would have to wait by `restFactor`, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 
@@ -74,7 +74,7 @@ export class Turns {
     this.busy.delete(ended);
     const next = this.queue.shift((holder) => this.mayBegin(holder));
     if (next === undefined) return;
-    // The turn begins here, before the waiting work continues.
+    // The holder is busy from now on, although its work continues only in a later microtask.
     this.busy.add(next.holder);
     next.begin();
   }

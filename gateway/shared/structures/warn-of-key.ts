@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-/** Logs a warning about a key, once for each key. */
+/** Creates a logger that warns about each key at most once. */
 export type WarnOfKey = (keyId: string, message: string) => void;
 
 /** @param idsMax ids that are remembered; then all may be logged again */

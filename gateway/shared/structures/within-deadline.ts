@@ -1,9 +1,9 @@
 /**
- * Calls `expire` after `ms`. @returns a function that stops this
+ * Calls `expire` after `ms`. @returns a function that cancels the call
  *
  * After a blocked event loop, or a stopped process, timers run before sockets are read. Data that is already in a socket must not
- * count as missing, so `expire` waits until the sockets are read (setImmediate). ioredis's `commandTimeout` does not, and under load
- * failed calls whose replies had arrived.
+ * count as missing, so `expire` waits until the sockets are read (setImmediate). ioredis's `commandTimeout` does not wait for them, and
+ * under load it failed calls whose replies had arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
@@ -16,7 +16,7 @@ export function startDeadline(ms: number, expire: () => void): () => void {
   };
 }
 
-/** The reply, or the result of `late` after `deadlineMs`. */
+/** Resolves to the reply, or after `deadlineMs` to the result of `late`. */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = startDeadline(deadlineMs, () => resolve(late()));
@@ -25,8 +25,8 @@ export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: (
 }
 
 /**
- * The replies that arrive in time, in order, with undefined for missing replies, and the last error. For reads from several servers, of
- * which some may be away.
+ * Resolves to the replies that arrive in time, in order, with undefined for missing replies, and to the last error. Reads from several
+ * servers use this function, because some servers may be unavailable.
  */
 export async function whateverArrives<T>(
   replies: readonly Promise<T>[],
@@ -45,6 +45,6 @@ export async function whateverArrives<T>(
     ),
   );
   await withinDeadline<unknown>(Promise.all(noted), deadlineMs, () => undefined);
-  // A copy, which late replies do not change.
+  // A late reply changes `values`, so callers get a copy.
   return { values: [...values], error };
 }

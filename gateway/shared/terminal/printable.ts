@@ -1,10 +1,10 @@
 /**
- * Control characters, which move the cursor, change colours or simulate input, and invisible characters that reorder text. The two
- * characters that join letters and emoji are harmless and excluded.
+ * Control characters, which move the cursor, change colours or simulate input, and invisible characters that reorder text. The zero-width
+ * joiner and non-joiner (U+200D, U+200C) are harmless and are not matched.
  */
 const unprintable = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Foreign text that is safe for a terminal. Line breaks stay, and a tab becomes a space. */
+/** Makes foreign text safe for a terminal. Line breaks remain, and a tab becomes a space. */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => {
     if (character === '\n') return character;
@@ -22,7 +22,7 @@ export function printableJson(value: unknown): unknown {
   );
 }
 
-/** A JSON value as JSON text that is safe for a terminal. @param indent 0 for one line */
+/** Formats a JSON value as JSON text that is safe for a terminal. @param indent 0 for one line */
 export function printableJsonText(value: unknown, indent = 2): string {
   return JSON.stringify(value, null, indent).replace(unprintable, (character) =>
     character === '\n'

@@ -1,16 +1,16 @@
-/** The terminal that a person reads at. */
+/** The properties of a terminal that output must respect. */
 export interface Terminal {
-  /** The current width, because the window may be resized. */
+  /** Returns the current width in columns. The user may resize the window at any time. */
   readonly columns: () => number;
   readonly colours: boolean;
-  /** Whether a written line can be replaced. */
+  /** Whether the cursor can move back to replace a written line. */
   readonly rewrites: boolean;
 }
 
-/** For a terminal without a known width. */
+/** The assumed width of a terminal that does not report its width. */
 const usualColumns = 100;
 
-/** The terminal behind a stream; undefined without a terminal. */
+/** The terminal to which a stream writes; undefined when the stream is not a terminal. */
 export function terminalOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -19,7 +19,7 @@ export function terminalOf(
   const isDumb = env.TERM === undefined || env.TERM === 'dumb';
   return {
     columns: () => stream.columns || usualColumns,
-    // By no-color.org any value except the empty one turns off colours.
+    // Any value of NO_COLOR except the empty text turns off colours (no-color.org).
     colours: !isDumb && !env.NO_COLOR,
     rewrites: !isDumb,
   };

@@ -6,7 +6,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The text, or the beginning and the end of a longer text with `…` between them. */
+/** Shortens a text to this width by replacing its middle with `…`. A shorter text is unchanged. */
 export function cutText(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns < 1) return '';
@@ -16,18 +16,18 @@ export function cutText(text: string, columns: number): string {
   return `${atStart.join('')}…${atEnd.toReversed().join('')}`;
 }
 
-/** The text, padded with spaces to this width. */
+/** Pads a text with spaces to this width. */
 export function padText(text: string, columns: number, side: 'left' | 'right'): string {
   const spaces = ' '.repeat(Math.max(0, columns - widthOf(text)));
   return side === 'left' ? spaces + text : text + spaces;
 }
 
-/** The text without line breaks, so that foreign text cannot forge a line. */
+/** Removes line breaks from a text, so that foreign text cannot forge a line. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-/** Lines of at most this width, broken at spaces. A longer word is cut. */
+/** Breaks a text at spaces into lines of at most this width. A word that is longer than a line is cut. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -5,9 +5,9 @@ const dayMs = 86_400_000;
 /** A certificate is reported this long before its end, so that a failing renewal is noticed in time. */
 const noticeDays = 14;
 
-/** The certificates of listeners with TLS, by the name of the setting. */
+/** The certificates of the listeners with TLS, by the name of the listener's setting. */
 export function certificatesOf({ listen, admin }: Pick<Settings, 'listen' | 'admin'>): Certificates {
-  // Absent members, because callers iterate over them.
+  // A listener without TLS has no member, because callers iterate over the members.
   return { ...(listen.tls && { listen: listen.tls }), ...(admin.tls && { admin: admin.tls }) };
 }
 
@@ -16,7 +16,7 @@ export interface Certificates {
   readonly admin?: Certificate;
 }
 
-/** A sentence about a certificate that expires soon or has expired; otherwise undefined. */
+/** The warning about a certificate that expires soon or has expired; undefined for any other certificate. */
 export function expiryNotice(
   listener: string,
   { file, notAfterMs }: Pick<Certificate, 'file' | 'notAfterMs'>,
@@ -30,7 +30,7 @@ export function expiryNotice(
   return `the certificate of \`${listener}.tls\` ${what}; replace ${file} and its key`;
 }
 
-/** When the notice began, or when the certificate expired. */
+/** The time at which the certificate expired, or at which the warning about its expiry began. */
 export function expiryNoticeSinceMs({ notAfterMs }: Pick<Certificate, 'notAfterMs'>, nowMs: number): number {
   return notAfterMs > nowMs ? notAfterMs - noticeDays * dayMs : notAfterMs;
 }

@@ -1,8 +1,8 @@
 import type { Bounds } from '../timeouts-and-sizes.ts';
 
 /**
- * Logs failed TLS handshakes in one line per interval, with their number for each reason. Any client can cause many of them, but an
- * operator whose clients cannot connect needs the reason.
+ * Logs the number of failed TLS handshakes by reason, in one line per interval, because any client can cause many failures. An operator
+ * whose clients cannot connect needs the reasons.
  */
 export function createFailedHandshakes(
   log: { info(members: object, text: string): void },

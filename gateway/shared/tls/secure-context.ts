@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../model.ts';
 
 /**
- * The options of a listener's TLS context. The loader of the configuration tries a certificate with the same options.
+ * The options of a listener's TLS context. The configuration loader validates certificates with the same options.
  */
 export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | 'key'>): SecureContextOptions {
   return {
@@ -13,20 +13,20 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
     maxVersion: 'TLSv1.3',
     ciphers: suites.join(':'),
     honorCipherOrder: true,
-    // Otherwise a client could cause one handshake after the other on a single connection.
+    // A client could otherwise cause any number of handshakes on a single connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }
 
 /**
- * The keys of session tickets, the same in all processes with this secret. They depend on the certificate, so that a new certificate
- * ends the resumption of old sessions.
+ * Derives the keys of session tickets from a secret that several processes share. The keys depend on the certificate, so that a new
+ * certificate ends the resumption of old sessions.
  */
 export function ticketKeysOf(secret: Uint8Array, { cert }: Pick<Certificate, 'cert'>): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, cert, 'session tickets', ticketKeysBytes));
 }
 
-/** Node's format: a name, a key for HMAC and a key for AES. */
+/** The size of Node's ticket keys: a name, an HMAC key and an AES key. */
 const ticketKeysBytes = 48;
 
 /**

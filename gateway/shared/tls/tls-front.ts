@@ -8,25 +8,26 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen itself. It receives each socket after its handshake, and each socket with cleartext
+   * A server of node:http that does not listen. It receives each socket after its handshake, and each socket with cleartext
    * HTTP, whose requests it must refuse.
    */
   readonly http: Server;
-  /** Returns the holder of a new TCP connection; undefined when there is no room for it. */
+  /** Returns the holder (client) to which a new TCP connection counts; undefined when too many connections are open. */
   readonly admit: (socket: Socket) => string | undefined;
-  /** Shared by processes that listen on one address, so that each can resume the sessions of all. */
+  /** The secret that all processes on one address share, so that each process can resume the TLS sessions of the other processes. */
   readonly ticketSecret?: Uint8Array | undefined;
-  /** Called with the reason for each handshake that fails after an octet of the client. */
+  /** Called with the reason when a handshake fails after the client has sent at least one octet. */
   readonly onFailure: (reason: string) => void;
   readonly bounds: Pick<Bounds, 'tlsHandshakeTimeoutMs'>;
 }
 
-/** The message for a refused request in cleartext. */
+/** The error message for a cleartext request, which is refused. */
 export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place of http://.';
 
 /**
- * Does the TLS handshakes of an HTTP server. Listens for TCP connections and checks the first octet of each before OpenSSL. So a client with cleartext HTTP gets a response, and
- * input that is neither HTTP nor TLS costs no handshake. ALPN offers only HTTP/1.1.
+ * Listens for TCP connections and does the TLS handshakes of an HTTP server. It checks the first octet of each connection before OpenSSL
+ * reads it. So a client with cleartext HTTP gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN offers only
+ * HTTP/1.1.
  */
 export function createTlsFront(options: TlsFrontOptions) {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;
@@ -37,9 +38,9 @@ export function createTlsFront(options: TlsFrontOptions) {
   let current = certificate;
   /** Connections from TCP accept to the end of the handshake, with their timers. */
   const unfinished = new Map<Socket, NodeJS.Timeout>();
-  /** Connections that were cut, whose failure was reported then. */
+  /** Closed connections whose failed handshake is already reported. */
   const cut = new WeakSet<Socket>();
-  /** Connections with the first octet of TLS, which wait for their turn. Clients take turns too. */
+  /** Connections that have sent the first octet of TLS and wait for their handshake. Clients take turns. */
   const waiting = new FairQueue<Socket>();
 
   const handshakes = createTlsServer({
@@ -49,19 +50,19 @@ export function createTlsFront(options: TlsFrontOptions) {
   handshakes.on('secureConnection', (secure) => {
     const socket = parentOf(secure);
     if (socket !== undefined) finish(socket);
-    // As for the connections that node:http accepts itself.
+    // Connections that node:http accepts itself have the same setting.
     secure.allowHalfOpen = true;
     http.emit('connection', secure);
   });
   handshakes.on('tlsClientError', (error: NodeJS.ErrnoException, secure) => {
     const socket = parentOf(secure);
-    // The handshake of a cut connection fails again.
+    // OpenSSL reports a second failure for a connection that was closed during its handshake.
     if (socket === undefined || !cut.has(socket)) onFailure(error.code ?? 'unknown');
   });
 
-  // The options with which node:http creates its own server.
+  // node:http creates its own server with the same options.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
-  // Node begins to check for slow requests when a server listens.
+  // Node starts its checks for slow requests when a server emits `listening`.
   server.on('listening', () => http.emit('listening'));
 
   function accept(socket: Socket): void {
@@ -92,13 +93,13 @@ export function createTlsFront(options: TlsFrontOptions) {
     const beginning: Buffer | null = socket.read();
     const first = beginning?.[0];
     if (beginning === null || first === undefined) {
-      // Closed before an octet, for example by a balancer that checks the port.
+      // The client closed the connection without sending an octet, for example a load balancer that checks the port.
       socket.destroy();
       return;
     }
     socket.unshift(beginning);
     if (first === tlsHandshakeRecord) {
-      // The TLS socket inherits this. A client that closes its side during the handshake will not finish it.
+      // The TLS socket inherits this setting. A client that closes its side during the handshake will not finish the handshake.
       socket.allowHalfOpen = false;
       if (waiting.length === 0) setImmediate(beginOne);
       waiting.push(holder, socket);
@@ -122,11 +123,11 @@ export function createTlsFront(options: TlsFrontOptions) {
   }
 
   return {
-    /** The server that listens. */
+    /** The listening TCP server. */
     server,
-    /** For later handshakes. Current handshakes and connections keep their certificate. */
+    /** Sets the certificate for later handshakes. Current handshakes and connections keep their certificate. */
     setCertificate(next: Certificate) {
-      // A new context ends the resumption of sessions, so it is made only for a new certificate.
+      // A new context ends the resumption of sessions, so only a new certificate gets a new context.
       if (next.cert === current.cert && next.key === current.key) return;
       current = next;
       handshakes.setSecureContext(contextOf(next));
@@ -139,8 +140,8 @@ export function createTlsFront(options: TlsFrontOptions) {
 }
 
 /**
- * The TCP socket below a TLS socket, which Node does not document. Without this member each connection would be cut by the timeout of
- * its handshake, and tests would fail.
+ * Returns the TCP socket below a TLS socket, in a member that Node does not document. If a Node version lacked the member, the handshake
+ * timeout would close each connection, and tests would fail.
  */
 function parentOf(secure: TLSSocket): Socket | undefined {
   return (secure as TLSSocket & { readonly _parent?: Socket })._parent;
