@@ -3,23 +3,23 @@ import { addressGroup } from '../shared/address-group.ts';
 import { type Caller, type UnreadSecret, unknownSecret } from './authenticate/authenticate-key.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
-/** A presented secret, and the configuration that applies to it. */
+/** The secret that a request presents, and the configuration of that request. */
 export interface Presented {
   readonly snapshot: Pick<Snapshot, 'settings' | 'authenticate'>;
-  /** The raw value of the field. */
+  /** The raw value of the `Authorization` field. */
   readonly authorization: string | undefined;
-  /** The client's address. A look-up in the directory counts towards the share of its group. */
+  /** The client's address. Each address group has a share of the look-ups in the key directory. */
   readonly address: string;
 }
 
 export interface KeyReader {
-  /** Undefined when all keys are in the configuration. */
+  /** The key directory. Undefined when the configuration has all keys. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain'> | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
 }
 
-/** Finds the key of a secret, if necessary in the directory. Returns `unread` when the directory does not reply. */
+/** Finds the key of a secret, in the configuration or the key directory. Returns `unread` when the directory does not reply. */
 export async function authenticateRequest(
   presented: Presented,
   reader: KeyReader,
@@ -29,8 +29,8 @@ export async function authenticateRequest(
 }
 
 /**
- * Looks up a secret in the directory that is not in the configuration. Returns `unread` when the directory does not reply. The
- * cached key may be dropped before the look-up returns, so the reply to this look-up is used directly.
+ * Looks up a secret in the key directory. Returns `unread` when the directory does not reply. The directory's cache may drop the
+ * key before this function continues, so the reply is used directly and the cache is not read again.
  */
 export async function readKey(
   { snapshot, authorization, address }: Presented,

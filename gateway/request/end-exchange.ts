@@ -6,8 +6,8 @@ import { type Refusal, refusalResponse } from './respond/refusal-response.ts';
 import type { Stations } from './stations.ts';
 
 /**
- * How the request path ends: the upstream's response has been written, a response of the gateway or an error is still to be
- * written, or the client has closed the connection.
+ * How a request ends. `forwarded`: the upstream's response has been written. `answered`: the gateway itself responds. `refused`: the
+ * gateway sends an error. `client_gone`: the client has closed the connection.
  */
 export type Ending =
   | { readonly kind: 'forwarded' }
@@ -23,7 +23,7 @@ export function refused(exchange: Charged, refusal: Refusal): Ending {
   return { kind: 'refused', exchange, refusal };
 }
 
-/** Writes the response that the ending asks for. */
+/** Writes the response of an exchange, unless it is already written or the client is gone. */
 export async function end(ending: Ending, stations: Stations): Promise<void> {
   switch (ending.kind) {
     case 'forwarded':
@@ -44,7 +44,7 @@ export async function end(ending: Ending, stations: Stations): Promise<void> {
   }
 }
 
-/** Writes a response of the gateway, together with the other responses of this turn of the event loop. */
+/** Writes a response of the gateway at the end of this turn of the event loop, together with other responses. */
 async function write(exchange: Exchange, { atTurnEnd }: Stations, make: () => WholeResponse): Promise<void> {
   const { req, res, endsConnection } = exchange;
   await new Promise<void>(atTurnEnd);
@@ -54,7 +54,7 @@ async function write(exchange: Exchange, { atTurnEnd }: Stations, make: () => Wh
   } else markClientGone(exchange);
 }
 
-/** The header fields that the gateway adds to every response, flat name, value, … */
+/** Returns the header fields that the gateway adds to every response, as a flat list of names and values. */
 export function gatewayFields({ id, req, snapshot, key, decision, offered }: Charged): string[] {
   return commonFields(id, {
     rateLimit: decision.rateLimit,
@@ -62,12 +62,12 @@ export function gatewayFields({ id, req, snapshot, key, decision, offered }: Cha
     keyExpiry: key?.expiry,
     operationFields: offered?.fields,
     corsFields: corsFields(req.headers.origin, snapshot.corsOrigins),
-    // A response without TLS must not have it (RFC 6797 §7.2).
+    // A response without TLS must not have Strict-Transport-Security (RFC 6797 §7.2).
     hstsFields: snapshot.hstsFields && isOverTls(req) ? snapshot.hstsFields : undefined,
   });
 }
 
-/** The status of an error, and whose fault it is. */
+/** Records the status, the code and the responsible party of an error. */
 export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
   const { status, fault } = errors[errorCode];
   const open = writable(exchange);
@@ -76,7 +76,7 @@ export function markFailed(exchange: Exchange, errorCode: ErrorCode): void {
   open.fault = fault;
 }
 
-/** 499 is nginx's status for a client that closed the connection before its response. */
+/** Records that the client closed the connection before its response. The status 499 for this case comes from nginx. */
 function markClientGone(exchange: Exchange): void {
   const errorCode = exchange.res.rejection?.code;
   const status = errorCode === undefined ? 499 : errors[errorCode].status;

@@ -13,42 +13,42 @@ import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
- * One arrival and everything that the stations find out about it. A member is undefined until its station has run. The stages
- * below are the same object with a narrower type, so the compiler checks the order of the stations.
+ * One request and all results of the steps ("stations") that process it. A member is undefined until its station has run. The
+ * interfaces below are narrower types of the same object. With them the compiler checks the order of the stations.
  */
 export class Exchange {
   readonly id = randomUUID();
   readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
-  /** The configuration when the exchange began. A reload does not change it. */
+  /** The configuration when the exchange began. A reload does not change the configuration of a running exchange. */
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs = performance.now();
-  /** The client's address. Until `origin` is known, the peer's address. */
+  /** The client's address. This is the peer's address until `origin` is set. */
   readonly address: string;
   readonly origin: ClientOrigin | undefined = undefined;
-  /** The raw path without the query, in which a careless client may put a key. */
+  /** The raw path without the query. The query is not stored, because a client may put a secret into it. */
   readonly path: string | undefined = undefined;
-  /** The raw value of the field. For a WebSocket whose secret is in a subprotocol, the equivalent field value. */
+  /** The raw `Authorization` field. A WebSocket may send its secret as a subprotocol, which is converted to this field. */
   readonly authorization: string | undefined = undefined;
-  /** The end of this request is uncertain, so no later octet of its connection may be read as another request. */
+  /** Whether the connection must close after the response, because the end of the request is uncertain. */
   readonly endsConnection: boolean = false;
   readonly offered: OfferedOperation | undefined = undefined;
   readonly key: KnownKey | undefined = undefined;
-  /** For the log: set instead of `key` when the presented secret is not valid. */
+  /** The refused secret, for the log. Set instead of `key` when the secret is not valid. */
   readonly invalidSecret: InvalidSecret | undefined = undefined;
   readonly decision: Decision | BucketDecision | undefined = undefined;
-  /** When the limits of the key were decided; monotonic, ms. */
+  /** The time of the decision on the key's limits; monotonic, ms. */
   readonly decidedMs: number | undefined = undefined;
   readonly upstream: UpstreamUse | undefined = undefined;
-  /** When the exchange ended; monotonic, ms. 0 until then. */
+  /** The time at which the exchange ended; monotonic, ms. It is 0 before the end. */
   readonly endedMs: number = 0;
-  /** The status of the response, or 499 when the client closed the connection before it; 0 until it is decided. */
+  /** The status of the response, or 499 when the client closed the connection before the response. It is 0 at first. */
   readonly status: number = 0;
   readonly errorCode: ErrorCode | undefined = undefined;
   readonly fault: Fault | undefined = undefined;
-  /** For the log: why the request failed. */
+  /** The reason for the failure of the request, for the log. */
   readonly cause: string | undefined = undefined;
 
   constructor(arrival: Arrival, snapshot: Snapshot) {
@@ -61,37 +61,37 @@ export class Exchange {
   }
 }
 
-/** The client's address is known. */
+/** An exchange whose client address is known. */
 export interface Located extends Exchange {
   readonly origin: ClientOrigin;
 }
 
-/** The head of the request is accepted. */
+/** An exchange whose request head has passed all checks. */
 export interface Screened extends Located {
   readonly path: string;
 }
 
-/** The request has a valid key. */
+/** An exchange whose request has a valid key. */
 export interface Authenticated extends Screened {
   readonly key: KnownKey;
 }
 
-/** The request is charged, to a key or to a bucket. Every response carries the figures of that decision. */
+/** An exchange that is charged to a key or to a bucket. Every response has the rate-limit fields of this decision. */
 export interface Charged extends Exchange {
   readonly decision: Decision | BucketDecision;
 }
 
-/** The limits of the key are decided. */
+/** An exchange for which the limiter has decided on the key's limits. */
 export interface Decided extends Authenticated {
   readonly decision: Decision;
 }
 
-/** The key may call this operation. */
+/** An exchange whose key may call the requested operation. */
 export interface Permitted extends Decided {
   readonly offered: OfferedOperation;
 }
 
-/** For single members. `Object.assign` for every member took 3 % of the CPU of a refusal. */
+/** Returns the exchange with writable members. Setting members with `Object.assign` took 3 % of the CPU of a refusal. */
 export function writable(exchange: Exchange): { -readonly [Name in keyof Exchange]: Exchange[Name] } {
   return exchange;
 }
@@ -131,7 +131,7 @@ export function permit(exchange: Decided, offered: OfferedOperation): Permitted 
   return exchange as Permitted;
 }
 
-/** Adds what a station found. For rare requests, because it uses `Object.assign`. */
+/** Adds a station's results to the exchange. It uses the slow `Object.assign`, so frequent paths use `writable`. */
 export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,
@@ -139,27 +139,27 @@ export function found<Stage extends Exchange, Finding extends Partial<Exchange>>
   return Object.assign(exchange, finding);
 }
 
-/** The duration of an ended exchange without the time at the upstream. */
+/** Returns the duration of an ended exchange minus the time at the upstream. */
 export function ownMsOf({ startedMs, endedMs, upstream }: Exchange): number {
   return endedMs - startedMs - (upstream?.upstreamMs ?? 0);
 }
 
-/** The time at the upstream. Undefined when no target was tried, for example because the body is too large. */
+/** Returns the time at the upstream. Undefined when no target was tried, for example because the body is too large. */
 export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number | undefined {
   return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;
 }
 
-/** Who caused a 5xx, or a response that was cut off. Undefined when the exchange succeeded or the client caused its failure. */
+/** Returns who caused a 5xx or an incomplete response. Undefined when the exchange succeeded or the client caused the failure. */
 export function failureOf({ fault }: Pick<Exchange, 'fault'>): Exclude<Fault, 'client'> | undefined {
   return fault === 'client' ? undefined : fault;
 }
 
-/** Whether the client speaks TLS with the gateway itself. */
+/** Whether the connection between peer and gateway uses TLS. */
 export function isOverTls({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;
 }
 
-/** The fields of a request that say where it came from. */
+/** Reads the data of a request from which the client's address and the `X-Forwarded-*` fields are derived. */
 export function originFields(req: IncomingMessage): OriginFields {
   const { headers, socket } = req;
   return {

@@ -6,7 +6,7 @@ import { bucketRefusal } from './respond/limit-refusal.ts';
 import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
 
-/** Charges a request that has no valid key to the client's address. */
+/** Charges a request without a valid key to the bucket of the client's address. */
 export async function chargeAddress<Stage extends Exchange>(
   exchange: Stage,
   { limiter }: Pick<Stations, 'limiter'>,
@@ -18,7 +18,7 @@ export async function chargeAddress<Stage extends Exchange>(
   return exchange as Stage & Charged & { readonly decision: BucketDecision };
 }
 
-/** Refuses a request without a valid key: with 429 once its address has used up its bucket. */
+/** Refuses a request without a valid key. The status is 429 when the bucket of the client's address is used up. */
 export async function refuseUnauthenticated(
   exchange: Exchange,
   stations: Stations,
@@ -32,7 +32,7 @@ export async function refuseUnauthenticated(
     : refused(charged, bucketRefusal(charged.decision, 'requests without a valid API key from this address'));
 }
 
-/** Charged to the address too. Gets 503 even when the bucket is used up, because the key may be valid. */
+/** Refuses a request with 503 even when the address bucket is used up, because its key may be valid. Charges the address. */
 export async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
   const charged = await chargeAddress(exchange, stations);
   return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });

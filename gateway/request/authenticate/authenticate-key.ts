@@ -3,36 +3,36 @@ import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/m
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';
 
-/** The caller by its bearer secret. `Known` is the key with the additions of the snapshot. */
+/** The result of authentication. `Known` is the type of the key, with the members that the snapshot adds to it. */
 export type Caller<Known> =
   | { readonly kind: 'authenticated'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
   | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret }
   | UnreadSecret;
 
-/** A secret that is not in the configuration and must be looked up in the directory. */
+/** A secret that the configuration does not have. The caller must look it up in the key directory. */
 export interface UnreadSecret {
   readonly kind: 'unread';
   readonly digest: string;
 }
 
-/** The secret by which a key was found. */
+/** The valid secret that a request presented. */
 export interface ValidSecret {
   /** The secret is valid before this instant; Infinity when it never expires. */
   readonly expiresMs: number;
-  /** The first digits of its digest, for the log. */
+  /** The first digits of the secret's digest, for the log. */
   readonly digestStart: string;
 }
 
-/** A secret without a usable key. For the log: the client gets the same response in all cases. */
+/** A secret that was refused, with the reason for the log. The client gets the same response for every reason. */
 export interface InvalidSecret {
   /**
-   * `unknown`: no key has the secret. `expired`: this secret of the key. `disabled`: the whole key, expired or not. `no_plan`: the
-   * key is in the directory, and the configuration does not have its plan.
+   * `unknown`: no key has the secret. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the secret
+   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration.
    */
   readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan';
   readonly digestStart: string;
-  /** Undefined when the secret is unknown. */
+  /** The id of the key. Undefined when the secret is unknown. */
   readonly keyId?: string | undefined;
 }
 
@@ -49,17 +49,17 @@ export type AuthenticateKey<Known> = (
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
 
-/** The cached keys of the directory. */
+/** The cache of the key directory. */
 export interface KeysRead {
   /** @returns `absent` when no key has a secret with this digest; undefined when that is not cached */
   find(digest: string, nowMs: number): ReadSecret | 'absent' | undefined;
-  /** The limit of cached secrets. */
+  /** The maximum number of cached secrets. */
   readonly secretsMax: number;
 }
 
-/** The cache entry of a presented secret. */
+/** The cache entry for a presented secret. */
 interface Remembered<Known> {
-  /** When the entry is valid; undefined for the lifetime of the configuration. */
+  /** The period in which the entry is valid. Undefined when the entry is valid for the lifetime of the configuration. */
   readonly period: Readonly<Period> | undefined;
   readonly expiresMs: number;
   readonly beforeExpiry: Caller<Known>;
@@ -67,13 +67,13 @@ interface Remembered<Known> {
 }
 
 /**
- * Finds the key whose secret an `Authorization` field presents. Only digests are compared, so that neither the configuration nor
- * the time of a comparison gives away a secret. Unknown, expired and disabled secrets get the same refusal, so that guessing
- * reveals nothing.
+ * Finds the key whose secret an `Authorization` field presents. Only digests are compared. The configuration therefore contains no
+ * secret, and the duration of a comparison reveals none. Unknown, expired and disabled secrets get the same refusal, so a client
+ * cannot find valid secrets by guessing.
  *
- * A valid secret is cached when it is first presented, with everything that its key needs for every request. This saves the
- * digest. The cache has room for all configured secrets and starts empty with each configuration. A secret of the directory is
- * cached for as long as its key is.
+ * A known secret is cached when a client first presents it. The entry contains the key and everything that its requests need, so
+ * later requests compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. Each new
+ * configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is valid.
  *
  * @param know adds to a key what depends on the key and the presented secret; called once for each secret
  */
@@ -88,7 +88,7 @@ export function createAuthenticateKey<Known>(
   function authenticate(presented: string, nowMs: number, read: ReadSecret | undefined): Caller<Known> {
     const before = remembered.get(presented);
     if (before !== undefined && holds(before, nowMs)) return callerAt(before, nowMs);
-    // Node decodes fields as Latin-1. The digest is that of the octets that were sent.
+    // Node decodes header fields as Latin-1. Encoding them again restores the octets that the client sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
     const known =
@@ -98,7 +98,7 @@ export function createAuthenticateKey<Known>(
     const shown = digestStart(digest);
     const found = 'kind' in known ? rememberedOfRead(known, shown) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
-    // A copy, because a substring keeps the whole field in memory, which may be padded.
+    // The cache key is a copy. A substring would keep the whole header field in memory, which a client may pad.
     remembered.set(bytes.toString('latin1'), found);
     return callerAt(found, nowMs);
   }
@@ -138,7 +138,7 @@ function callerAt<Known>(found: Remembered<Known>, nowMs: number): Caller<Known>
   return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
 }
 
-/** The entry is not valid before its period either, because the clock may have been set back. */
+/** Whether a cache entry is valid now. An entry is also invalid before its period, because the clock may have been set back. */
 function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || (nowMs >= period.fromMs && nowMs < period.untilMs);
 }
@@ -148,7 +148,7 @@ function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Rem
   return { period, expiresMs: Number.POSITIVE_INFINITY, beforeExpiry: refused, afterExpiry: refused };
 }
 
-/** For a secret that is neither in the configuration nor in the directory. */
+/** Returns the refusal of a secret that neither the configuration nor the key directory has. */
 export function unknownSecret(digest: string): Caller<never> {
   return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }
@@ -159,7 +159,7 @@ function invalid(presented: InvalidSecret) {
 
 const bearer = 'bearer ';
 
-/** The credentials of a `Bearer` field. The scheme is case-insensitive, and one or more spaces follow it (RFC 9110 §11.4). */
+/** Returns the secret in a `Bearer` field. The scheme is case-insensitive. One or more spaces follow it (RFC 9110 §11.4). */
 function bearerSecret(authorization: string): string | undefined {
   if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
   const secret = withoutOptionalWhitespace(authorization.slice(bearer.length));

@@ -2,18 +2,18 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../../shared/address-group.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
-/** The origin of a request, and what the upstream gets to know about it. */
+/** The client's address, and the values of the `X-Forwarded-*` fields that the gateway sends to the upstream. */
 export interface ClientOrigin {
-  /** The client's address: that of the peer, or the first address behind trusted proxies. */
+  /** The client's address: the peer's address, or the first address behind trusted proxies. */
   readonly address: string;
-  /** Whether the peer is a trusted proxy, so that its `Forwarded` field is forwarded. */
+  /** Whether the peer is a trusted proxy. The gateway forwards the `Forwarded` field only from a trusted proxy. */
   readonly trustedPeer: boolean;
   readonly forwardedFor: string;
   readonly forwardedHost: string;
   readonly forwardedProto: string;
 }
 
-/** The fields of a request that say where it came from. */
+/** The data of a request from which the client's address and the `X-Forwarded-*` fields are derived. */
 export interface OriginFields {
   readonly peerAddress: string;
   /** The protocol between the peer and the gateway. */
@@ -24,7 +24,7 @@ export interface OriginFields {
   readonly xForwardedProto: string | undefined;
 }
 
-/** A set of addresses and CIDR ranges; undefined when there are none. */
+/** Makes a set of addresses and CIDR ranges. Returns undefined when there are none. */
 export function compileTrustedProxies(trustedProxies: readonly string[]): BlockList | undefined {
   if (trustedProxies.length === 0) return undefined;
   const trusted = new BlockList();
@@ -38,8 +38,8 @@ export function compileTrustedProxies(trustedProxies: readonly string[]): BlockL
 }
 
 /**
- * Finds the client's address. `X-Forwarded-*` is believed only from a trusted peer. `X-Forwarded-For` is then read from the right
- * up to the first address that is no trusted proxy. This client could have written everything to the left of its address.
+ * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. `X-Forwarded-For` is then read from
+ * the right. The first address that is not a trusted proxy is the client's. The client may have forged the addresses left of it.
  */
 export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);
@@ -62,7 +62,7 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
   };
 }
 
-/** Reads from the right. A hop that is no address ends the search, because the hops to its left cannot be believed. */
+/** Returns the first untrusted address from the right. A malformed hop ends the search, because hops left of it may be forged. */
 function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
   let nearest: string | undefined;
   for (const hop of chain.toReversed()) {

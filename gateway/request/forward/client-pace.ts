@@ -2,19 +2,19 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 export type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs' | 'clientAheadMaxMs'>;
 
-/** The progress of a client with its body or with reading its response. */
+/** How far a client has sent its request body or read its response. */
 interface Progress {
-  /** On the clock of `performance.now`. */
+  /** The current time on the clock of `performance.now`. */
   readonly nowMs: number;
-  /** Whether the gateway is waiting for the client. */
+  /** Whether the gateway waits for the client to send or to read octets. */
   readonly isAwaited: boolean;
   /** Octets sent or read so far. */
   readonly bytes: number;
 }
 
 /**
- * Decides whether a client sends its body, or reads its response, too slowly. Each octet extends the client's deadline. While the
- * gateway does not wait for the client, the deadline stays ahead.
+ * Decides whether a client sends its body, or reads its response, too slowly. Each octet extends the client's deadline. The deadline
+ * does not pass while the gateway itself causes the delay.
  */
 export class ClientPace {
   private readonly bounds: PaceBounds;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { ErrorCode, WholeResponse } from '../../shared/errors.ts';
 import type { Operation } from '../../shared/model.ts';
 
-/** The response to the client, with the methods that forwarding needs besides Node's. Fields are flat name, value, … */
+/** Node's response to the client with additional methods. Header fields are a flat list of names and values. */
 export interface ForwardedResponse extends ServerResponse {
   /** Set when the parser has found a fault in the request's body. */
   readonly rejection: object | undefined;
@@ -11,59 +11,59 @@ export interface ForwardedResponse extends ServerResponse {
   onRejected: (() => void) | undefined;
   /** Writes an interim response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
-  /** Writes the head of a response whose body follows; the fields of the client's connection are added to `fields`. */
+  /** Writes the head of a response. The body follows later. Adds `Connection` and `Keep-Alive` to `fields`. */
   begin(status: number, fields: string[]): void;
-  /** Writes a whole response. */
+  /** Writes a complete response, head and body. */
   answer(response: WholeResponse): void;
-  /** Writes the 101 and detaches the socket, which then carries the other protocol. */
+  /** Writes the 101 response and detaches the socket for the new protocol. */
   switchProtocols(protocol: string, fields: readonly string[]): void;
 }
 
-/** A request to forward, and how. */
+/** A request to forward, with its upstream and its additional header fields. */
 export interface ForwardRequest {
-  /** The name of its upstream. */
+  /** The name of the upstream in the configuration. */
   readonly upstream: string;
   readonly req: IncomingMessage;
   readonly res: ForwardedResponse;
-  /** The id of the key. Holders share connections, queue and memory. */
+  /** The id of the key. Connections, queue and memory are divided among keys. */
   readonly holder: string;
-  /** Flat name, value, … that the gateway adds to the request. Fields of these names that the client sent are dropped. */
+  /** The header fields that the gateway adds to the request, as a flat list. The client's fields of these names are dropped. */
   readonly requestFields: readonly string[];
-  /** The peer is a trusted proxy, so its `Forwarded` field is kept. */
+  /** Whether the `Forwarded` field is forwarded. True when the peer is a trusted proxy. */
   readonly keepForwarded: boolean;
-  /** Flat name, value, … that the gateway adds to the response. They replace the target's, except `Link` and `Vary`. */
+  /** The header fields that the gateway adds to the response, as a flat list. They replace the target's, except `Link` and `Vary`. */
   readonly responseFields: readonly string[];
   readonly bodyBytesMax: number;
 }
 
-/** A WebSocket handshake. `res` is assigned to `socket` and carries any response but the 101. */
+/** A WebSocket handshake. `res` writes to `socket`, for example when the target refuses the handshake. */
 export interface UpgradeRequest extends Omit<ForwardRequest, 'bodyBytesMax'> {
   readonly socket: Duplex;
-  /** The octets that the client sent behind its handshake. */
+  /** The octets that the client sent after its handshake request. */
   readonly head: Buffer;
   readonly opener: TunnelOpener;
 }
 
-/** Who opened a WebSocket, and for which operation. Whether it may stay open is checked periodically. */
+/** The key, client and operation of an open WebSocket. The gateway checks periodically whether the WebSocket may stay open. */
 export interface TunnelOpener {
   readonly requestId: string;
   readonly keyId: string;
   /** The client's address. */
   readonly address: string;
-  /** As the screen returned it. */
+  /** The raw `Authorization` field. A secret in a WebSocket subprotocol was converted to this field. */
   readonly authorization: string | undefined;
   readonly operation: Operation;
 }
 
 export interface OpenTunnel {
   readonly opener: TunnelOpener;
-  /** Closes it gently, so that octets of the target still reach the client. @returns false when it is closing already */
+  /** Closes the tunnel after the target's last octets have reached the client. @returns false when it is already closing */
   end(): boolean;
 }
 
-/** The attempts to get a response. */
+/** The attempts to forward a request, and the time that they took. */
 export interface UpstreamUse {
-  /** Address and port of the last target tried. */
+  /** Address and port of the target of the last attempt. */
   readonly target?: string | undefined;
   readonly upstreamMs: number;
   readonly attempts: number;
@@ -78,18 +78,18 @@ interface Failed extends UpstreamUse {
   readonly kind: 'failed';
   readonly code: ErrorCode;
   /**
-   * False: the caller writes the refusal. True: a part of the response was sent, and the connection was closed so that the client
-   * sees that the rest is missing.
+   * Whether a part of the response was already sent. The connection is then closed, so the client notices that the response is
+   * incomplete. Otherwise the caller writes an error response.
    */
   readonly headersSent: boolean;
-  /** For the log. Contains no part of the request. */
+  /** The cause of the failure, for the log. It contains no part of the request. */
   readonly cause: string;
   readonly retryAfterSeconds?: number | undefined;
 }
 
 interface ClientGone extends UpstreamUse {
   readonly kind: 'client_gone';
-  /** For the log: why the gateway closed the client's connection. Undefined when the client closed it. */
+  /** The reason why the gateway closed the client's connection, for the log. Undefined when the client closed it. */
   readonly cause?: string | undefined;
 }
 

@@ -16,15 +16,15 @@ export type Forwarder = ReturnType<typeof createForwarder>;
 type ForwarderOptions = Omit<UpstreamDeps, 'random' | 'resolve'> &
   Partial<Pick<UpstreamDeps, 'random' | 'resolve'>> & { readonly upstreams: readonly Upstream[] };
 
-/** Carries a relay through http-proxy-3 to the gateway's pass. */
+/** Options of http-proxy-3 with the gateway's own handler of the request. */
 interface RelayOptions extends ServerOptions {
   readonly relay?: RequestRelay;
 }
 
 /**
- * http-proxy-3 as the proxy, on top of `transport/`. A pass of the gateway runs first and ends the pipeline of http-proxy-3. The
- * library's own passes use node:http's client, which takes twice the CPU, and `deleteLength` turns a chunked DELETE into a smuggled
- * second request.
+ * Creates the proxy from http-proxy-3 and the HTTP client in `transport/`. http-proxy-3 runs a pipeline of steps ("passes"). The
+ * gateway's pass runs first and ends the pipeline. The library's own passes use node:http's client, which needs twice the CPU. Its
+ * pass `deleteLength` also permits request smuggling with a chunked DELETE.
  */
 export function createForwarder({ upstreams: firstUpstreams, ...options }: ForwarderOptions) {
   const deps: UpstreamDeps = { random: Math.random, resolve: resolveTargets, ...options };
@@ -40,51 +40,51 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     atTurnEnd,
   };
 
-  // http-proxy-3 requires a target. The real target is chosen for each attempt. `toProxy` keeps the raw path.
+  // http-proxy-3 requires a target, so it gets a placeholder. Each attempt chooses the real target. `toProxy` keeps the raw path.
   const proxy = new ProxyServer({ target: new URL('http://upstream.invalid'), toProxy: true });
   proxy.before('web', 'deleteLength', (_req, _res, options: RelayOptions) => {
     options.relay?.start();
     return true;
   });
-  // Without a listener http-proxy-3 throws its errors. Each exchange handles its own errors.
+  // http-proxy-3 throws its errors unless there is a listener. Each exchange handles its own errors.
   proxy.on('error', (error) => log.debug({ err: error }, 'http-proxy-3'));
 
   const upgrades = createUpgrades({ proxy, bounds, upstreams, atTurnEnd });
   let sweep = startSweep();
 
   function startSweep(): NodeJS.Timeout {
-    // Waits one more turn, as in `connection-pool.ts`.
+    // After a long pause the timer fires before pending data is read. `setImmediate` lets Node read that data first.
     const check = () => setImmediate(checkDeadlines, performance.now());
     return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }
 
-  /** One timer for all requests is cheaper than a timer for each. */
+  /** Ends requests that exceed their timeouts. One timer for all requests is cheaper than a timer for each request. */
   function checkDeadlines(nowMs: number): void {
     for (const relay of context.inFlight.items()) relay.checkDeadlines(nowMs);
   }
 
   return {
-    /** Sends a request to a target and the response to the client. Rejects only with a bug. A failure is an outcome. */
+    /** Forwards a request and its response. Failures are outcomes. The promise rejects only when the gateway has a bug. */
     forward: (request: ForwardRequest) =>
       new Promise<ForwardOutcome>((resolve, reject) => {
         const options: RelayOptions = { relay: new RequestRelay(context, request, { resolve, reject }) };
         proxy.web(request.req, request.res, options);
       }),
-    /** The same for a WebSocket handshake. Resolves when the target has answered it with 101 or with another status. */
+    /** Forwards a WebSocket handshake. Resolves when the target has answered with 101 or with another status. */
     forwardUpgrade: upgrades.forward,
-    /** The first step of a drain: closes WebSockets gently and refuses new ones. Requests are forwarded as before. */
+    /** The first step of a graceful stop: closes WebSockets gently and refuses new WebSockets. Other requests are still forwarded. */
     drainTunnels: () => upgrades.tunnels.drain(),
     /** The open WebSockets. */
     openTunnels: () => upgrades.tunnels.opened(),
-    /** Sends later requests to these upstreams. Requests in flight finish on the old upstreams, which are then closed. */
+    /** Replaces the upstreams for later requests. Requests in flight finish on the old upstreams. */
     setUpstreams(next: readonly Upstream[]) {
       upstreams.replace(next);
       clearInterval(sweep);
       sweep = startSweep();
     },
-    /** By the name of the upstream. */
+    /** The state of each upstream, by name. */
     state: upstreams.state,
-    /** Closes WebSockets at once, and requests in flight after `upstreamCloseTimeoutMs`. */
+    /** Closes WebSockets at once. Waits for requests in flight, but ends them after `upstreamCloseTimeoutMs`. */
     async close() {
       clearInterval(sweep);
       upgrades.tunnels.close();

@@ -2,36 +2,35 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../../shared/structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/** Receives the outcome of collecting a body in one of these calls. `onTooLarge` may also follow `onReady`. */
+/** Receives the outcome of buffering a body in one of these calls. `onTooLarge` may also follow `onReady`. */
 export interface BodyListener {
   /**
-   * The body is collected, whole or up to `collectedBytesMax`. The rest is read while the body is sent.
+   * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The rest is read while the body is sent.
    *
-   * @param whole undefined when the body is to be streamed
+   * @param whole undefined when the body is larger and must be streamed
    */
   onReady(whole: Buffer | undefined): void;
-  /** The body is longer than `bodyBytesMax`. No more is read. */
+  /** Called when the body is longer than `bodyBytesMax`. The rest of the body is not read. */
   onTooLarge(): void;
-  /** The key has used up its share of the memory for collected bodies. No more is read. */
+  /** Called when the key has used up its share of the memory for bodies. The rest of the body is not read. */
   onNoRoom(): void;
 }
 
 interface RequestBodyOptions {
   readonly req: IncomingMessage;
-  /** Undefined for a chunked body. */
+  /** The length of the body. Undefined for a chunked body. */
   readonly contentLength: number | undefined;
   readonly bodyBytesMax: number;
   readonly collectedBytesMax: number;
-  /** The memory of this process for collected bodies, shared among holders. */
+  /** The memory of this process for buffered bodies. Keys share this memory. */
   readonly collected: Shares;
   readonly holder: string;
   readonly listener: BodyListener;
 }
 
 /**
- * The body of a request on its way from the client to a target. It is collected first, so that a slow client takes no connection to a
- * target, and a failed attempt can be retried. A body longer than `collectedBytesMax` is then streamed, at the pace of the slower
- * side.
+ * The body of a request. The gateway buffers it before it takes a connection to a target. A slow client therefore occupies no
+ * connection, and a failed attempt can be retried. A body longer than `collectedBytesMax` is then streamed with backpressure.
  */
 export class RequestBody implements StreamedBody {
   /** Octets received so far. */
@@ -39,7 +38,7 @@ export class RequestBody implements StreamedBody {
   private readonly options: RequestBodyOptions;
   private readonly onData = (chunk: Buffer) => this.take(chunk);
   private readonly onEnd = () => this.finish();
-  /** Collected and not sent yet. */
+  /** The buffered part of the body that is not sent yet. */
   private chunks: Buffer[] = [];
   private collectedBytes = 0;
   private state: 'collecting' | 'ready' | 'streaming' | 'discarding' | 'stopped' = 'collecting';
@@ -65,7 +64,7 @@ export class RequestBody implements StreamedBody {
     let hasRoom = true;
     for (const chunk of this.chunks) hasRoom = sink.write(chunk);
     this.release();
-    // Node may have reported the end before: it does so as soon as the whole body is read, even while reading is paused.
+    // The `end` event may be over already, because Node emits it even while reading is paused.
     if (this.options.req.readableEnded) sink.end();
     else if (hasRoom) this.options.req.resume();
   }
@@ -74,20 +73,20 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Reads and drops the rest, up to `bodyBytesMax`, because the target answered without it. */
+  /** Reads and drops the rest of the body, up to `bodyBytesMax`. Used when the target has answered without the rest. */
   discardRest(): void {
     this.state = 'discarding';
     this.sink = undefined;
     this.options.req.resume();
   }
 
-  /** Leaves the rest unread. The writer of the refusal decides about it. */
+  /** Stops reading the body. The code that writes the error response decides what happens to the rest. */
   stopReading(): void {
     this.state = 'stopped';
     this.options.req.off('data', this.onData).off('end', this.onEnd).pause();
   }
 
-  /** Frees the memory of the collected part. */
+  /** Releases the memory of the buffered part. */
   release(): void {
     this.options.collected.give(this.options.holder, this.collectedBytes);
     this.collectedBytes = 0;

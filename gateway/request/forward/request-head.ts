@@ -3,28 +3,28 @@ import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
 /** The fields of a request to a target, and the framing of its body. */
 export interface RequestHead {
-  /** Flat name, value, … with Content-Length and without Transfer-Encoding, which the transport adds. */
+  /** A flat list of names and values. It has Content-Length, but no Transfer-Encoding, because the transport adds that field. */
   readonly fields: string[];
-  /** 0 without a Content-Length. */
+  /** The value of Content-Length, or 0 when the field is absent. */
   readonly contentLength: number;
   readonly chunked: boolean;
   readonly expectsContinue: boolean;
 }
 
 interface RequestHeadOptions {
-  /** Flat name, value, … as the client sent them. */
+  /** The client's header fields, as a flat list of names and values. */
   readonly rawHeaders: readonly string[];
-  /** Flat name, value, … that the gateway adds. */
+  /** The header fields that the gateway adds, as a flat list of names and values. */
   readonly requestFields: readonly string[];
   readonly keepForwarded: boolean;
-  /** Replaces the client's `Host`; undefined to keep it. */
+  /** The new value of `Host`. Undefined to keep the client's value. */
   readonly host: string | undefined;
 }
 
 /**
- * Makes the fields of the forwarded request. Drops hop-by-hop fields, credentials, fields by which a client could reach another
- * operation, fields that the gateway sets itself, and subprotocols for the gateway. A client's `Via` is kept, and the gateway's is
- * added as a further line of the same list (RFC 9110 §5.3).
+ * Makes the header fields of the forwarded request. It drops hop-by-hop fields, credentials, fields that could select another
+ * operation, fields that the gateway sets itself, and WebSocket subprotocols that are meant for the gateway. It keeps the client's
+ * `Via` lines and adds the gateway's `Via` line (RFC 9110 §5.3).
  */
 export function requestHead({
   rawHeaders,
@@ -71,25 +71,26 @@ export function requestHead({
 }
 
 /**
- * Fields with which a proxy overrides the method, path, host or client address of a request. Backends obey them. A client that sends
- * one could reach an operation that the gateway did not check, or pose as another address. The gateway itself uses `X-Forwarded-*`.
+ * Fields with which a proxy overrides the method, path, host or client address of a request. Many backends obey these fields. A
+ * client could use them to reach an operation that the gateway did not check, or to pretend another address. The gateway itself sends
+ * only `X-Forwarded-*`.
  */
 const overridingFields = [
-  // Method: read by Rack, Symfony and others. The second and third spelling are Microsoft's and IBM's.
+  // Method. Rack, Symfony and others read these fields. The second spelling is Microsoft's, the third is IBM's.
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
-  // Path: set by rewriting modules of IIS, read by Yii, and by Zend and Symfony until CVE-2018-14773.
+  // Path. IIS rewriting modules set these fields. Yii reads them. Zend and Symfony read them before the fix of CVE-2018-14773.
   'x-original-url',
   'x-rewrite-url',
-  // Path: gunicorn takes these WSGI variables from fields, spelled with an underscore.
+  // Path. gunicorn fills these WSGI variables from header fields that are spelled with an underscore.
   'script-name',
   'path-info',
-  // Host, besides X-Forwarded-Host.
+  // Host. `isDropped` handles X-Forwarded-Host.
   'x-host',
   'x-original-host',
   'x-http-host-override',
-  // Address: read by Go's chi and gin (the first two), Rails (`Client-IP`) and libraries; set by CDNs and load balancers.
+  // Address. CDNs and load balancers set these fields. Go's chi and gin read the first two, and Rails reads `Client-IP`.
   'x-real-ip',
   'true-client-ip',
   'client-ip',
@@ -97,7 +98,7 @@ const overridingFields = [
   'x-cluster-client-ip',
   'cf-connecting-ip',
   'fastly-client-ip',
-  // Under CGI it becomes HTTP_PROXY, the proxy of the backend's own requests (httpoxy, CVE-2016-5385 and others).
+  // `Proxy` becomes the variable HTTP_PROXY under CGI, which redirects the backend's own requests (httpoxy, CVE-2016-5385).
   'proxy',
 ];
 
@@ -121,7 +122,7 @@ const plainName = /^[a-z0-9-]+$/;
 const framing: ReadonlySet<string> = new Set(['host', 'content-length']);
 
 /**
- * Whether a backend could take the name for a dropped name or for a name that frames the body. Backends that map names as in CGI read
+ * Whether a backend could read the name as a dropped name, or as `Host` or `Content-Length`. CGI and similar backends read
  * `X_Key.Id` as `X-Key-Id`.
  */
 function isDisguised(lowerName: string): boolean {

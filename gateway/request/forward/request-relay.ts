@@ -19,53 +19,54 @@ import { mayRetry, retryPauseMs } from './upstream/retry-policy.ts';
 import type { Target } from './upstream/targets.ts';
 import type { LiveUpstream, Upstreams } from './upstream/upstreams.ts';
 
-/** The state that all relays of a forwarder share. */
+/** The dependencies that all relays of a forwarder share. */
 export interface RelayContext {
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly upstreams: Upstreams;
-  /** The unfinished relays, whose deadlines are checked periodically. */
+  /** The unfinished relays. Their deadlines are checked periodically. */
   readonly inFlight: UnorderedList<RequestRelay>;
-  /** The memory for collected bodies. */
+  /** The memory for buffered request bodies. */
   readonly collected: Shares;
   readonly atTurnEnd: AtTurnEnd;
 }
 
-/** The promise of `forward`, which rejects only with a bug. */
+/** The functions that settle the promise of `forward`. Only a bug in the gateway rejects this promise. */
 type Settlers = Pick<PromiseWithResolvers<ForwardOutcome>, 'resolve' | 'reject'>;
 
 /**
- * Carries one request to a target and the response back to the client, with retries. It is the transport's handler itself, so a
- * request is one object instead of a closure per event. The class is long because each event of an attempt uses the same state.
+ * Forwards one request to a target and the response to the client, with retries. The class itself implements the transport's handler
+ * interface, so a request is one object instead of one closure per event.
+ * The class is long because each event of an attempt uses the same state.
  */
 export class RequestRelay implements ResponseHandler, BodyListener {
   readonly startedMs = performance.now();
-  /** For the list of requests in flight. */
+  /** The position in the list of requests in flight. */
   index = 0;
   private readonly context: RelayContext;
   private readonly request: ForwardRequest;
   private readonly settlers: Settlers;
   private targetRequest: TargetRequest | undefined;
-  /** The head for `upstream`. */
+  /** The request head that is sent to `upstream`. */
   private head: RequestHead | undefined;
   private body: RequestBody | undefined;
-  /** The upstream of the last attempt. After a reload a retry goes to the new upstream of the same name. */
+  /** The upstream of the last attempt. A retry after a reload goes to the new upstream of the same name. */
   private upstream: LiveUpstream | undefined;
-  /** The target of the current attempt, whether the attempt waits for a connection, and its connection. */
+  /** The target of the current attempt. `isWaiting` is true until the attempt has a connection. */
   private target: Target | undefined;
   private isWaiting = false;
   private connection: ActiveConnection | undefined;
   private attempts = 0;
-  /** Attempts whose connection was lost before an octet of the response. */
+  /** The number of attempts whose connection was lost before the first octet of the response. */
   private losses = 0;
-  /** Made at the first check of deadlines. Most requests end before it. */
+  /** Created at the first check of deadlines, because most requests end before that check. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
-  /** The response if its body (in Latin-1) arrived with the head. Both are written to the client at once. */
+  /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets both in one write. */
   private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
-  /** The outcome is decided. Later events have no effect. */
+  /** Whether the outcome of the request is decided. Later events then have no effect. */
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, settlers: Settlers) {
@@ -89,7 +90,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     if (res.rejection !== undefined) {
       this.onRejected();
     } else if (res.destroyed) {
-      // The client has closed the connection while the limits were checked. `close` is not emitted again.
+      // The client closed the connection while the limits were checked. Node does not emit `close` again.
       this.onClientClose();
     } else if (contentLength > bodyBytesMax) {
       this.fail('payload_too_large', 'Content-Length is above the limit');
@@ -98,7 +99,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     } else this.readBody(upstream, head);
   }
 
-  /** Ends the request when a reload has removed its upstream. A changed upstream may need another `Host`. */
+  /** Returns the current upstream. Ends the request if a reload has removed it. Makes a new head, because `Host` may differ. */
   private findUpstream(): LiveUpstream | undefined {
     const upstream = this.context.upstreams.find(this.request.upstream);
     if (upstream === undefined) {
@@ -119,7 +120,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       holder,
       method: req.method ?? 'GET',
       path: req.url ?? '/',
-      // A collected chunked body is sent with its length, which every backend understands.
+      // A chunked body that is fully buffered is sent with Content-Length, which every backend understands.
       fields: isWhole && chunked ? [...fields, 'Content-Length', String(body.length)] : fields,
       body,
       chunked: chunked && body !== undefined && !isWhole,
@@ -133,7 +134,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { req, res, holder, bodyBytesMax } = this.request;
     const { collected } = this.context;
     if (targets.pending === undefined && targets.choose(holder, undefined) === undefined) {
-      // Refused before the client sends a body that no target has room for.
+      // The request is refused before the client sends its body, because no target has room.
       this.failUnavailable();
       return;
     }
@@ -154,13 +155,13 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.guard(() => this.attempt(whole ?? this.body));
   }
 
-  /** The parser has found a fault in the body, so the rest will not arrive. */
+  /** Called when Node's parser finds a fault in the request body. Node then delivers no more of the body. */
   private onRejected(): void {
     this.fail('invalid_request', 'the request body is malformed');
   }
 
   onTooLarge(): void {
-    // After a complete response only the connection can be closed.
+    // If the response is already complete, the gateway can only close the connection.
     if (this.settled) this.request.req.destroy();
     else this.fail('payload_too_large', 'the body exceeded the limit');
   }
@@ -169,7 +170,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.fail('too_many_uploads', 'the key has used its share of the memory for request bodies');
   }
 
-  /** Ends the exchange after the total timeout, or if the client is too slow. Called periodically. */
+  /** Ends the exchange if the total timeout has passed or the client is too slow. Called periodically. */
   checkDeadlines(nowMs: number): void {
     this.guard(() => this.endIfOverdue(nowMs));
   }
@@ -200,7 +201,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     const { res } = this.request;
     if (res.socket === null) return false;
     const bytes = bytesTaken(res.socket);
-    // Starts now: it is unknown when the client has read before, and this process may have been busy.
+    // The client's deadline starts now, because it is unknown when the client read earlier octets.
     this.readPace ??= new ClientPace(bounds, nowMs, bytes);
     return this.readPace.isTooSlow({ nowMs, isAwaited: res.writableLength > 0, bytes });
   }
@@ -241,7 +242,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
 
   onInterim({ status, fields }: InterimHead): void {
     const { req, res } = this.request;
-    // HTTP/1.0 defines no interim responses (RFC 9110 §15.2).
+    // HTTP/1.0 clients must not get interim responses (RFC 9110 §15.2).
     if (req.httpVersion === '1.0' || res.headersSent) return;
     this.guard(() => res.sendInterim(status, interimFields(fields)));
   }
@@ -254,7 +255,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     }
   }
 
-  /** Runs a step that an event calls. A bug in it ends only this exchange. */
+  /** Runs an event handler. An exception in it ends only this exchange. */
   private guard(step: () => void): void {
     try {
       step();
@@ -271,12 +272,12 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private beginResponse({ status, fields, framing }: ResponseHead, wholeBody: string | undefined): void {
     const { req, res, responseFields: ownFields } = this.request;
     if (res.socket?.writable === false) {
-      // A fault in the client's body has been answered, and its connection is closing.
+      // The client already got an error response for its malformed body, and its connection is closing.
       this.onClientClose();
       return;
     }
     this.status = status;
-    // The rest of the body may stay unread, so the next request of this connection could not be found.
+    // The gateway may leave the rest of the body unread. It could then not find the next request of this connection.
     if (!req.complete) res.shouldKeepAlive = false;
     const allFields = responseFields({ status, fields, ownFields });
     if (wholeBody !== undefined) {
@@ -289,7 +290,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.context.atTurnEnd(() => this.guard(() => this.showHead()));
   }
 
-  /** Sends the head before the body, because an event stream may be silent at first. */
+  /** Sends the head before the first part of the body, because an event stream may send nothing at first. */
   private showHead(): void {
     if (!this.hasBodyBegun && !this.settled) this.request.res.flushHeaders();
   }
@@ -304,7 +305,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.context.atTurnEnd(() => this.finish());
   }
 
-  /** The response is complete. So is the exchange, unless the client has closed the connection. */
+  /** Ends the response to the client and the exchange, unless the client has closed the connection. */
   private finish(): void {
     const { whole } = this;
     if (this.settled) return;
@@ -379,7 +380,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.settlers.resolve(outcome);
   }
 
-  /** Releases the memory of the request, its place in a queue and its connection. */
+  /** Releases the request's memory, its place in the queue and its connection. */
   private cleanUp(): void {
     this.settled = true;
     this.context.inFlight.remove(this);
@@ -391,10 +392,10 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 }
 
-/** Errors that may be over a moment later, and therefore get Retry-After. */
+/** Error codes that get `Retry-After`, because the cause may be gone a second later. */
 const retryableCodes: ReadonlySet<ErrorCode> = new Set(['upstream_unavailable', 'too_many_uploads']);
 
-/** The error response for a failure of the last attempt. */
+/** The error code for each kind of failure of the last attempt. */
 const errorCodes = {
   connect: 'upstream_unavailable',
   closed: 'upstream_unavailable',

@@ -2,21 +2,21 @@ import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
 interface ResponseFieldsOptions {
   readonly status: number;
-  /** Flat name, value, … as the target sent them. */
+  /** The target's header fields, as a flat list of names and values. */
   readonly fields: readonly string[];
-  /** Flat name, value, … that the gateway adds. */
+  /** The header fields that the gateway adds, as a flat list of names and values. */
   readonly ownFields: readonly string[];
 }
 
 /**
- * Makes the fields of the response to the client, flat: the target's fields, then the gateway's. Drops hop-by-hop fields, fields that
- * the gateway sets, and all but the first line of a field that may come only once.
+ * Makes the header fields of the response to the client: the target's fields, then the gateway's, as a flat list. It drops hop-by-hop
+ * fields and fields that the gateway sets. It keeps only the first line of a field that must not be repeated.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
   let cacheControl: string | undefined;
-  /** A bit for each singleton field that was seen. */
+  /** One bit for each singleton field that the loop has passed. */
   let seen = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
@@ -27,7 +27,7 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
         cacheControl = cacheControl === undefined ? value : `${cacheControl}, ${value}`;
         continue;
       case 'content-length':
-        // A 204 must not have one (RFC 9110 §8.6).
+        // A 204 must not have Content-Length (RFC 9110 §8.6).
         if (status === 204) continue;
         break;
       default: {
@@ -44,7 +44,7 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   return passed;
 }
 
-/** Makes the fields of an interim response to the client, flat. The gateway adds its fields only to the final response. */
+/** Makes the header fields of an interim response, as a flat list. The gateway adds its own fields only to the final response. */
 export function interimFields(fields: readonly string[]): string[] {
   const named = namedInConnection(fields);
   const passed: string[] = [];
@@ -59,10 +59,10 @@ export function interimFields(fields: readonly string[]): string[] {
 }
 
 /**
- * A response to a key's request belongs to that key. A shared cache may reuse it for others only with `public`, `s-maxage` or
- * `must-revalidate` (RFC 9111 §3.5). `private` forbids even that (§5.2.2.7).
+ * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise reuse
+ * the response for other keys if it has `public`, `s-maxage` or `must-revalidate` (RFC 9111 §3.5, §5.2.2.7).
  *
- * @returns the target's directives, made private unless they already were
+ * @returns the target's directives, unchanged if they already contain `private` or `no-store`
  */
 export function privateCacheControl(cacheControl: string | undefined): string {
   if (cacheControl === undefined) return 'private';
@@ -72,12 +72,12 @@ export function privateCacheControl(cacheControl: string | undefined): string {
   return ['private', ...kept].join(', ');
 }
 
-// Only space and tab are whitespace (RFC 9110 §5.6.3). For a cache, `private` before U+00A0 is another directive.
+// Only space and tab are whitespace (RFC 9110 §5.6.3). A cache would read `private` with a trailing U+00A0 as another directive.
 const privateDirective = /^(?:private|no-store)[\t ]*$/i;
-/** Directives that contradict `private` or are for shared caches, and empty list elements. */
+/** Matches empty list elements, and directives that contradict `private` or address only shared caches. */
 const sharedDirective = /^(?:public|s-maxage=.*|proxy-revalidate)?[\t ]*$/i;
 
-/** Hop-by-hop fields, and fields that only the gateway sends. The target's fields of these names are always dropped. */
+/** Fields of the target that the gateway always drops: hop-by-hop fields, and fields that only the gateway may send. */
 const dropped: ReadonlySet<string> = new Set([
   ...hopByHopFields,
   'transfer-encoding',
@@ -89,9 +89,9 @@ const dropped: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields with a single value (RFC 9110 §5.5). If a field has two lines, recipients take the first, the last (§8.3 on Content-Type) or
- * both joined, so a client and a cache in front of it would read different responses. The first line passes, as in Node's
- * `IncomingMessage.headers`. But Node joins Date, Content-Disposition, Content-Location and Content-Range to an invalid value.
+ * Fields with a single value (RFC 9110 §5.5). Recipients treat a repeated field differently: some read the first line, some the last
+ * line (§8.3 on Content-Type), some join both. A client and its cache could therefore read different responses. The gateway forwards
+ * only the first line. Node's `IncomingMessage.headers` would join some of these fields to an invalid value, for example `Date`.
  */
 const singletons = [
   'age',
@@ -113,12 +113,12 @@ function isDropped(lowerName: string): boolean {
     dropped.has(lowerName) ||
     lowerName.startsWith('x-ratelimit') ||
     lowerName.startsWith('ratelimit') ||
-    // The gateway answers CORS preflights, so it also decides which pages may read responses.
+    // The gateway answers CORS preflights, so it also decides which origins may read responses.
     lowerName.startsWith('access-control-')
   );
 }
 
-/** Whether the gateway's field replaces the target's. Both contribute to the lists `Link` and `Vary`. */
+/** Whether a field of the gateway replaces the target's field. `Link` and `Vary` are lists, so both fields are sent. */
 function isReplaced(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';

@@ -1,11 +1,12 @@
-/** An item has its index, so that it can be removed without a search. */
+/** An item of `UnorderedList`. It stores its own index, so it can be removed without a search. */
 export interface Indexed {
   index: number;
 }
 
 /**
- * An unordered list for requests in flight. A Set that changes with every request keeps its outgrown hash tables linked to their
- * successors. Garbage collection then moves finished requests to the old generation: 16 % of the CPU instead of 4 %.
+ * An unordered list for requests in flight. V8's `Set` is slower here: when it grows, each old hash table stays linked to the new
+ * table. Garbage collection then moves finished requests to the old generation. It took 16 % of the CPU with a Set, and 4 % with
+ * this list.
  */
 export class UnorderedList<T extends Indexed> {
   private readonly list: T[] = [];
@@ -15,7 +16,7 @@ export class UnorderedList<T extends Indexed> {
     this.list.push(item);
   }
 
-  /** Does nothing when the item is not in the list. */
+  /** Removes an item. Does nothing when the item is not in the list. */
   remove(item: T): void {
     if (this.list[item.index] !== item) return;
     const last = this.list.pop();
@@ -24,7 +25,7 @@ export class UnorderedList<T extends Indexed> {
     last.index = item.index;
   }
 
-  /** A copy, so that items may be removed while the caller iterates. */
+  /** Returns a copy of the list. The caller may remove items while it iterates over the copy. */
   items(): readonly T[] {
     return [...this.list];
   }

@@ -1,18 +1,18 @@
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { fieldLine, type Malformed, malformed } from './response-head.ts';
 
-/** Decodes a chunked body (RFC 9112 §7.1) in pieces of any size. Checks and drops chunk extensions and trailers. */
+/** Decodes a chunked body (RFC 9112 §7.1) that arrives in pieces of any size. Checks and drops chunk extensions and trailers. */
 export class ChunkedBody {
   private readonly bounds: Bounds;
-  /** The longest incomplete line. For complete lines `bounds` limits the sums. */
+  /** The maximum length of an incomplete line. `bounds` limits the total length of complete lines. */
   private readonly lineLengthMax: number;
-  /** The kind of the next octets. `content_end` is the CRLF behind a chunk. */
+  /** The kind of the next octets. `content_end` is the CRLF after a chunk. */
   private expected: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
-  /** Octets of the current chunk that are still missing. */
+  /** The number of octets of the current chunk that have not arrived. */
   private remaining = 0;
   /** The beginning of an incomplete line. */
   private line = '';
-  /** Octets of all extensions and of all trailers so far. */
+  /** The total length of all chunk extensions so far. */
   private extensionsLength = 0;
   private trailersLength = 0;
   private trailersCount = 0;
@@ -25,7 +25,7 @@ export class ChunkedBody {
 
   /**
    * @param content receives the parts of `bytes` that are content
-   * @returns the index behind the body's end, undefined when the body continues, or what is malformed
+   * @returns the index after the body's end; undefined when the body continues; the fault when the body is malformed
    */
   read(bytes: Buffer, from: number, to: number, content: Buffer[]): number | Malformed | undefined {
     let at = from;
@@ -60,7 +60,7 @@ export class ChunkedBody {
         this.extensionsLength += extensions.length;
         if (this.extensionsLength > this.bounds.chunkExtensionsBytesMax) return tooMuch;
         const size = digits === '' ? Number.NaN : Number.parseInt(digits, 16);
-        if (!Number.isSafeInteger(size)) return malformed('a chunk size that is no number');
+        if (!Number.isSafeInteger(size)) return malformed('a chunk size that is not a number');
         this.remaining = size;
         this.expected = size === 0 ? 'trailers' : 'content';
         return undefined;
@@ -79,7 +79,7 @@ export class ChunkedBody {
 }
 
 const sizeForm = /^([0-9A-Fa-f]{1,16})([\t ]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
-/** The digits of a chunk's size and CRLF. */
+/** The maximum length of a chunk size line without extensions: 16 digits and CRLF. */
 const sizeLineLengthMax = 18;
 const tooMuch = malformed('too many chunk extensions or trailers');
 const trailerForm = new RegExp(`^(?:${fieldLine.source}|\\r\\n)$`);

@@ -9,7 +9,7 @@ import type { TargetTls } from './target-tls.ts';
 interface ConnectionPoolOptions {
   readonly host: string;
   readonly port: number;
-  /** Undefined for cleartext. */
+  /** The TLS options. Undefined for an `http` upstream. */
   readonly tls?: TargetTls | undefined;
   readonly bounds: Bounds;
   readonly atTurnEnd: AtTurnEnd;
@@ -21,24 +21,24 @@ interface PendingRequest {
 }
 
 /**
- * The kept-alive HTTP/1.1 connections to one target, and the requests that wait for one.
+ * The kept-alive HTTP/1.1 connections to one target, and the queue of requests that wait for a connection.
  *
- * A request first needs a slot, or waits in the queue. The number of slots is the limit of connections. Holders (keys) share the
- * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection
- * that was idle for the whole turn. By then unexpected octets, or the end of the connection, have been read. So the rest of one
- * key's response never begins another's.
+ * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders") share
+ * the slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a
+ * connection that was idle for the whole turn. Node has by then read unexpected octets or the end of that connection. Octets of one
+ * key's response therefore never become part of another key's response.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
   private readonly connections = new Set<TargetConnection>();
-  /** The slots that each holder has. */
+  /** The slots, divided among holders. */
   private readonly slots: Shares;
-  /** The places in the queue that each holder has. */
+  /** The places in the queue, divided among holders. */
   private readonly queuePlaces: Shares;
   private readonly queue = new FairQueue<PendingRequest>();
-  /** Requests with a slot. They get a connection at the end of this turn, or when a connection is made. */
+  /** Requests that have a slot. They get a connection at the end of this turn, or when a new connection is established. */
   private readonly ready: PendingRequest[] = [];
-  /** Connections that were idle for at least a turn. The last one is used first, so that unneeded ones reach their idle timeout. */
+  /** Connections that were idle for at least one turn. The newest is used first, so unneeded connections reach their idle timeout. */
   private readonly idle: TargetConnection[] = [];
   /** Connections that became idle in this turn. */
   private freed: TargetConnection[] = [];
@@ -53,8 +53,8 @@ export class ConnectionPool implements ConnectionOwner {
     const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
     this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
-    // Waits one more turn, because after SIGSTOP or a long pause the timer fires before pending data is read. The time is that of
-    // the timer, because the process may be stopped again in that turn.
+    // After SIGSTOP or a long pause the timer fires before pending data is read. `setImmediate` lets Node read that data first.
+    // `expire` gets the time at which the timer fired, because the process may pause again before `setImmediate` runs.
     const expire = (nowMs: number) => {
       for (const connection of this.connections) connection.expire(nowMs);
     };
@@ -62,7 +62,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.sweep.unref();
   }
 
-  /** Whether a request of this holder would be sent or queued. */
+  /** Whether a request of this holder would get a slot or a place in the queue. */
   hasRoom(holder: string): boolean {
     return this.mayHaveSlot(holder) || this.queuePlaces.mayTake(holder, 1);
   }
@@ -118,7 +118,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.closed.promise;
   }
 
-  /** Called by a new connection. It is unused, so it may serve a request at the end of this turn. */
+  /** Called by a new connection. A new connection may serve a request at the end of the same turn. */
   onConnected(connection: TargetConnection): void {
     this.connecting--;
     this.idle.push(connection);
@@ -137,7 +137,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.awaitTurnEnd();
   }
 
-  /** Called by a closed connection. If it was never made, the request that waited longest fails. */
+  /** Called by a closed connection. If the connection was never established, the request that waited longest fails. */
   onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void {
     this.connections.delete(connection);
     removeFrom(this.idle, connection);
@@ -210,7 +210,7 @@ export class ConnectionPool implements ConnectionOwner {
     return undefined;
   }
 
-  /** Opens connections for requests that get neither a connection in the making nor one that was freed in this turn. */
+  /** Opens connections for waiting requests, unless a new or just freed connection will serve them. */
   private connectForReady(): void {
     const { host, port, tls, bounds } = this.options;
     const { size: already } = this.connections;

@@ -2,24 +2,24 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type InterimHead, type Malformed, malformed } from './response-head.ts';
 
 /**
- * Reads the head of a response that arrives in pieces of any size, and the interim responses before it. Searches each octet only
+ * Reads the head of a response that arrives in pieces of any size, and the interim responses before it. Each octet is searched only
  * once, even if the head arrives octet by octet.
  */
 export class HeadReader<Final extends { readonly kind: string }> {
-  /** The octets behind the final head, in Latin-1. */
+  /** The octets after the final head, in Latin-1. */
   rest = '';
   private readonly bounds: Bounds;
   private readonly parse: (text: string) => Final | InterimHead | Malformed;
   private readonly onInterim: (head: InterimHead) => void;
-  /** The received part of a head. `tail` has its last three octets, in which the end of the head may begin. */
+  /** The received part of a head. `tail` is its last three octets, which may be the first part of the empty line. */
   private text = '';
   private tail = '';
-  /** Size and number of the interim responses before this response. */
+  /** The total size of the interim responses before this response. */
   private interimBytes = 0;
   private interims = 0;
 
   /**
-   * @param parse receives a whole head
+   * @param parse parses a complete head
    * @param onInterim called with each interim response other than 100. No client waits for a target's 100, because the gateway
    *   answers `Expect: 100-continue` itself
    */
@@ -33,7 +33,7 @@ export class HeadReader<Final extends { readonly kind: string }> {
     this.onInterim = onInterim;
   }
 
-  /** Forgets what was read. */
+  /** Prepares for the next response. */
   reset(): void {
     this.text = '';
     this.tail = '';
@@ -42,7 +42,7 @@ export class HeadReader<Final extends { readonly kind: string }> {
     this.interims = 0;
   }
 
-  /** @returns the final head, what is malformed, or undefined while the head continues */
+  /** @returns the final head; the fault when it is malformed; undefined while the head is incomplete */
   read(piece: string): Final | Malformed | undefined {
     const unseen = this.tail + piece;
     const found = unseen.indexOf(headEnd);
@@ -69,8 +69,8 @@ export class HeadReader<Final extends { readonly kind: string }> {
   }
 
   /**
-   * The head continues. Octets with which no response can begin are malformed at once, because a target of another protocol may
-   * wait for our octets and send no more.
+   * Stores an incomplete head. Octets that cannot start an HTTP response are malformed at once, because a target with another
+   * protocol may send nothing more.
    *
    * @param unseen `piece` with the last three octets before it
    */
@@ -91,7 +91,7 @@ function isInterim(head: { readonly kind: string }): head is InterimHead {
 
 const protocol = 'HTTP/1.';
 const headEnd = '\r\n\r\n';
-/** A bare LF, a bare CR or another control character, which a head must not contain (RFC 9112 §2.2, RFC 9110 §5.5). */
+/** Matches octets that a head must not contain: bare LF, bare CR, other control characters (RFC 9112 §2.2, RFC 9110 §5.5). */
 const flaw = /[^\r]\n|\r[^\n]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const notHttp = malformed('a response that is not HTTP/1');
 const tooLong = malformed('a head above the limit');

@@ -1,15 +1,15 @@
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
-/** The head of a final response, with the framing of its body and the use of the connection. */
+/** The head of a final response, with the framing of its body and the persistence of its connection. */
 export interface ResponseHead {
   readonly kind: 'final';
-  /** From 200 to 599. */
+  /** The status code, from 200 to 599. */
   readonly status: number;
-  /** Flat name, value, … as the target sent them. */
+  /** The target's header fields, as a flat list of names and values. */
   readonly fields: string[];
-  /** What marks the end of the body. */
+  /** How the end of the body is found. */
   readonly framing: 'none' | 'length' | 'chunked' | 'until_close';
-  /** Octets of the body; 0 unless `framing` is `length`. */
+  /** The length of the body in octets; 0 unless `framing` is `length`. */
   readonly contentLength: number;
   /** Whether the connection may serve another request. */
   readonly persistent: boolean;
@@ -21,7 +21,7 @@ export interface ResponseHead {
 export interface InterimHead {
   readonly kind: 'interim';
   readonly status: number;
-  /** Flat name, value, … as the target sent them. */
+  /** The target's header fields, as a flat list of names and values. */
   readonly fields: string[];
 }
 
@@ -33,17 +33,17 @@ export interface Malformed {
 }
 
 /**
- * Parses the head of a response more strictly than clients do. A head that two parsers could read differently is malformed.
- * Otherwise the gateway might take the end of one key's response for the beginning of another's.
+ * Parses the head of a response more strictly than usual clients. A head that two parsers could read differently is malformed. The
+ * gateway could otherwise send octets of one key's response to another key.
  *
  * @param text status line, fields and the empty line, in Latin-1
- * @param method of the request; decides whether a body follows (RFC 9112 §6.3)
- * @param fieldsCountMax the most fields that the head may have
+ * @param method the method of the request, which decides whether a body follows (RFC 9112 §6.3)
+ * @param fieldsCountMax the maximum number of fields in the head
  */
 export function parseResponseHead(text: string, method: string, fieldsCountMax: number): ParsedHead {
   if (!headForm.test(text)) return malformed('a head that does not follow the grammar of RFC 9112');
   const status = Number(text.slice(9, 12));
-  // These requests have no Upgrade field, so the target must not answer 101.
+  // The request has no Upgrade field, so the target must not respond with 101.
   if (status < 100 || status === 101 || status > 599) return malformed(`status ${status}`);
 
   const fields: string[] = [];
@@ -80,8 +80,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
   if (fields.length > 2 * fieldsCountMax) return malformed('too many fields');
   if (status < 200) return { kind: 'interim', status, fields };
 
-  // RFC 9112 §6.3: a proxy answers 502 to an invalid Content-Length (rule 5). A Content-Length with Transfer-Encoding ought to be an
-  // error too (rule 3).
+  // A proxy responds with 502 to an invalid Content-Length (RFC 9112 §6.3, rule 5). A Content-Length together with
+  // Transfer-Encoding ought to be an error too (rule 3).
   if (length !== undefined && !lengthForm.test(length))
     return malformed('a Content-Length that is no number');
   if (coding !== undefined) {
@@ -102,12 +102,12 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
 }
 
 /**
- * A field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a value
- * without control characters except tab, and CRLF. No line folding.
+ * Matches a field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a
+ * value without control characters except tab, and CRLF. Line folding does not match.
  */
 export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
 
-/** RFC 9112 §4. Many servers leave out the space that is required before an empty reason phrase. */
+/** Matches a status line (RFC 9112 §4). Many servers omit the required space before an empty reason phrase. */
 const statusLine = /HTTP\/1\.[01] [0-9]{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
 const headForm = new RegExp(`^${statusLine.source}(?:${fieldLine.source})*\\r\\n$`);
 
@@ -117,7 +117,7 @@ export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
 }
 
-/** The name in lower case if `parseResponseHead` looks for a name of this length. So most fields cost nothing. */
+/** Returns the lower-case name if `parseResponseHead` needs a field with a name of this length. Most fields are skipped cheaply. */
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';
@@ -130,7 +130,7 @@ interface FramingOptions {
   readonly coding: string | undefined;
 }
 
-/** The rules of RFC 9112 §6.3 for responses, in their order. */
+/** Applies the rules of RFC 9112 §6.3 for responses, in the order of the RFC. */
 function framingOf({ status, method, length, coding }: FramingOptions): ResponseHead['framing'] {
   if (method === 'HEAD' || status === 204 || status === 304) return 'none';
   if (coding !== undefined) return 'chunked';
@@ -138,8 +138,9 @@ function framingOf({ status, method, length, coding }: FramingOptions): Response
 }
 
 /**
- * Whether further octets may follow this response: if the body ends with the connection, after HEAD, and after a 204 or 304 that
- * announces a body. Some servers then send a body although HTTP forbids it. It would be taken for the next response.
+ * Whether unexpected octets may follow this response. This is possible if the body ends with the connection, after HEAD, and after a
+ * 204 or 304 that announces a body. Some servers send a body in these cases, although HTTP forbids a body after HEAD, 204 and 304.
+ * The gateway would read that body as the next response.
  */
 function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
   if (method === 'HEAD') return true;

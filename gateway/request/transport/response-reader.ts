@@ -3,18 +3,18 @@ import { ChunkedBody } from './chunked-body.ts';
 import { HeadReader } from './head-reader.ts';
 import { type InterimHead, type Malformed, parseResponseHead, type ResponseHead } from './response-head.ts';
 
-/** Receives the parts of a response while it is read. */
+/** Receives the parts of a response as they are read. */
 export interface ResponseListener {
-  /** An interim response other than 100 (RFC 9110 §15.2). */
+  /** Called with each interim response other than 100 (RFC 9110 §15.2). */
   onInterim(head: InterimHead): void;
-  /** @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when pieces follow */
+  /** @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when the body follows in pieces */
   onHead(head: ResponseHead, wholeBody: string | undefined): void;
   onPiece(piece: Buffer): void;
 }
 
 /**
- * The result of a read: the response continues (`open`), is `complete`, or is complete and followed by unexpected octets
- * (`surplus`). The connection cannot be trusted after these.
+ * The result of a read. `open`: the response continues. `complete`: the response is complete. `surplus`: unexpected octets follow the
+ * complete response, so the connection must not be reused.
  */
 export type Reading = { readonly kind: 'open' | 'complete' | 'surplus' } | Malformed;
 
@@ -25,7 +25,7 @@ export class ResponseReader {
   private method = '';
   private readonly heads: HeadReader<ResponseHead>;
   private head: ResponseHead | undefined;
-  /** Octets of a body with a Content-Length that are still missing. */
+  /** The number of octets of a body with Content-Length that have not arrived. */
   private remaining = 0;
   private chunkedBody: ChunkedBody | undefined;
 
@@ -47,14 +47,14 @@ export class ResponseReader {
     this.chunkedBody = undefined;
   }
 
-  /** Reads the first `length` octets. The caller may then overwrite the buffer, because pieces are copies. */
+  /** Reads the first `length` octets of the buffer. The caller may overwrite the buffer afterwards, because pieces are copies. */
   read(bytes: Buffer, length: number): Reading {
     return this.head === undefined
       ? this.readHead(bytes, length)
       : this.readBody(this.head, bytes, 0, length);
   }
 
-  /** Whether the end of the connection is also the regular end of the response. */
+  /** Whether the response ends regularly when the target closes the connection. */
   isCompletedByEnd(): boolean {
     return this.head?.framing === 'until_close';
   }
@@ -66,9 +66,10 @@ export class ResponseReader {
   }
 
   /**
-   * Decodes the received part of a chunked body before it calls `onHead`. If that part is malformed, the client can still get 502.
+   * Reads the part of the body that arrived with the head. A chunked part is decoded before `onHead` is called, so a malformed chunk
+   * can still become a 502.
    *
-   * @param rest the octets behind the head, which are the last octets of `bytes`
+   * @param rest the octets after the head; these are the last octets of `bytes`
    */
   private beginBody(head: ResponseHead, rest: string, bytes: Buffer, length: number): Reading {
     this.head = head;
@@ -112,7 +113,7 @@ export class ResponseReader {
     return this.remaining > 0 ? open : completion(to - end);
   }
 
-  /** Joins the content of all chunks of a read, so that many small chunks are one write. */
+  /** Joins the content of all chunks of a read, so that many small chunks become one write. */
   private readChunks(body: ChunkedBody, bytes: Buffer, to: number): Reading {
     const content: Buffer[] = [];
     const end = body.read(bytes, 0, to, content);
@@ -126,7 +127,7 @@ const open = { kind: 'open' } as const;
 const complete = { kind: 'complete' } as const;
 const surplus = { kind: 'surplus' } as const;
 
-/** @param octetsAfter the number of octets behind the end of the response */
+/** @param octetsAfter the number of octets after the end of the response */
 function completion(octetsAfter: number): Reading {
   return octetsAfter === 0 ? complete : surplus;
 }

@@ -14,21 +14,21 @@ import type {
 } from './target-request.ts';
 import { connectionErrorText, type TargetTls } from './target-tls.ts';
 
-/** The pool that a connection belongs to. */
+/** The pool of a connection, which receives its events. */
 export interface ConnectionOwner {
   onConnected(connection: TargetConnection): void;
-  /** The holder's request on this connection was answered or failed. */
+  /** Called when the holder's request was answered or failed. */
   onRequestOver(holder: string): void;
-  /** The connection may serve another request. */
+  /** Called when the connection may serve another request. */
   onFree(connection: TargetConnection): void;
-  /** @param failure why no connection was made; undefined when one was made and closed later */
+  /** @param failure the reason why no connection was established; undefined when an established connection closed */
   onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void;
 }
 
 interface ConnectionOptions {
   readonly host: string;
   readonly port: number;
-  /** Undefined for cleartext. */
+  /** The TLS options. Undefined for an `http` upstream. */
   readonly tls: TargetTls | undefined;
   readonly bounds: Bounds;
   readonly owner: ConnectionOwner;
@@ -36,19 +36,19 @@ interface ConnectionOptions {
 
 type State =
   | 'connecting'
-  /** The connection serves no request. */
+  /** The connection is established and serves no request. */
   | 'idle'
-  /** A request is written at least in part. No octet of its response has arrived. */
+  /** A request is written, at least in part. No octet of its response has arrived. */
   | 'awaiting_response'
   | 'receiving'
-  /** The handler wants no more of a response for now. */
+  /** The handler has stopped reading the response until `resume`. */
   | 'paused'
-  /** The connection was made and has been closed. */
+  /** The connection was established and is closed now. */
   | 'closed';
 
 /**
- * An HTTP/1.1 connection to a target, which serves one request after the other. It reads into its own buffer instead of through
- * Node's streams. With undici's client a forwarded request took 15 to 20 % more CPU.
+ * An HTTP/1.1 connection to a target. It serves one request after the other. It reads into its own buffer and does not use Node's
+ * streams for this. A forwarded request took 15 to 20 % more CPU with undici's client.
  * The class is long because reading, writing and the timeouts of one socket share its state.
  */
 export class TargetConnection implements ActiveConnection, BodySink {
@@ -63,20 +63,20 @@ export class TargetConnection implements ActiveConnection, BodySink {
   private handler: ResponseHandler | undefined;
   /** The key id of the current request. */
   private holder = '';
-  /** Requests served so far, including the current one. */
+  /** The number of requests on this connection, including the current request. */
   private requests = 0;
-  /** The streamed body of the current request until all of it is sent, and whether it is sent in chunks. */
+  /** The streamed body of the current request. Undefined when all of it is sent. */
   private sending: StreamedBody | undefined;
   private chunked = false;
   /** Whether the target keeps the connection open after the current response. */
   private persistent = false;
   /**
-   * When the current wait (for a head, for more of a body, for another request) times out, on the clock of `performance.now`. The
-   * pool checks it periodically, which is cheaper than a timer for each wait.
+   * The time at which the current wait ends, on the clock of `performance.now`. The connection waits for a response head, for more of
+   * a body, or for another request. The pool checks the deadline periodically, because a timer for each wait would be slower.
    */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
-  /** The error that ended the connection, if one did. */
+  /** The error that ended the connection. Undefined without an error. */
   private closeCause: string | undefined;
 
   constructor({ host, port, tls, bounds, owner }: ConnectionOptions) {
@@ -126,7 +126,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   write(piece: Buffer): boolean {
-    // The response was complete before the request's body. The rest of the body is dropped.
+    // The response was complete before the request body was sent. The rest of the body is dropped.
     if (this.sending === undefined) return true;
     if (this.state === 'awaiting_response') this.awaitHead();
     if (!this.chunked) return this.socket.write(piece);
@@ -156,12 +156,12 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.fail('aborted', 'the request was abandoned');
   }
 
-  /** Closes the connection at once. Its request fails as `closed`, which is not the target's fault. */
+  /** Closes the connection at once. The current request fails with `closed`, so the target is not blamed. */
   close(): void {
-    this.fail('closed', 'this side closed the connection');
+    this.fail('closed', 'the gateway closed the connection');
   }
 
-  /** Whether an idle connection may still be used: it is open, has sent everything, and its idle time is not over. */
+  /** Whether an idle connection may be used: it is open, has sent everything, and its idle timeout has not passed. */
   isUsable(): boolean {
     const { destroyed, writableLength } = this.socket;
     return !destroyed && writableLength === 0 && performance.now() < this.deadlineMs;
@@ -173,15 +173,18 @@ export class TargetConnection implements ActiveConnection, BodySink {
     if (this.handler === undefined) {
       this.close();
     } else if (this.sending !== undefined && !this.socket.writableNeedDrain) {
-      // The target reads, but the client sends its body slowly. `client-pace.ts` has a limit for that.
+      // The client sends its body slowly, which is not the target's fault. `client-pace.ts` has the limit for slow clients.
       this.awaitHead();
     } else {
       const isAwaited = this.state === 'awaiting_response';
-      this.fail('timeout', isAwaited ? 'no response came' : 'the response stopped');
+      this.fail(
+        'timeout',
+        isAwaited ? 'the target sent no response' : 'the target stopped sending its response',
+      );
     }
   }
 
-  /** Waits one more turn, because after SIGSTOP or a long pause the timer fires before Node reports the connection. */
+  /** Ends the attempt to connect. After a long pause the timer may fire before `connect`, so `setImmediate` delays the check. */
   private onConnectTimeout(): void {
     const error = new Error(`no connection within ${this.bounds.connectTimeoutMs} ms`);
     setImmediate(() => {
@@ -196,18 +199,18 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   /**
-   * @returns false to stop reading until `resume`. Over TLS up to 64 KiB that are already decrypted still follow, so `onPiece` is
-   * called although it returned false.
+   * @returns false to stop reading until `resume`. Over TLS up to 64 KiB of decrypted octets still follow. `onPiece` then gets pieces
+   * even after it returned false.
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
-      // Octets without a request. Later octets could be taken for the response to the next request.
+      // The target sent octets without a request. The next request could read such octets as its response.
       this.close();
       return false;
     }
     if (!this.isPaused()) this.state = 'receiving';
     const reading = this.reader.read(bytes, length);
-    // The handler may have aborted the request.
+    // The handler may have aborted the request while it received the octets.
     if (this.handler === undefined) return false;
     this.proceed(reading);
     return !this.isPaused();
@@ -250,20 +253,20 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Half of the announced time, so that no request is sent while the target closes the connection. */
+  /** Returns half of the announced timeout, so that no request is sent while the target closes the connection. */
   private idleTimeoutOf(keepAlive: string): number {
     const [, seconds] = /\btimeout=([0-9]{1,6})/i.exec(keepAlive) ?? [];
     if (seconds === undefined) return this.bounds.upstreamIdleTimeoutMs;
     return Math.min(Number(seconds) * 500, this.bounds.upstreamIdleTimeoutMaxMs);
   }
 
-  /** The response is complete. */
+  /** Ends the current request when its response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // A target that answers before it has read the whole body would take the rest of the body for the next request. Over TLS Node
-    // reports writes one turn late, so `isUsable` checks again.
+    // A target may respond before it has read the whole request body. It could then read the rest of the body as the next request.
+    // Node reports TLS writes one turn late, so `isUsable` checks this again.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
-    // Over TLS the rest of a response may arrive although the handler wants no more: see `onRead`.
+    // Over TLS the rest of a response may arrive while reading is paused: see `onRead`.
     if (this.isPaused()) this.socket.resume();
     this.handler = undefined;
     this.sending = undefined;
@@ -293,16 +296,16 @@ export class TargetConnection implements ActiveConnection, BodySink {
     handler.onFailure({ kind, reach, cause });
   }
 
-  /** How far the current request got. */
+  /** Returns how far the current request got. */
   private reach(): Reach {
     if (this.state !== 'awaiting_response') return 'answering';
     return this.requests > 1 ? 'unanswered_reused' : 'unanswered_fresh';
   }
 
-  /** The target has ended its side. */
+  /** Called when the target has ended its side of the connection. */
   private onEnd(): void {
     if (this.handler === undefined) this.close();
-    // Node reports a fault in TLS as an error and then as an end.
+    // Node reports a TLS fault as an error event, followed by an end event.
     else if (this.closeCause !== undefined) this.fail('lost', this.closeCause);
     else if (this.reader.isCompletedByEnd()) this.finish(false);
     else this.fail('lost', 'the target closed the connection before its response was complete');
@@ -328,7 +331,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
 function headText({ method, path, fields, chunked }: TargetRequest): string {
   let text = `${method} ${path} HTTP/1.1\r\n`;
   for (let i = 0; i < fields.length; i += 2) text += `${fields[i]}: ${fields[i + 1]}\r\n`;
-  // The connection serves no request after HEAD: see `mayBeFollowed` in `response-head.ts`.
+  // The connection is not reused after HEAD: see `mayBeFollowed` in `response-head.ts`.
   if (method === 'HEAD') text += 'Connection: close\r\n';
   return chunked ? `${text}Transfer-Encoding: chunked\r\n\r\n` : `${text}\r\n`;
 }

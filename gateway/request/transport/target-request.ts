@@ -1,41 +1,41 @@
 import type { InterimHead, ResponseHead } from './response-head.ts';
 
-/** A request in the form in which it is sent to a target. Its parts were checked before and are written unchanged. */
+/** A request as it is written to a target. Its parts were checked before, so they are written unchanged. */
 export interface TargetRequest {
-  /** The id of the key. Holders share connections and places in the queue. */
+  /** The id of the key. Connections and places in the queue are divided among keys. */
   readonly holder: string;
   readonly method: string;
-  /** Path and query, as the client sent them. */
+  /** Path and query exactly as the client sent them. */
   readonly path: string;
-  /** Flat name, value, … with the Content-Length where there is one. */
+  /** The header fields, as a flat list of names and values. They include any Content-Length. */
   readonly fields: readonly string[];
   readonly body: Buffer | StreamedBody | undefined;
-  /** The body is sent in chunks, because its length is not known. */
+  /** Whether the body is sent chunked, because its length is not known. */
   readonly chunked: boolean;
 }
 
 /** A request body that is sent while it arrives from the client. */
 export interface StreamedBody {
-  /** Called when the head is written to a connection. The body then writes to the sink. */
+  /** Called when the request head was written. The body then writes itself to the sink. */
   start(sink: BodySink): void;
-  /** The sink has room again. */
+  /** Called when the sink can accept more octets after `write` returned false. */
   resume(): void;
 }
 
 export interface BodySink {
-  /** @returns false when the caller should write no more until `resume` */
+  /** @returns false when the caller should wait for `resume` before it writes more */
   write(piece: Buffer): boolean;
   end(): void;
 }
 
 /**
- * Receives the response to one request. The last call is one call of `onEnd` or `onFailure`. The methods must not throw, because a
- * socket's read callback calls them.
+ * Receives the response to one request. The last call is either `onEnd` or `onFailure`. The methods must not throw, because the read
+ * callback of a socket calls them.
  */
 export interface ResponseHandler {
-  /** The request is about to be written to this connection. */
+  /** Called before the request is written to this connection. */
   onSend(connection: ActiveConnection): void;
-  /** An interim response other than 100 and 101. */
+  /** Called with each interim response other than 100 and 101. */
   onInterim(head: InterimHead): void;
   /**
    * @param wholeBody the body in Latin-1 if all of it arrived with the head; undefined when the body follows in pieces
@@ -47,7 +47,7 @@ export interface ResponseHandler {
   onFailure(failure: TransportFailure): void;
 }
 
-/** The connection that serves a request, for as long as it does. */
+/** The connection of a request. Valid only until the request ends. */
 export interface ActiveConnection {
   /** Continues reading after `onPiece` returned false. */
   resume(): void;
@@ -55,7 +55,7 @@ export interface ActiveConnection {
   abort(): void;
 }
 
-/** How far a request got before it failed. This decides whether it may be sent again. */
+/** How far a request got before it failed. This decides whether the request may be retried. */
 export type Reach =
   /** No octet of the request can have reached the target. */
   | 'not_reached'
@@ -63,12 +63,12 @@ export type Reach =
   | 'unanswered_reused'
   /** The request was written on a new connection. No octet of a response arrived. */
   | 'unanswered_fresh'
-  /** A response had begun. */
+  /** At least one octet of a response had arrived. */
   | 'answering';
 
 export interface TransportFailure {
   /**
-   * - `connect`: no connection could be made.
+   * - `connect`: no connection could be established.
    * - `closed`: the gateway closed the connection or the pool.
    * - `full`: the holder has used up its share of the queue.
    * - `lost`: the connection ended before the response was complete.
@@ -78,6 +78,6 @@ export interface TransportFailure {
    */
   readonly kind: 'connect' | 'closed' | 'full' | 'lost' | 'malformed' | 'timeout' | 'aborted';
   readonly reach: Reach;
-  /** For the log. Contains no part of the request. */
+  /** The cause of the failure, for the log. It contains no part of the request. */
   readonly cause: string;
 }

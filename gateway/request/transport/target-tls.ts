@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, createSecureContext } from 'node:tls';
 
-/** Node's options for TLS connections to the targets of an upstream. Made once. */
+/** Node's options for TLS connections to the targets of an upstream. They are made once per upstream. */
 export type TargetTls = Pick<
   ConnectionOptions,
   'secureContext' | 'servername' | 'checkServerIdentity' | 'rejectUnauthorized' | 'ALPNProtocols'
@@ -10,17 +10,17 @@ export type TargetTls = Pick<
 interface TargetTlsOptions {
   /** The name or address that a target's certificate must be issued for. */
   readonly name: string;
-  /** PEM of the trusted authorities; undefined for Node's own. */
+  /** The trusted authorities in PEM. Undefined for Node's built-in authorities. */
   readonly ca: string | undefined;
-  /** PEM of the gateway's certificate with its chain, and of its private key: both or neither. */
+  /** The gateway's client certificate with its chain, in PEM. Present only together with `key`. */
   readonly cert?: string;
   readonly key?: string;
 }
 
 /**
- * Every handshake verifies the target by chain and name. The name is that of the upstream, though the connection goes to an address.
- * These options take precedence over `NODE_TLS_REJECT_UNAUTHORIZED`. No session is resumed, because Node would then verify neither
- * the dates nor the name of the certificate.
+ * Makes options with which every handshake verifies the target's certificate: its chain, and the name of the upstream. The
+ * connection itself goes to an IP address. The options take precedence over `NODE_TLS_REJECT_UNAUTHORIZED`. TLS sessions are not
+ * resumed, because Node verifies neither the dates nor the name of the certificate when it resumes a session.
  *
  * @throws when OpenSSL does not accept the certificate or key
  */
@@ -29,7 +29,7 @@ export function createTargetTls({ name, ca, cert, key }: TargetTlsOptions): Targ
   const bareName = name.replace(/\.$/, '');
   return {
     secureContext: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }),
-    // SNI is not for addresses (RFC 6066 §3). The empty string also keeps Node's client from sending the name in `Host`.
+    // SNI must not contain an IP address (RFC 6066 §3). The empty string also prevents that Node's client sends the name in `Host`.
     servername: isIP(bareName) === 0 ? bareName : '',
     checkServerIdentity: (_connected, certificate) => checkServerIdentity(bareName, certificate),
     rejectUnauthorized: true,
@@ -37,7 +37,7 @@ export function createTargetTls({ name, ca, cert, key }: TargetTlsOptions): Targ
   };
 }
 
-/** Why a connection failed. The message of an OpenSSL error is a whole trace, but the error also has a short reason. */
+/** Returns why a connection failed. An OpenSSL error has a short `reason`, while its message is a long trace. */
 export function connectionErrorText(error: Error): string {
   return 'reason' in error && typeof error.reason === 'string' && 'library' in error
     ? error.reason

@@ -14,15 +14,15 @@ import {
 } from './handshake.ts';
 import { Tunnels } from './tunnels.ts';
 
-/** Passes on http-proxy-3's request to the target before it is sent. */
+/** Options of http-proxy-3 with a callback. The callback receives the library's request to the target before it is sent. */
 interface HandshakeOptions extends ServerOptions {
   readonly onHandshake?: (handshake: ClientRequest) => void;
 }
 
 /**
- * WebSockets through http-proxy-3, which sends the handshake with Node's client. Its listeners for the target's answer are
- * replaced because they write the target's head to the client unchecked. A handshake is not retried, because http-proxy-3 binds
- * the client's socket to the first attempt.
+ * Forwards WebSockets. http-proxy-3 sends the handshake with Node's HTTP client. The gateway replaces the library's listeners for the
+ * target's response, because they write the response head to the client unchecked. A handshake is not retried, because http-proxy-3
+ * binds the client's socket to the first attempt.
  */
 export function createUpgrades({
   proxy,
@@ -68,7 +68,7 @@ export function createUpgrades({
     const target = upstream.targets.chooseForTunnel(holder);
     if (target !== undefined) return { kind: 'chosen', upstream, target };
     const hasFreePlace = upstream.targets.chooseForTunnel(noHolder) !== undefined;
-    return hasFreePlace ? keyIsFull : unavailable('no target has room for another tunnel');
+    return hasFreePlace ? keyIsFull : unavailable('no target has room for another WebSocket');
   }
 
   async function shakeHands(request: UpgradeRequest, chosen: Chosen): Promise<HandshakeEnd> {
@@ -76,7 +76,7 @@ export function createUpgrades({
     let handshake: ClientRequest | undefined;
     const options: HandshakeOptions = {
       target: chosen.target.url,
-      // A copy, because http-proxy-3 adds to these options.
+      // http-proxy-3 modifies these options, so it gets a copy.
       ssl: chosen.target.tls && { ...chosen.target.tls },
       onHandshake: (made) => {
         handshake = made;
@@ -87,11 +87,11 @@ export function createUpgrades({
     try {
       proxy.ws(req, socket, head, options);
     } catch (bug) {
-      // The unfinished handshake still has the client's fields, so it must not be sent. It has no error listener yet.
+      // The unfinished handshake must not be sent, because it still has the client's header fields. It has no error listener yet.
       handshake?.on('error', () => {}).destroy();
       throw bug;
     } finally {
-      // http-proxy-3 switches off the write timeout, which any response but 101 needs.
+      // http-proxy-3 disables the write timeout of the client's socket. Every response except 101 needs this timeout.
       req.socket.setTimeout(timeout);
     }
     // http-proxy-3 destroys the client's socket unless the request is a GET with `Upgrade: websocket`.
@@ -107,7 +107,7 @@ export function createUpgrades({
   return { forward, tunnels };
 }
 
-/** Replaces the fields and the path that http-proxy-3 has set with those of a forwarded request. */
+/** Replaces the header fields and the path that http-proxy-3 has set with the fields and path of a forwarded request. */
 function fillIn(
   handshake: ClientRequest,
   { req, requestFields, keepForwarded }: UpgradeRequest,
@@ -123,13 +123,13 @@ function fillIn(
 
 const draining = unavailable('the gateway drains');
 
-/** No key has this id, so it holds no place and may take the last one. */
+/** An id that no key has. It has no WebSockets, so `chooseForTunnel` finds a target for it if there is any free place. */
 const noHolder = '';
 
-/** The client's fault: the key must close one of its WebSockets. */
+/** The failure when the key has too many open WebSockets. The client must close one of them first. */
 const keyIsFull: HandshakeFailure = {
   kind: 'failed',
   code: 'too_many_websockets',
-  cause: 'the key has as many WebSockets open as it may',
+  cause: 'the key has reached its limit of open WebSockets',
   retryAfterSeconds: 1,
 };

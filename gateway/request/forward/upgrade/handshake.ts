@@ -32,7 +32,7 @@ export interface HandshakeFailure {
   readonly retryAfterSeconds?: number;
 }
 
-/** The target that a handshake goes to. */
+/** The target of a handshake, with its upstream. */
 export interface Chosen {
   readonly kind: 'chosen';
   readonly upstream: LiveUpstream;
@@ -48,8 +48,8 @@ interface Handshake {
 }
 
 /**
- * Waits for the target's answer to a handshake and passes it on. Node's client parses leniently, so a strict reader reads the
- * target's octets too, and both must agree. Rejects only with a bug.
+ * Waits for the target's response to a handshake and forwards it to the client. Node's HTTP client parses leniently. The strict
+ * parser of the gateway therefore reads the same octets, and both must agree. The promise rejects only when the gateway has a bug.
  *
  * The function is long because the listeners of all events share the state of one handshake.
  */
@@ -65,12 +65,12 @@ export function awaitAnswer(
     (text) => parseHandshakeHead(text, bounds.upstreamFieldsCountMax),
     (interim) => interims.push(interim),
   );
-  /** The target's answer; undefined until its head is complete. */
+  /** The head of the target's response; undefined until the head is complete. */
   let head: AnsweredHead;
   let connected = false;
   for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
-  // A timer, because the socket's own timeout restarts with each octet of a head that arrives slowly.
+  // This uses a timer, because a socket's own timeout restarts with each octet of a slow response head.
   const stopHeadersTimeout = startDeadline(bounds.upstreamHeadersTimeoutMs, () =>
     handshake.destroy(new HandshakeTimeout()),
   );
@@ -87,12 +87,12 @@ export function awaitAnswer(
       connected = true;
       stopConnectTimeout();
     });
-    // Ahead of Node's own listener, so that a malformed head is found before Node emits a response.
+    // This listener precedes Node's own listener. It finds a malformed head before Node emits a response.
     targetSocket.prependListener('data', function read(piece: Buffer) {
       head = reader.read(piece.toString('latin1'));
       if (head !== undefined) {
         targetSocket.off('data', read);
-        // The reader is referenced while the tunnel is open, but its text is no longer needed.
+        // Frees the text of the head, because the reader stays in memory while the tunnel is open.
         reader.reset();
       }
       if (head?.kind !== 'malformed') {
@@ -100,13 +100,13 @@ export function awaitAnswer(
         return;
       }
       resolve(failed(head.cause));
-      // Without an error: Node has removed its error listener if the same piece holds a 101, and an error would then end the
-      // process.
+      // `destroy` gets no error. Node removes its error listener if the same piece contains a 101. An error event without a
+      // listener would end the process.
       targetSocket.destroy();
     });
   });
   handshake.once('response', (response) => {
-    // First of all: the client's connection, which is closed then, must not count as closed by the client.
+    // This listener comes first. Otherwise the client would seem to have closed the connection that the gateway closes.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();
@@ -139,7 +139,7 @@ export function awaitAnswer(
   });
   return promise;
 
-  /** Runs a step that an event calls: a bug in it ends only this handshake. */
+  /** Runs an event handler. An exception in it ends only this handshake. */
   function guard(targetSocket: Socket, step: () => void): void {
     try {
       step();
@@ -150,26 +150,26 @@ export function awaitAnswer(
   }
 }
 
-/** The head of a target's answer to a handshake: a well-formed 101 (`switch`), or another response. */
+/** The head of a target's response to a handshake: a well-formed 101 (`switch`), or another response. */
 type HandshakeHead = { readonly kind: 'switch' } | ResponseHead;
 type AnsweredHead = HandshakeHead | Malformed | undefined;
 
 function parseHandshakeHead(text: string, fieldsCountMax: number): HandshakeHead | InterimHead | Malformed {
   if (!switchForm.test(text)) return parseResponseHead(text, 'GET', fieldsCountMax);
-  if (framingField.test(text)) return malformed('a switch with a length or a transfer coding');
-  // Three parts are not fields: the status line, and two empty strings behind the last CRLFs.
+  if (framingField.test(text)) return malformed('a 101 response with Content-Length or Transfer-Encoding');
+  // Three of the parts are not fields: the status line, and the two empty strings after the last two CRLFs.
   if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('too many fields');
   return { kind: 'switch' };
 }
 
-/** HTTP/1.1 only: HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
+/** The form of a 101 response. It requires HTTP/1.1, because HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
 const switchForm = new RegExp(
   `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
 );
 
 /**
- * A 1xx has neither field (RFC 9110 §8.6, RFC 9112 §6.1). A client that trusts one would take the beginning of the tunnel for a
- * body.
+ * Fields that a 1xx response must not have (RFC 9110 §8.6, RFC 9112 §6.1). A client that obeys such a field would read the first
+ * octets of the WebSocket as a body.
  */
 const framingField = /\r\n(?:content-length|transfer-encoding):/i;
 
@@ -181,7 +181,7 @@ function sendInterims(interims: readonly InterimHead[], { res }: UpgradeRequest)
   }
 }
 
-/** Checks the target's 101 and sends the client one of our own. */
+/** Checks the target's 101 response and sends the client a new 101 response. */
 function acceptSwitch(
   response: IncomingMessage,
   head: AnsweredHead,
@@ -192,7 +192,7 @@ function acceptSwitch(
     return failed('the target switched to another protocol');
   }
   const fields = responseFields({ status: 101, fields: response.rawHeaders, ownFields });
-  // A browser that has offered subprotocols closes the WebSocket unless one is selected.
+  // A browser that offers subprotocols closes the WebSocket unless the server selects one of them.
   const isSelected = response.headers[protocolField] !== undefined;
   if (!isSelected && offeredProtocols(req.rawHeaders).includes(tollgateProtocol)) {
     fields.push('Sec-WebSocket-Protocol', tollgateProtocol);
@@ -201,7 +201,7 @@ function acceptSwitch(
   return { kind: 'forwarded', status: 101 };
 }
 
-/** Sends the client a response other than 101, as for any request. The client's connection is closed after it. */
+/** Forwards a response other than 101 like the response to any request. The client's connection is then closed. */
 async function passOn(
   response: IncomingMessage,
   head: AnsweredHead,
@@ -212,7 +212,7 @@ async function passOn(
     return misread(head);
   }
   const { status } = head;
-  // A malformed beginning of the body arrives together with the head. Then the head is not a response either.
+  // Node's client may find a fault in the part of the body that arrived with the head. The response then counts as failed.
   await nextTurn();
   if (response.socket.destroyed && !response.complete) return bodyIsCut;
   res.begin(status, responseFields({ status, fields: head.fields, ownFields }));
@@ -225,9 +225,9 @@ async function passOn(
   return { kind: 'forwarded', status };
 }
 
-/** Node's client emitted a response where the strict reader found none or another one. */
+/** The failure when Node's client and the strict parser read different responses. */
 function misread(head: AnsweredHead): HandshakeFailure {
-  return failed(head?.kind === 'malformed' ? head.cause : 'a response that can be read in two ways');
+  return failed(head?.kind === 'malformed' ? head.cause : 'two parsers read the response differently');
 }
 
 function failed(cause: string): HandshakeFailure {

@@ -3,8 +3,8 @@ import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import { FairQueue } from '../../../shared/structures/fair-queue.ts';
 
 /**
- * Limits the octets of all WebSockets of this process in one turn of the event loop, so that requests do not wait long. WebSockets
- * beyond the limit wait for the next turn, and their keys take turns.
+ * Limits how many octets all WebSockets of this process move in one turn of the event loop, so that requests do not wait long. The
+ * remaining WebSockets wait for the next turn. Their keys are served round-robin.
  */
 export class OctetTurns {
   private readonly waiting = new FairQueue<() => void>();
@@ -20,12 +20,12 @@ export class OctetTurns {
   }
 
   /**
-   * Copies all octets of one socket to the other, and then its end.
+   * Copies all octets of one socket to the other socket, and then ends the other socket.
    *
    * @returns a function that stops copying: later octets are read and dropped
    */
   relay({ holder, from, to }: { holder: string; from: Duplex; to: Duplex }): () => void {
-    /** `due`: waits for its turn. `blocked`: waits until `to` has sent enough. */
+    /** `due`: the relay waits for its turn. `blocked`: the relay waits until `to` has sent its buffer. */
     let state: 'idle' | 'due' | 'blocked' = 'idle';
     let isDropping = false;
 
@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** A shorter piece counts as this many octets, because it takes about as long. */
+/** The minimum for which a piece is counted, because a short piece needs about as much CPU as 4 KiB. */
 const pieceBytesMin = 4_096;

@@ -5,13 +5,13 @@ import type { OpenTunnel, UpgradeRequest } from '../forward-types.ts';
 import type { Target } from '../upstream/targets.ts';
 import { OctetTurns } from './octet-turns.ts';
 
-/** Counts WebSockets apart from requests, because they last for hours and idle ones would use up the connections. */
+/** Counts open WebSockets, separately from requests. WebSockets last for hours and would use up the limit of connections. */
 export class Tunnels {
   private readonly bounds: Bounds;
   private readonly octets: OctetTurns;
   private readonly counted = new Set<Socket>();
   private readonly countByHolder = new Map<string, number>();
-  /** The open tunnels by the client's socket. Tunnels that the gateway is closing are not among them. */
+  /** The open tunnels by the client's socket, without the tunnels that the gateway is closing. */
   private readonly byClient = new Map<Socket, OpenTunnel>();
   private draining = false;
 
@@ -20,12 +20,12 @@ export class Tunnels {
     this.octets = new OctetTurns(bounds.tunnelBytesPerTurnMax, atTurnEnd);
   }
 
-  /** Whether the key may open one more. */
+  /** Whether the key may open another WebSocket. */
   hasRoom(holder: string): boolean {
     return (this.countByHolder.get(holder) ?? 0) < this.bounds.tunnelsPerKeyMax;
   }
 
-  /** Counts a client's connection, from its handshake until it closes. */
+  /** Counts a client's WebSocket from its handshake until the connection closes. */
   count(socket: Socket, { target, holder }: { readonly target: Target; readonly holder: string }): void {
     this.counted.add(socket);
     target.tunnelPlaces.take(holder, 1);
@@ -33,17 +33,17 @@ export class Tunnels {
     socket.once('close', () => this.forget(socket, target, holder));
   }
 
-  /** The target has switched protocols: copies octets both ways. Closes the tunnel when it idles, and when the gateway drains. */
+  /** Starts to copy octets in both directions after a 101. Closes the tunnel when it is idle or the gateway stops. */
   open(
     socket: Socket,
     targetSocket: Socket,
     { holder, opener }: Pick<UpgradeRequest, 'holder' | 'opener'>,
   ): void {
     this.octets.relay({ holder, from: targetSocket, to: socket });
-    // The client's octets are read to the end. Unread octets would turn our close into a reset, and hide the client's close.
+    // The gateway always reads the client's octets. Unread octets would turn a close into a reset, and hide the client's close.
     const dropInput = this.octets.relay({ holder, from: socket, to: targetSocket });
     this.byClient.set(socket, { opener, end: () => this.endGently(socket, targetSocket, dropInput) });
-    // Octets of both directions pass through the client's socket, so its timeout sees when neither side moves any.
+    // Octets of both directions pass through the client's socket. Its timeout therefore fires only when both directions are idle.
     socket.setTimeout(this.bounds.tunnelIdleTimeoutMs, () => socket.destroy());
     socket.once('close', () => targetSocket.destroy());
     targetSocket.once('close', () => this.endClient(socket, dropInput));
@@ -77,7 +77,7 @@ export class Tunnels {
     else this.countByHolder.set(holder, count);
   }
 
-  /** Ends the target's side first, so that its last octets still reach the client. Then the client's side ends. */
+  /** Ends the connection to the target first, so that the target's last octets still reach the client. */
   private endGently(socket: Socket, targetSocket: Socket, dropInput: () => void): boolean {
     if (!this.byClient.delete(socket)) return false;
     dropInput();
@@ -86,7 +86,7 @@ export class Tunnels {
     return true;
   }
 
-  /** The target has closed its side. The client has as long to read the rest as for any response, and then closes too. */
+  /** Called when the target has closed its connection. The client gets the usual write timeout to read the rest. */
   private endClient(socket: Socket, dropInput: () => void): void {
     dropInput();
     socket.setTimeout(this.bounds.writeTimeoutMs);

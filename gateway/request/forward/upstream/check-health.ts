@@ -20,13 +20,13 @@ export interface Finding {
 
 interface HealthCheck {
   readonly pool: ConnectionPool;
-  /** Value of the Host field. */
+  /** The value of the `Host` field. */
   readonly host: string;
   readonly path: string;
   readonly timeoutMs: number;
 }
 
-/** Requests a target's health path once: a complete 2xx in time is healthy. Never rejects. */
+/** Requests a target's health path once. The target is healthy if it sends a complete 2xx in time. Never rejects. */
 export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promise<Finding> {
   return new Promise((resolve) => {
     let connection: ActiveConnection | undefined;
@@ -41,7 +41,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
     };
     const timer = setTimeout(() => {
       end({ health: 'silent', reason: `no response to the health check within ${timeoutMs} ms` });
-      // A connection in the making is left for the next check.
+      // A connection that is not yet established stays open for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
     }, timeoutMs);
@@ -73,7 +73,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
 
 const healthy: Finding = { health: 'healthy', reason: undefined };
 
-/** Connects to a target once, with a handshake over TLS, and closes the connection. Never rejects. */
+/** Connects to a target once, including the TLS handshake if there is one, and closes the connection. Never rejects. */
 export function checkConnection({
   host,
   port,
@@ -82,7 +82,7 @@ export function checkConnection({
 }: {
   readonly host: string;
   readonly port: number;
-  /** Undefined for cleartext. */
+  /** The TLS options. Undefined for an `http` upstream. */
   readonly tls: TargetTls | undefined;
   readonly timeoutMs: number;
 }): Promise<Finding> {
@@ -100,7 +100,7 @@ export function checkConnection({
     }
 
     socket.once(tls === undefined ? 'connect' : 'secureConnect', () => end(healthy));
-    // A later error, while the socket closes, is of no interest.
+    // An error after the result is known has no effect.
     socket.on('error', (error) => {
       end({ health: 'down', reason: `no connection: ${connectionErrorText(error)}` });
     });

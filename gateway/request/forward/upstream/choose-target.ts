@@ -6,17 +6,17 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** The number of requests, in flight or waiting; for WebSockets, the number of tunnels. */
+  /** Returns the number of requests in flight or waiting. For WebSockets it returns the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
-  /** The target of the failed attempt, which is chosen last. */
+  /** The target of the failed attempt. It is chosen only if no other target has room. */
   readonly avoid: T | undefined;
   readonly random: () => number;
 }
 
 /**
- * The target with the least load, at random among equals. Undefined when no target has room. Silent targets are used only when no
- * target is healthy: a target that only pauses answers late, which is better than 503.
+ * Returns the target with the least load, and a random one among targets with equal load. Returns undefined when no target has room.
+ * Silent targets are used only when no target is healthy. A silent target may still answer late, which is better than 503.
  */
 export function chooseTarget<T extends Candidate>({
   targets,
@@ -37,7 +37,7 @@ export function chooseTarget<T extends Candidate>({
       leastLoad = load;
       equals = 1;
     } else if (load === leastLoad) {
-      // The n-th of equal targets replaces the best with probability 1/n, so that all have the same chance.
+      // The n-th target with the same load replaces the choice with probability 1/n. All equal targets thus have the same chance.
       equals++;
       if (random() * equals < 1) best = target;
     }

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { bareHostname } from '../../../shared/address-group.ts';
 
-/** The addresses of a name, IPv4 and IPv6. Rejects when the lookup fails. */
+/** Resolves a host name to its IPv4 and IPv6 addresses. Rejects when the lookup fails. */
 export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;
 
 /** Uses the system's resolver, which reads hosts files and resolves names of Docker and Kubernetes. */
@@ -11,7 +11,7 @@ export const resolveTargets: ResolveTargets = async (hostname) => {
   return found.map(({ address }) => address);
 };
 
-/** Address and port for a URL, with IPv6 in brackets. */
+/** Returns address and port for a URL. An IPv6 address gets brackets. */
 export function hostAndPort(address: string, port: string): string {
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
 }

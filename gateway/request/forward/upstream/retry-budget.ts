@@ -2,7 +2,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 
 type BudgetBounds = Pick<Bounds, 'retryBudgetRatio' | 'retryBudgetFloor' | 'retryBudgetWindowMs'>;
 
-/** Limits retries to a share of the requests, so that retries add little load to an upstream that fails under load. */
+/** Limits retries to a share of the requests, so that retries add little load to an overloaded upstream. */
 export class RetryBudget {
   private readonly bounds: BudgetBounds;
   private window = 0;

@@ -4,9 +4,9 @@ interface FailedAttempt {
   readonly failure: TransportFailure;
   readonly method: string;
   readonly hasBody: boolean;
-  /** Attempts of this request that lost their connection, including this one. */
+  /** The number of attempts of this request that lost their connection, including the current attempt. */
   readonly losses: number;
-  /** Attempts so far, including this one. */
+  /** The number of attempts of this request, including the current attempt. */
   readonly attempts: number;
   readonly attemptsMax: number;
 }
@@ -14,11 +14,11 @@ interface FailedAttempt {
 /**
  * Whether a failed request may be sent again.
  *
- * - Always if no octet of the request can have reached a target.
- * - Once if the request is a GET or HEAD without a body, and its reused connection closed before any octet of the response. The
- *   target has probably closed the connection as idle. A proxy must not retry methods that are not idempotent, and should not retry
- *   a failed automatic retry (RFC 9110 §9.2.2).
- * - Never if the request was written on a new connection. It may have crashed the target, and could crash the next target.
+ * - A request is always retried if no octet of it can have reached a target.
+ * - A GET or HEAD without a body is retried once if its reused connection closed before the first octet of the response. The target
+ *   has probably closed the idle connection. RFC 9110 §9.2.2 forbids retries of methods that are not idempotent, and advises against
+ *   a retry after a failed retry.
+ * - A request is never retried if it was written on a new connection. It may have crashed the target, and could crash another target.
  */
 export function mayRetry({
   failure,
@@ -44,11 +44,11 @@ interface RetryPause {
   readonly attempt: number;
   readonly baseMs: number;
   readonly capMs: number;
-  /** From 0 up to, not including, 1. */
+  /** A random number from 0 to less than 1. */
   readonly random: number;
 }
 
-/** The pause before a retry, with full jitter, so that requests that failed together are not retried together. */
+/** Returns the pause before a retry, with full jitter. Jitter keeps requests that failed together from being retried together. */
 export function retryPauseMs({ attempt, baseMs, capMs, random }: RetryPause): number {
   return random * Math.min(capMs, baseMs * 2 ** (attempt - 1));
 }

@@ -13,27 +13,27 @@ import { checkConnection, checkHealth, type Finding, type Health } from './check
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets, targetOf } from './resolve-targets.ts';
 
-/** An address of an upstream, with its state. */
+/** One address of an upstream, with its connections and its health. */
 export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
-  /** Undefined for cleartext. */
+  /** The TLS options. Undefined for an `http` upstream. */
   readonly tls: TargetTls | undefined;
   readonly pool: ConnectionPool;
-  /** `healthy` before the first check, so that requests are served from the start. */
+  /** The health of the target. It is `healthy` before the first check, so that requests are served from the start. */
   health: Health;
-  /** Why it is not healthy. */
+  /** The reason why the target is not healthy. */
   reason: string | undefined;
-  /** When it became healthy, or stopped being healthy. */
+  /** When the target last became healthy or stopped being healthy. */
   since: Instant;
-  /** Requests sent or waiting for a connection. */
+  /** The number of requests that were sent or wait for a connection. */
   inFlight: number;
-  /** Places for WebSockets, including their handshakes. */
+  /** The target's limit of WebSockets, shared among keys. Handshakes count as WebSockets. */
   readonly tunnelPlaces: Shares;
 }
 
-/** One instant on two clocks: epoch ms for people, and `performance.now()`, which never leaps. */
+/** One instant on two clocks. Epoch ms is displayed. `performance.now()` measures durations, because it is monotonic. */
 interface Instant {
   readonly epochMs: number;
   readonly monotonicMs: number;
@@ -47,7 +47,7 @@ export interface LookupFailure {
 
 export type Targets = ReturnType<typeof createTargets>;
 
-/** What all upstreams of a forwarder share. */
+/** The dependencies that all upstreams of a forwarder share. */
 export interface UpstreamDeps {
   readonly bounds: Bounds;
   readonly resolve: ResolveTargets;
@@ -55,26 +55,26 @@ export interface UpstreamDeps {
   /** Epoch ms. */
   readonly nowMs: () => number;
   readonly log: Logger;
-  /** Called with the logged changes of the health of targets. */
+  /** Called when the health of a target changes. */
   readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
 }
 
 interface TargetsOptions extends UpstreamDeps {
   readonly upstream: Upstream;
-  /** The value of `Host` in health checks; undefined for the target's address. */
+  /** The value of `Host` in health checks. Undefined to send the target's address. */
   readonly host: string | undefined;
-  /** The previous addresses of the host name, in use until it is looked up. */
+  /** The previous addresses of the host name. They are used until the host name is resolved. */
   readonly knownAddresses: readonly string[];
 }
 
 interface WatchedTarget extends Target {
   readonly stop: AbortController;
-  /** Separate, so that health checks pass even when all connections of `pool` are in use. */
+  /** A separate pool. Health checks therefore work even when all connections of `pool` are in use. */
   readonly healthPool: ConnectionPool;
 }
 
-/** Keeps the list of an upstream's targets: periodically looks up its host name and checks the health of each address. */
+/** Maintains an upstream's targets. It periodically resolves the host name and checks the health of each address. */
 export function createTargets({
   upstream,
   host,
@@ -110,7 +110,7 @@ export function createTargets({
     while (await pauseFor(bounds.resolveIntervalMs, stop.signal)) await lookUp();
   }
 
-  /** After a failed lookup the last known addresses stay in use. */
+  /** Resolves the host name once. The last known addresses stay in use when this fails. */
   async function lookUp(): Promise<void> {
     try {
       const resolved = await resolve(hostname);
@@ -165,7 +165,7 @@ export function createTargets({
     const { stop } = target;
     do {
       let finding = await check(target);
-      // A healthy target is checked again at once, because one check may fail while this process is busy.
+      // A failed check of a healthy target is repeated at once, because one check may fail while this process is busy.
       if (finding.health !== 'healthy' && target.health === 'healthy') finding = await check(target);
       if (stop.signal.aborted) return;
       // A target that was down and is now silent has not recovered, so it stays down.
@@ -207,19 +207,19 @@ export function createTargets({
   }
 
   return {
-    /** The first lookup of the host name. Undefined after it, and when addresses are known. */
+    /** The first lookup of the host name while it runs. Undefined after the lookup, and when addresses are already known. */
     get pending() {
       return pending;
     },
-    /** Resolves when there is a target for the first time. */
+    /** Resolves as soon as the first target is known. */
     found: found.promise,
     /** The last known addresses of the host. */
     addresses: () => addresses,
-    /** Why the last lookup of the host name failed, and since when lookups fail. Undefined when the last lookup succeeded. */
+    /** The error of the last lookup and the time of the first failure in a row. Undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,
     /**
-     * The target for the next attempt at a request of this holder, if possible another than `avoid`. Undefined when no usable
-     * target has room.
+     * Chooses the target for the next attempt of a request of this key. Chooses `avoid` only if there is no other target. Returns
+     * undefined when no usable target has room.
      */
     choose: (holder: string, avoid: Target | undefined) =>
       chooseTarget<Target>({
@@ -229,7 +229,7 @@ export function createTargets({
         avoid,
         random,
       }),
-    /** The same for a WebSocket. WebSockets have a limit of their own, so they take no connections from requests. */
+    /** Chooses the target for a WebSocket. WebSockets have a separate limit, so they do not use up the connections for requests. */
     chooseForTunnel: (holder: string) =>
       chooseTarget<Target>({
         targets,
@@ -250,7 +250,7 @@ export function createTargets({
         tunnels: tunnelPlaces.taken,
         reason,
       })),
-    /** Stops lookups and health checks, and closes the connections after the requests in flight. */
+    /** Stops lookups and health checks. Closes the connections when the requests in flight are finished. */
     async retire() {
       stop.abort();
       retiring ??= Promise.all(targets.map(retireTarget));
@@ -269,7 +269,7 @@ const changes: Readonly<Record<Health, string>> = {
   down: 'target is down and gets no requests',
 };
 
-/** Waits without keeping the process alive. @returns false when the signal was aborted meanwhile */
+/** Waits without keeping the process alive. @returns false when the signal was aborted during the wait */
 function pauseFor(ms: number, signal: AbortSignal): Promise<boolean> {
   return sleep(ms, true, { ref: false, signal }).catch(() => false);
 }

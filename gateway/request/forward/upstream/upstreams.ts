@@ -5,38 +5,37 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { createTargets, type Targets, type UpstreamDeps } from './targets.ts';
 
-/** An upstream of the current configuration. Upstreams share nothing, so an outage of one does not affect the others. */
+/** A running upstream. Upstreams share no connections or queues, so an outage of one does not affect another. */
 export interface LiveUpstream {
   readonly settings: Upstream;
-  /** The bounds with the upstream's own timeouts. */
+  /** The bounds of the process, with the upstream's own timeouts. */
   readonly bounds: Bounds;
   readonly targets: Targets;
   readonly retryBudget: RetryBudget;
-  /** The value of `Host` in its requests; undefined to keep the client's value. */
+  /** The value of `Host` in forwarded requests. Undefined to keep the client's value. */
   readonly host: string | undefined;
 }
 
-/** The state of an upstream, with the URL in force. */
+/** The state of an upstream, with the URL that is currently in use. */
 export interface UpstreamState extends Omit<UpstreamSeen, 'name'> {
-  /** An edit that is not in force, because its host name has never been found. */
+  /** An edit of the configuration that has no effect yet, because its host name has never been resolved. */
   readonly awaited?: Pick<UpstreamState, 'url' | 'lookupError' | 'lookupErrorSinceAt'> | undefined;
 }
 
 export type Upstreams = ReturnType<typeof createUpstreams>;
 
-/** The upstream of a name in the configuration. */
+/** The upstream that is in use under a name of the configuration. */
 interface Entry {
   readonly inForce: LiveUpstream;
-  /** An edited upstream whose host name has never been found. */
+  /** The edited upstream. It is not in use yet, because its host name has never been resolved. */
   readonly awaited?: LiveUpstream;
 }
 
 /**
- * The upstreams by name, and replaced upstreams until their last request is over.
+ * Manages the upstreams by name. A replaced upstream lives until its last request has finished.
  *
- * An edit takes effect at once if addresses are known: a new IP address, or the same host name, whose addresses are kept. With
- * another host name the old upstream stays in force until the name is found. Otherwise a name that is misspelt, or does not exist
- * yet, would be an outage.
+ * An edit takes effect at once if the new URL has an IP address or the same host name. If the URL has another host name, the old
+ * upstream stays in use until the new name resolves. A misspelt name would otherwise cause an outage.
  */
 export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps) {
   const { bounds, log } = deps;
@@ -114,13 +113,13 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
   }
 
   return {
-    /** Undefined when a reload has removed the upstream. */
+    /** Returns the upstream with this name. Undefined when a reload has removed it. */
     find: (name: string): LiveUpstream | undefined => entries.get(name)?.inForce,
-    /** A reload. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
+    /** Applies a new configuration. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
     replace,
-    /** The interval of deadline checks, which depends on the shortest timeout. */
+    /** The interval of deadline checks. It depends on the shortest timeout. */
     sweepIntervalMs: () => Math.min(...allOf(entries).map((upstream) => upstream.bounds.sweepIntervalMs)),
-    /** By name, in the order of the configuration. */
+    /** The state of each upstream by name, in the order of the configuration. */
     state: (): Readonly<Record<string, UpstreamState>> =>
       Object.fromEntries([...entries].map(([name, entry]) => [name, stateOf(entry)])),
     /** Lets requests in flight finish for `upstreamCloseTimeoutMs`, then closes their connections. */
@@ -155,8 +154,8 @@ function lookupErrorOf(targets: Targets): Pick<UpstreamState, 'lookupError' | 'l
 }
 
 /**
- * The bounds with an upstream's own timeouts. Deadlines are checked at intervals of at most a tenth of the shortest timeout, so a
- * timeout ends late by at most that.
+ * Returns the bounds with an upstream's own timeouts. The interval of deadline checks is at most a tenth of the shortest timeout. A
+ * timeout is therefore late by at most ten percent.
  */
 function withTimeouts(bounds: Bounds, { connectMs, headersMs, totalMs }: Upstream['timeouts']): Bounds {
   const upstreamTotalTimeoutMs = totalMs ?? bounds.upstreamTotalTimeoutMs;
