@@ -21,12 +21,12 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     requestIdHeader: 'x-request-id',
     bodyLimit: bounds.bodyBytesMax,
     requestTimeout: bounds.requestTimeoutMs,
-    // Node's own 400 for a missing Host has no Error body; `onRequest` below sends one that has.
+    // Node's own 400 for a missing Host has no Error body, so `onRequest` below sends a response with an Error body.
     http: { maxHeaderSize: bounds.headersBytesMax, requireHostHeader: false },
     // A request that arrives while the server closes is still served, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: {
-      // A petId that does not exist is a 404, however long it is; beyond Fastify's default limit it would be a 414.
+      // A `petId` that does not exist gets a 404, even if it is very long. Fastify's default limit would turn it into a 414.
       maxParamLength: bounds.headersBytesMax,
       querystringParser: (query) => ({ parameters: new URLSearchParams(query) }),
     },
@@ -95,12 +95,12 @@ function addRoutes(app: FastifyInstance, pets: PetStore): void {
 
   app.get<{ Params: { petId: string } }>('/v1/pets/:petId', (request, reply) => {
     const id = parseInt64(request.params.petId);
-    // The specification gives this operation a 404 and no 400.
+    // The specification lists 404 and no 400 for this operation.
     if (id === undefined) return refuse(reply, 'not_found', 'there is no such animal: petId is not an int64');
     return pets.get(id) ?? refuse(reply, 'not_found', `there is no animal with petId ${id}`);
   });
 
-  // The specification lists this operation but no record for it and no operation that creates an order.
+  // The specification lists this operation, but defines no order and no operation that creates an order.
   app.get('/v1/store/orders', () => []);
 }
 
@@ -135,7 +135,7 @@ function refuse(reply: FastifyReply, code: ErrorCode, message: string): FastifyR
   return reply.code(body.status).send(body);
 }
 
-/** RFC 8288: the page after `lastId`, with the same page size and filter. */
+/** The link to the next page (RFC 8288): the page after `lastId`, with the same page size and filter. */
 function linkToNext(parameters: URLSearchParams, lastId: bigint): string {
   const next = new URLSearchParams();
   for (const name of ['limit', 'status']) {

@@ -1,6 +1,6 @@
 import type { NewPet } from './pets.ts';
 
-/** A few animals for `STORE_SEED=demo`, so that a first look at the store shows something. */
+/** A few animals for `STORE_SEED=demo`, so that a new store is not empty. */
 export const demoPets: readonly NewPet[] = [
   { name: 'Ada the otter', categoryId: 1n, status: 'available' },
   { name: 'Grace the heron', categoryId: 2n, status: 'available' },

@@ -1,4 +1,4 @@
-/** All error codes of the store, with their statuses; a code means the same here and in the gateway. */
+/** All error codes of the store with their statuses. The gateway uses the same codes with the same meanings. */
 const statusByCode = {
   invalid_request: 400,
   not_found: 404,
@@ -13,7 +13,7 @@ const statusByCode = {
 
 export type ErrorCode = keyof typeof statusByCode;
 
-/** The Error body of the specification: `status` equals the HTTP status. */
+/** The Error body of the specification, whose `status` equals the HTTP status. */
 export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;

@@ -1,14 +1,14 @@
-/** The range of the specification's `int64`, and how one is written in a path or query. */
+/** The range of the specification's `int64`, and the form of an `int64` in a path or query. */
 
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 
 /**
- * Reads an int64 from a path or query. Only the canonical spelling counts (no sign but a minus, no leading zero, no
- * fraction), so that each animal has one URL. Anything else is undefined.
+ * Reads an int64 from a path or query. Only the canonical spelling is accepted (no plus sign, no leading zero, no fraction), so that each
+ * animal has one URL. Any other text gives undefined.
  */
 export function parseInt64(text: string): bigint | undefined {
-  // The length is checked first: BigInt takes seconds for a million digits.
+  // The length is checked first, because BigInt takes seconds for a million digits.
   if (text.length > 20 || !/^(0|-?[1-9]\d*)$/.test(text)) return undefined;
   const value = BigInt(text);
   return isInt64(value) ? value : undefined;

@@ -1,6 +1,6 @@
 /**
- * JSON with exact integers, in and out. `JSON.parse` alone rounds beyond 2^53; its reviver also receives the source
- * text of each number, and `JSON.rawJSON` writes digits as they are (proposal-json-parse-with-source, on in Node 22).
+ * Reads and writes JSON with exact integers. `JSON.parse` alone rounds integers beyond 2^53. Its reviver also receives the source text of
+ * each number, and `JSON.rawJSON` writes digits unchanged (proposal-json-parse-with-source, available in Node 22).
  */
 
 import { bounds } from './bounds.ts';
@@ -12,7 +12,7 @@ declare global {
   }
 }
 
-/** A parsed body: an integer in the int64 range is a bigint, every other number a number. */
+/** A parsed body, in which an integer in the int64 range is a bigint and every other number a number. */
 export type ParsedJson =
   | { readonly kind: 'parsed'; readonly value: unknown }
   | { readonly kind: 'invalid'; readonly problem: string };
@@ -20,8 +20,8 @@ export type ParsedJson =
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a body strictly: UTF-8 (RFC 8259 §8.1), at most `bounds.jsonDepthMax` brackets deep, no field given twice
- * (§4 leaves its meaning open, so two readers may differ), no `__proto__`.
+ * Parses a body strictly. The body must be UTF-8 (RFC 8259 §8.1), at most `bounds.jsonDepthMax` levels deep, and without `__proto__`. No
+ * field may appear twice, because readers interpret repeated fields differently (§4).
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   if (bytes.length === 0) return { kind: 'invalid', problem: 'the body is empty' };
@@ -38,15 +38,15 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     return { kind: 'invalid', problem: `the body is not valid JSON: ${reason}` };
   }
   const problem = findStructureProblem(text);
-  // A second parse: the reviver recurses and JSON.parse alone does not, so the depth had to be checked first.
+  // The second parse uses a reviver, which recurses, while `JSON.parse` alone does not. So the depth had to be checked first.
   return problem === undefined
     ? { kind: 'parsed', value: JSON.parse(text, reviveInteger) }
     : { kind: 'invalid', problem };
 }
 
-/** Finds a repeated field, `__proto__` or deep nesting, all of which JSON.parse accepts. `text` is valid JSON. */
+/** Finds a repeated field, `__proto__` or deep nesting, which `JSON.parse` accepts. `text` is valid JSON. */
 function findStructureProblem(text: string): string | undefined {
-  // One entry for each open bracket: the names seen so far in an object, undefined for an array.
+  // One entry for each open bracket: the field names so far in an object, or undefined for an array.
   const open: (Set<string> | undefined)[] = [];
   let lastString = '';
   for (let at = 0; at < text.length; at++) {
@@ -93,8 +93,8 @@ function reviveInteger(_name: string, value: unknown, context?: { source?: strin
 }
 
 /**
- * The int64 that a JSON number stands for, or undefined. The value counts, not the spelling, as JSON Schema says
- * (draft 2020-12, validation §6.1.1): 1.0 and 1e3 are integers, 1.5 and 1e-3 are not.
+ * The int64 that a JSON number represents, or undefined. The value decides, not the spelling, as in JSON Schema (draft 2020-12, validation
+ * §6.1.1): 1.0 and 1e3 are integers, 1.5 and 1e-3 are not.
  */
 function toInt64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
@@ -106,13 +106,13 @@ function toInt64(source: string): bigint | undefined {
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
   const zeros = Number(exponent) - fraction.length + (digits.length - end);
-  // Every int64 has at most 19 digits. Longer numbers are not converted: a million digits would take seconds.
+  // Every int64 has at most 19 digits. Longer numbers are not converted, because a million digits would take seconds.
   if (zeros < 0 || end - first + zeros > 19) return undefined;
   const value = BigInt(sign + digits.slice(first, end) + '0'.repeat(zeros));
   return isInt64(value) ? value : undefined;
 }
 
-/** Writes JSON; a bigint becomes its digits. */
+/** Writes JSON, with each bigint as its digits. */
 export function stringifyJson(value: unknown): string {
   return JSON.stringify(value, (_name, item) =>
     typeof item === 'bigint' ? JSON.rawJSON(String(item)) : item,

@@ -12,6 +12,6 @@ export async function linger(request: IncomingMessage, bytesMax: number): Promis
       if (bytes > bytesMax) return;
     }
   } catch {
-    // The client went away before its body was complete, so the request was abandoned.
+    // The client disconnected before its body was complete, so the request was abandoned.
   }
 }

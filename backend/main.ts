@@ -1,5 +1,5 @@
 /**
- * The store as a process. Environment: `PORT` (default 3000), `HOST` (default 0.0.0.0), `STORE_SEED=demo` for a few
+ * The entry point of the store's process. Environment: `PORT` (default 3000), `HOST` (default 0.0.0.0), `STORE_SEED=demo` for a few
  * animals. SIGTERM and SIGINT stop it with exit status 0; a failed start logs one line and exits with status 1.
  */
 
@@ -10,7 +10,7 @@ import { bounds } from './bounds.ts';
 import { demoPets } from './demo-pets.ts';
 import { createPetStore } from './pets.ts';
 
-// The same format as the gateway's log, so that both can be read together.
+// The log has the same format as the gateway's log, so that both can be read together.
 const logger = pino(
   { base: null, timestamp: pino.stdTimeFunctions.isoTime },
   process.stdout.isTTY ? pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l' }) : pino.destination(1),
@@ -19,7 +19,7 @@ const logger = pino(
 await main();
 
 async function main(): Promise<void> {
-  // An empty variable counts as absent: Compose passes an unset variable on as an empty one.
+  // An empty variable counts as absent, because Compose passes an unset variable as an empty variable.
   const port = Number(process.env.PORT || 3000);
   const host = process.env.HOST || '0.0.0.0';
   const seed = process.env.STORE_SEED || 'none';
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   if (seed === 'demo') for (const pet of demoPets) pets.add(pet);
   const app = createApp({ pets, logger });
 
-  // `once`: the same signal a second time ends the process at once, Node's default.
+  // `once` lets a second signal end the process at once, which is Node's default.
   let isStopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
 
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     if (isStopping) return;
     isStopping = true;
     logger.info({ signal }, 'store stopping');
-    // `close` waits for requests in flight and for connections that never complete one, with no timeout of its own.
+    // `close` alone would wait without a timeout for requests in flight and for connections that never complete a request.
     setTimeout(() => app.server.closeAllConnections(), bounds.closeDeadlineMs).unref();
     await app.close();
     logger.info('store stopped');

@@ -1,8 +1,8 @@
-/** The methods of each path, for 405 with Allow (RFC 9110 §15.5.6): Fastify alone answers 404 to a wrong method. */
+/** The methods of each path, for 405 responses with `Allow` (RFC 9110 §15.5.6). Fastify alone responds with 404 to a wrong method. */
 export interface MethodTable {
   /** Adds a route; `template` has `:name` for a parameter. */
   add(template: string, method: string | readonly string[]): void;
-  /** The value of Allow for a request target, or undefined when there is no such path. */
+  /** Returns the value of `Allow` for a request target, or undefined when the path does not exist. */
   allowedAt(target: string): string | undefined;
 }
 

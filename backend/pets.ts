@@ -1,4 +1,4 @@
-/** The animals, in memory. Each process has its own. */
+/** The animals, in memory. Each process has its own animals. */
 
 export const petStatuses = ['available', 'pending', 'sold'] as const;
 
@@ -7,7 +7,7 @@ export type PetStatus = (typeof petStatuses)[number];
 export interface NewPet {
   readonly name: string;
   readonly categoryId: bigint;
-  /** Left out when the client left it out: the specification states no default. */
+  /** Absent when the client omitted the field, because the specification states no default. */
   readonly status?: PetStatus;
 }
 
@@ -16,23 +16,23 @@ export interface Pet extends NewPet {
 }
 
 export interface PetQuery {
-  /** The page size: at most so many animals in one response. */
+  /** The page size: the maximum number of animals in one response. */
   readonly limit: number;
   readonly status?: PetStatus;
-  /** Only animals with a greater id. */
+  /** Only animals with a greater id are returned. */
   readonly after?: bigint;
 }
 
 export interface PetStore {
   add(pet: NewPet): { readonly kind: 'added'; readonly pet: Pet } | { readonly kind: 'full' };
   get(id: bigint): Pet | undefined;
-  /** Ordered by ascending id; `more` is true when animals that match the query follow this page. */
+  /** Sorted by ascending id. `more` is true when further matching animals follow this page. */
   list(query: PetQuery): { readonly pets: readonly Pet[]; readonly more: boolean };
 }
 
-/** An empty store of at most `petsMax` animals; they get ascending ids, beginning at `firstId`. */
+/** Creates an empty store of at most `petsMax` animals, which get ascending ids from `firstId`. */
 export function createPetStore({ petsMax, firstId = 1n }: { petsMax: number; firstId?: bigint }): PetStore {
-  // Nothing is ever removed, so an animal's index is its id minus the first id.
+  // Animals are never removed, so an animal's index is its id minus the first id.
   const pets: Pet[] = [];
   const indexOf = (id: bigint) => Number(id - firstId);
 

@@ -14,9 +14,9 @@ import { terminalOf } from './shared/terminal/terminal.ts';
 import { defaultBounds } from './shared/timeouts-and-sizes.ts';
 
 /**
- * Turns V8's pretenuring off. With pretenuring, V8 allocates objects in the old generation if objects from the same place often
- * survived. Under the first load the young generation is small, so all requests in flight survive, and V8 never revises its
- * decision. After that only a full collection frees requests. With 400 connections this cost a fifth of the throughput.
+ * Disables V8's pretenuring. With pretenuring, V8 allocates objects in the old generation when earlier objects from the same code often
+ * survived. The young generation is small under the first load, so all requests in flight survive, and V8 never revises its decision. After
+ * that, only a full garbage collection frees requests. With 400 connections, pretenuring cost a fifth of the throughput.
  */
 const youngRequests = '--no-allocation-site-pretenuring';
 
@@ -25,21 +25,22 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
 }
 
 /**
- * Runs the gateway until a signal ends it. SIGTERM and SIGHUP drain, and give load balancers time to notice. SIGINT (a person at a
- * terminal) drains without that time. A second SIGINT ends the process at once. Before the gateway listens, every signal ends the
- * process at once. An invalid configuration is printed with all its problems, and the process exits with 1.
+ * Runs the gateway until a signal ends it. SIGTERM and SIGHUP drain after a grace period, in which load balancers can react. SIGINT (a user
+ * at a terminal) drains without the grace period. A second SIGINT ends the process at once. Before the gateway listens, every signal ends
+ * the process at once. An invalid configuration is printed with all its problems, and the process exits with 1.
  *
- * The function is long because its steps are the start of the process in order, and each step needs values of the steps before.
+ * The function is long because it contains all steps of the start in order, and each step uses results of earlier steps.
  */
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
   const source = { file: configFile, env: process.env };
-  // Signals have a listener from the start. In a container this is process 1, and the kernel drops its signals without a listener.
+  // The signal listeners are set first. In a container this process has id 1, and the kernel drops signals to it that have no listener.
   let obey: (signal: NodeJS.Signals) => void = (signal) => process.exit(128 + constants.signals[signal]);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
   setFlagsFromString(youngRequests);
   const loader = createSettingsLoader(bounds);
-  // Loading the configuration and importing the gateway take most of a start. Both run at the same time, the first in a thread.
+  // Most of the start is the loading of the configuration and the import of the gateway. Both run in parallel, because the configuration is
+  // loaded in a thread.
   const [loaded, { createGateway }] = await Promise.all([
     loader.load(source).catch((error) => failedLoad(configFile, error)),
     import('./server/gateway.ts'),
@@ -80,13 +81,13 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const { listen, admin } = await gateway.start().catch(async (error) => {
     gateway.kill?.();
     await log.close();
-    // The message has the form of a configuration problem, because a person reads it.
+    // The message is formatted like a configuration problem, because an operator reads it.
     process.stderr.write(`${listenProblem(error, settings)}\n`);
     process.exit(1);
   });
 
   let endedMs: number | undefined;
-  // Set before the gateway reports that it listens. Until here, a signal ends the process at once.
+  // The parent is checked before the gateway reports that it listens. Until this line, a signal ends the process at once.
   obey = (signal) => {
     if (endedMs === undefined) {
       endedMs = performance.now();
@@ -132,8 +133,8 @@ if (isEntryPoint) {
 }
 
 /**
- * Ends the process like a SIGTERM when its parent is gone. `npx` runs a command in a shell. A signal to `npx` ends `npx` and the
- * shell, but the shell does not forward the signal. Without this function the gateway would keep its port.
+ * Ends the process as after a SIGTERM when its parent has exited. `npx` runs a command in a shell. A signal to `npx` ends `npx` and the
+ * shell, but the shell does not forward the signal. Without this check the gateway would keep running and occupy its port.
  */
 function endWithParent(): void {
   const parent = process.ppid;

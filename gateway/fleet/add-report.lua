@@ -9,7 +9,7 @@ ARGV     1 identity of the event   2 entry as JSON   3 process   4 number of the
          6 longest time between reports of one event, ms   7 largest number of counted reports
          8 largest number of entries   9 lifetime of an entry, ms
 
-Both keys have one hash tag, so a Cluster keeps them on one server. A repeated report is not counted again.
+Both keys have one hash tag, so a Cluster keeps them on one server. A report that is sent twice is counted once.
 ]]
 local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
 local entriesPerWhat, removedAtOnce = 4, 100
@@ -24,13 +24,14 @@ for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', 
   local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
   if place then
     if place > 1 or atMs >= tonumber(at) then return end
-    -- The first attempt waited in the socket of a paused server, so its instant is too late. The entry is added again.
+    -- The first attempt was delayed in the socket of a paused server, so its instant is too late. The script deletes that entry and adds it
+    -- again.
     redis.call('XDEL', KEYS[1], id)
     redis.call('HDEL', KEYS[2], 'id:' .. id)
     reports = known
   elseif known ~= '' then
     last[#last + 1] = id .. ' ' .. at
-    -- A second report of the same process is about another event.
+    -- A second report of the same process belongs to another event.
     local isOwn = string.find(' ' .. known, ' ' .. process .. ':', 1, true)
     local apartMs = math.abs(atMs - at)
     if not isOwn and apartMs <= nearestMs then same, nearestMs = { id = id, reports = known }, apartMs end

@@ -6,7 +6,7 @@ import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
-/** The changes of keys. `secret`: a secret was issued or removed. `update`: other members were changed. */
+/** The kinds of key changes: `secret` means that a secret was issued or removed, and `update` that other members were changed. */
 export const keyActions = [
   'create',
   'secret',
@@ -23,45 +23,45 @@ export const keyActions = [
 
 export type KeyAction = (typeof keyActions)[number];
 
-/** The changed members by name, as JSON. They hold no secret and no whole digest. */
+/** The changed members by name, as JSON. The members contain no secret and no complete digest. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
 /** An operator's change of one key, or of many keys at once. */
 export interface KeyChange {
   readonly action: KeyAction;
-  /** The name of the token. */
+  /** The name of the token that made the change. */
   readonly by: string;
   /** The id of the key; absent for a change of many keys. */
   readonly key?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
-  /** Set when the store gave no reply, so the change may or may not be in force. */
+  /** True when the store gave no reply, so that the change may or may not have been written. */
   readonly error?: string;
 }
 
-/** The earlier values of limits that a reload changed. */
+/** The previous values of limits that a reload changed. */
 export interface LimitsBefore {
-  /** By the name of the plan. A custom plan has none. */
+  /** Previous limits by the name of the plan. A custom plan has no limits of its own. */
   readonly plans?: Readonly<Record<string, LimitsByField>> | undefined;
-  /** By the id of the key. */
+  /** Previous limits by the id of the key. */
   readonly keys?:
     | Readonly<Record<string, { readonly plan: string; readonly limits?: LimitsByField | undefined }>>
     | undefined;
 }
 
-/** A change, or an attempt that failed. */
+/** A successful change or a failed attempt. */
 export type Change =
   | KeyChange
   | {
       readonly action: 'reload' | 'reload_failed';
-      /** `file`: the configuration files were edited. */
+      /** `file` is an edit of the configuration files. */
       readonly by: string;
       /** The names of the files that were edited. */
       readonly files?: readonly string[];
-      /** The version of the configuration before the reload. `after` is the new version, or the version that is not valid. */
+      /** The version of the configuration before the reload. `after` is the new version, or the version that was rejected. */
       readonly before: string;
       readonly after?: string;
-      /** Each edit of a reload as text: "free 60 → 50 a minute". */
+      /** A text for each edit of a reload: "free 60 → 50 a minute". */
       readonly edits?: readonly string[];
       readonly limitsBefore?: LimitsBefore | undefined;
       /** Why it failed. */
@@ -78,7 +78,7 @@ export type Change =
 export type RecordedChange = Listed<Change>;
 
 export interface ChangesPage {
-  /** False while Redis is away; the page then has only the changes of this process. */
+  /** False while Redis is unavailable; then the page has only the changes of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly changes: readonly RecordedChange[];
@@ -141,7 +141,7 @@ export function createChanges({
   };
 }
 
-/** Cuts long members, such as hundreds of operations, to a short text. The record describes a change and is not a backup. */
+/** Shortens long members, such as hundreds of operations, to a short text. The record describes a change; it cannot be used as a backup. */
 function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   change: One,
   charsMax: number,
@@ -160,7 +160,7 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   };
 }
 
-/** The tokens of the admin API that a reload changed, by name. Undefined when no token changed. */
+/** The names of the admin API tokens that a reload changed. Undefined when no token changed. */
 export function tokenEdit(
   before: readonly AdminToken[],
   after: readonly AdminToken[],

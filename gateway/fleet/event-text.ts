@@ -14,7 +14,7 @@ export type Happening =
   | {
       readonly kind: 'certificate_expiring';
       readonly listener: string;
-      /** The text of the log line. */
+      /** The message of the log line. */
       readonly notice: string;
       readonly notAfterMs: number;
     }
@@ -25,7 +25,7 @@ export type Happening =
       readonly kind: 'reload';
       readonly before: string;
       readonly after: string;
-      /** Each edit as text: "free 60 → 50 a minute". */
+      /** A text for each edit: "free 60 → 50 a minute". */
       readonly edits: readonly string[];
     }
   | {
@@ -35,21 +35,21 @@ export type Happening =
       readonly error: string;
     };
 
-/** A worker has ended, and another worker replaces it. */
+/** A worker has exited, and another worker replaces it. */
 export interface WorkerEvent {
   readonly kind: 'worker_ended';
   /** From 1. */
   readonly worker: number;
   readonly pid: number;
-  /** Such as `SIGKILL` or `exit code 1`. */
+  /** For example `SIGKILL` or `exit code 1`. */
   readonly reason: string;
-  /** The pause before the next worker starts. */
+  /** The pause before the replacement starts. */
   readonly pauseMs: number;
 }
 
 export type EventKind = Happening['kind'];
 
-/** An entry of the list of events. Instants are ISO 8601, in UTC. */
+/** An entry of the list of events. All times are ISO 8601 in UTC. */
 export interface GatewayEvent {
   readonly kind: EventKind;
   /** The whole event in one sentence. */
@@ -58,13 +58,13 @@ export interface GatewayEvent {
   readonly plan?: string;
   readonly upstream?: string;
   readonly target?: string;
-  /** The server of a Redis Cluster. */
+  /** The affected server of a Redis Cluster. */
   readonly server?: string;
-  /** The begin of an outage that is over. */
+  /** The beginning of an outage that has ended. */
   readonly beganAt?: string;
   /** The end of a ban, or of a certificate's validity. */
   readonly untilAt?: string;
-  /** The number of events of this kind that this entry stands for, when there were too many to list. */
+  /** The number of unlisted events of this kind that this entry summarises. */
   readonly count?: number;
 }
 
@@ -117,7 +117,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       return `${storeOf(happening)} is away (${reason}): ${effect}.`;
     }
     case 'store_back': {
-      // The number of local decisions differs per process, so the merged event does not have it.
+      // The number of local decisions differs between processes, so the merged event omits it.
       const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
       return `${storeOf(happening)} is back. It was away for ${durationText(happening.awayMs)}${reason}.`;
     }
@@ -163,7 +163,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
   }
 }
 
-/** The two largest units: "1 h 5 min", "12 s"; below ten seconds with tenths. */
+/** Formats a duration with its two largest units: "1 h 5 min", "12 s". A duration below ten seconds has tenths. */
 function durationText(ms: number): string {
   if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
   const seconds = Math.round(ms / 1_000);

@@ -14,7 +14,7 @@ import { createSharedList, type Listed, type PageQuery, type Report } from './sh
 import { figure } from './wording.ts';
 
 export interface EventsPage {
-  /** False while Redis is away; the page then has only the events of this process. */
+  /** False while Redis is unavailable; then the page has only the events of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly events: readonly Listed<GatewayEvent>[];
@@ -23,7 +23,7 @@ export interface EventsPage {
 
 /** The filter and the page of a list of events. */
 export interface EventsQuery extends PageQuery {
-  /** Groups and kinds; absent: all. */
+  /** The groups and kinds of events to list; absent: all. */
   readonly kinds?: ReadonlySet<string> | undefined;
   /** Epoch ms. */
   readonly fromMs?: number | undefined;
@@ -32,10 +32,10 @@ export interface EventsQuery extends PageQuery {
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** Rate limit of the events of one kind, and the number of events that wait to be counted in one entry. */
+/** The state of the rate limit for events of one kind, with the number of events that await their summary. */
 interface Flow {
   room: number;
-  /** The instant of `room`, of `performance.now()`. */
+  /** The time at which `room` was computed, on the clock of `performance.now()`. */
   roomAtMs: number;
   untold: number;
   pauseMs: number;
@@ -43,8 +43,8 @@ interface Flow {
 }
 
 /**
- * The list of events. Events are recorded where they are logged. Of many events of one kind a process lists the first and counts
- * the rest in one further event. So a flood of bans neither pushes out other events nor keeps Redis busy.
+ * Records the events of all processes in a shared list. An event is recorded by the code that logs it. Each process lists the first events
+ * of one kind and summarises the rest in one further event. So a flood of bans neither displaces other events nor overloads Redis.
  */
 export function createEvents({
   bounds,
@@ -106,7 +106,7 @@ export function createEvents({
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
     const text = `And ${figure(count)} more ${eventTable[kind][1]}.`;
-    // Each process counts the events that it saw itself.
+    // Each process counts only its own observations.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
@@ -120,7 +120,7 @@ export function createEvents({
     read,
     /** Lists each outage as one event, and each event with its group. */
     list: (query: EventsQuery) => listEvents(read, query, bounds),
-    /** Sends what is left to send, and stops. */
+    /** Sends the remaining events, and stops. */
     async close() {
       for (const [kind, flow] of flows) tellCount(kind, flow);
       await list.close();
@@ -129,8 +129,8 @@ export function createEvents({
 }
 
 /**
- * A page of the events that match a query. Several events may report one outage, so the function reads the list from its newest
- * event, at most 2,000 events.
+ * A page of the events that match a query. Several events may belong to one outage, so the function reads the list from its newest event,
+ * at most 2,000 events.
  */
 async function listEvents(
   read: (options: PageQuery) => Promise<EventsPage>,
@@ -157,14 +157,14 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event is never written before it happened, but it may be written later.
+    // An event may be written later than it happened, but never earlier.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);
   return { isComplete, events, ...(found.length > limit && last && { next: last.id }) };
 }
 
-/** The entry of an event, and the identity by which reports of several processes are merged. */
+/** Returns the entry of an event, and the identity by which the reports of several processes are merged. */
 function reportOf(
   happening: Happening,
   {
@@ -184,7 +184,7 @@ function reportOf(
       const { keyId: key, plan, untilMs } = happening;
       const untilAt = new Date(untilMs).toISOString();
       const entry = { kind, text, key, ...(plan !== undefined && { plan }), untilAt };
-      // A process may learn of a ban only with the last request of that key.
+      // A process may detect a ban only with the last request of the key.
       return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
     }
     case 'target_unhealthy':
@@ -203,7 +203,7 @@ function reportOf(
       };
     }
     case 'certificate_expiring': {
-      // The notice counts the days that are left, so it makes one event a day.
+      // The text of the warning changes with the number of remaining days, so it produces one event a day.
       const { notice, notAfterMs } = happening;
       const entry = { kind, text, untilAt: new Date(notAfterMs).toISOString() };
       return { what: [kind, notice], mergedWithinMs: eventsKeptMs, entry };
@@ -215,7 +215,7 @@ function reportOf(
     }
     case 'recording_paused':
     case 'recording_resumed':
-      // Each process checks every ten seconds, at its own instants.
+      // Each process checks every ten seconds, at different times.
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
     case 'worker_ended':
       // Only one supervisor reports the end of a worker.

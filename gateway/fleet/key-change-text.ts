@@ -2,7 +2,7 @@ import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import type { ChangedMembers, KeyChange } from './changes.ts';
 import { figure, per, timeText } from './wording.ts';
 
-/** A change of a key as a sentence. Times are UTC. */
+/** Describes a change of a key in a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
   const doubt =
     change.error === undefined ? '' : ' The store did not reply, so the change may not be in force.';
@@ -39,8 +39,8 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
 }
 
 /**
- * ": plan free → pro, limits". Only values from the configuration are shown. A customer's name could contain characters that
- * reverse the text, or words that look like another change.
+ * ": plan free → pro, limits". Only values from the configuration are included. A customer's name could contain characters that reverse the
+ * text, or words that imitate another change.
  */
 function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -65,7 +65,7 @@ function othersText(endAt: unknown, nowMs: number): string {
   return until === '' ? '' : `; the older ones are valid${until}`;
 }
 
-/** " until 18:00:00 UTC"; empty when the record has no instant. */
+/** The text " until 18:00:00 UTC", or an empty text when the record has no time. */
 function instantText(word: string, at: unknown, nowMs: number): string {
   const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   return Number.isNaN(atMs) ? '' : ` ${word} ${timeText(atMs, nowMs)}`;

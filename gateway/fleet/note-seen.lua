@@ -1,10 +1,12 @@
 --[[
-When each gateway process published last, on Redis's clock: the clocks of processes may differ.
+Records the time at which each gateway process last published its state. The script uses Redis's clock, because the clocks of
+processes may differ.
 
-KEYS[1]  the sorted set: each process by when it last published, epoch ms
-ARGV     1 the process's id   2 for how long that holds, ms   3 how many processes are kept
+KEYS[1]  the sorted set: each process with the time at which it last published, epoch ms
+ARGV     1 the process's id   2 lifetime of an entry, ms   3 largest number of processes
 
-Processes that have not published for so long are removed, and beyond the maximum those that published longest ago.
+The script removes processes that have not published within the lifetime. If too many processes remain, it removes the
+processes with the oldest publications.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -3,7 +3,7 @@ import type { Listed } from './shared-list.ts';
 
 type Begin = Extract<Happening, { kind: 'store_away' | 'target_unhealthy' | 'recording_paused' }>;
 
-/** Each event that ends an outage, with the event that begins the outage. */
+/** Pairs each event that ends an outage with the event that began the outage. */
 const beginOf: Partial<Record<EventKind, Begin['kind']>> = {
   store_back: 'store_away',
   target_healthy: 'target_unhealthy',
@@ -13,20 +13,23 @@ const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
-/** The subject of an outage, equal in its begin and its end. Undefined for any other event. */
+/** The subject of an outage, equal in the first and the last event of the outage. Undefined for an event that belongs to no outage. */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
   const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
 }
 
-/** An outage whose begin a process has seen. */
+/** An outage whose first event this process has recorded. */
 export interface Begun {
   readonly happening: Begin;
   /** Epoch ms. */
   readonly atMs: number;
 }
 
-/** Remembers the begins of outages, so the end of an outage has its begin and reason. @param max number of remembered outages */
+/**
+ * Remembers the first events of outages, so that the last event of an outage can include its beginning and reason. @param max number of
+ * remembered outages
+ */
 export function createBegunOutages(max: number) {
   const begun = new Map<string, Begun>();
   return {
@@ -38,7 +41,7 @@ export function createBegunOutages(max: number) {
       const before = begun.get(key);
       begun.delete(key);
       if (!begins.has(happening.kind)) return before;
-      // A target that was silent and is now down was unhealthy in between, so the first begin counts.
+      // A target that changes from silent to down stays unhealthy, so the first event counts as the beginning.
       begun.set(key, { happening: happening as Begin, atMs: before?.atMs ?? atMs });
       const [oldest] = begun.keys();
       if (begun.size > max && oldest !== undefined) begun.delete(oldest);
@@ -49,21 +52,21 @@ export function createBegunOutages(max: number) {
 
 type ListedEvent = Listed<GatewayEvent>;
 
-/** Whether an event has one of the kinds. An outage that is over also has the kind of its begin. */
+/** Whether an event has one of these kinds. An ended outage also matches the kind of its first event. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
   return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }
 
 /**
- * Merges the events of one outage. When its end is listed, its begin is left out. Reports of other processes from the same time
- * are left out too.
+ * Merges the events of each outage into one. If the last event of an outage is listed, its first event is omitted. Reports of the same
+ * outage by other processes are also omitted.
  *
  * @param nearMs longest time between two processes' reports of one begin
  * @returns a function that receives events, newest first, and returns whether to list the event. An older report of the same
  *   outage may change an event that is already listed
  */
 export function createOutageMerger(nearMs: number) {
-  /** The oldest listed event of each subject. */
+  /** The oldest listed event about each subject. */
   const last = new Map<
     string,
     { event: ListedEvent; beganMs: number; isOver: boolean; seenBy: Set<string> }

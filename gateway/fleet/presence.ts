@@ -10,23 +10,23 @@ export type Presence = ReturnType<typeof createPresence>;
 
 /** The processes that share one store. */
 export interface Fleet {
-  /** False while Redis is away: then only the processes of this gateway are known. */
+  /** False while Redis is unavailable; then only the processes of this gateway are listed. */
   readonly isComplete: boolean;
-  /** The id of the process that answers. A supervisor answers too, but it serves no requests and is not listed. */
+  /** The id of the process that sends this response. A supervisor also responds, but it serves no API requests and is not listed. */
   readonly answeredBy: string;
   readonly processes: readonly KnownProcess[];
 }
 
 export interface KnownProcess extends ProcessState {
-  /** Age of the published state. */
+  /** The age of the published state. */
   readonly ageMs: number;
 }
 
 const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8');
 
 /**
- * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state that is not
- * repeated expires. No request waits for this. Without Redis, or while Redis is away, only this gateway's processes are known.
+ * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state that is not published again
+ * expires. No request waits for a publication. Without Redis, or while Redis is unavailable, only the processes of this gateway are known.
  *
  * @param own the present states of the processes of this gateway that serve requests
  */
@@ -54,7 +54,7 @@ export function createPresence({
   client.defineCommand('noteSeen', { numberOfKeys: 1, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
-  /** The ids of the last publication. */
+  /** The process ids of the last publication. */
   let published: readonly string[] = [];
 
   function publish(): void {
@@ -72,7 +72,7 @@ export function createPresence({
       ]),
       ...remove(gone),
     ]).catch(() => {
-      // The next publication is in a second. Until then, readers get `isComplete: false`.
+      // The next publication follows within a second. Until then, readers get `isComplete: false`.
     });
   }
 
@@ -114,7 +114,7 @@ export function createPresence({
       const states = own();
       return fleetOf(processId, states, await readOthers(states.map(({ id }) => id)));
     },
-    /** Stops publishing, and takes this gateway's processes off the list. */
+    /** Stops publishing, and removes the processes of this gateway from the list. */
     async close() {
       clearTimeout(timer);
       if (!isReady(seenName)) return;
@@ -134,7 +134,7 @@ function fleetOf(
   return { isComplete: others !== undefined, answeredBy, processes };
 }
 
-/** Oldest process first, so a row keeps its place while other processes start and end. */
+/** Processes are sorted by age, oldest first, so a row keeps its position while other processes start and exit. */
 function byStart(a: ProcessState, b: ProcessState): number {
   const [first, second] = [a.startedAt + a.id, b.startedAt + b.id];
   return first < second ? -1 : 1;

@@ -1,4 +1,6 @@
-/** The state that a gateway process publishes once a second. Every process reads the states of all. Instants are ISO 8601, in UTC. */
+/**
+ * The state that a gateway process publishes once a second. Every process reads the states of all processes. All times are ISO 8601 in UTC.
+ */
 export interface ProcessState {
   /** A random id per start of a process. */
   readonly id: string;
@@ -10,34 +12,34 @@ export interface ProcessState {
   readonly phase: 'starting' | 'serving' | 'draining';
   readonly configVersion: string;
   readonly configLoadedAt: string;
-  /** In the last ten seconds. */
+  /** Figures of the last ten seconds. */
   readonly requestsPerSecond: number;
-  /** Requests per second by response status. 429 counts only the gateway's own responses. */
+  /** Requests per second by response status. 429 includes only the gateway's own responses. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Requests per second that failed because of the gateway or the upstream. */
   readonly failuresPerSecond: number;
   readonly lastMinute: RequestsLastMinute;
-  /** Percentile of the gateway's own part in a request; absent without a request in the last ten seconds. */
+  /** A percentile of the time that the gateway itself added to a request; absent without a request in the last ten seconds. */
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
-  /** Percentile of the upstream's part in a request. */
+  /** A percentile of the time that the upstream took for a request. */
   readonly upstreamP50Ms?: number | undefined;
   readonly upstreamP99Ms?: number | undefined;
   /** Requests in flight, and client connections. */
   readonly inFlight: number;
   readonly connections: number;
-  /** `sinceAt`: begin of the present state of `available`; absent for the memory store. */
+  /** `sinceAt` is the time at which `available` last changed; absent for the memory store. */
   readonly store: {
     readonly kind: 'memory' | 'redis';
     readonly available: boolean;
     readonly sinceAt?: string;
   };
   readonly upstreams: readonly UpstreamSeen[];
-  /** Faults of the whole gateway that no figure above shows. */
+  /** Faults of the whole gateway that the other figures do not show. */
   readonly faults: readonly Fault[];
 }
 
-/** Failed requests by cause. `sinceAt` is set while they are a large share of all requests. */
+/** Failed requests by cause. `sinceAt` is present while they exceed a minimum share of all requests. */
 export interface RequestsLastMinute {
   readonly requests: number;
   readonly failed: Readonly<
@@ -45,27 +47,28 @@ export interface RequestsLastMinute {
   >;
 }
 
-/** A condition that an operator should know. */
+/** A condition that requires an operator's attention. */
 export interface Fault {
   readonly severity: Severity;
   readonly code: string;
   /** One sentence. */
   readonly text: string;
-  /** Begin of the fault; ISO 8601, in UTC. */
+  /** The beginning of the fault, ISO 8601 in UTC. */
   readonly sinceAt: string;
 }
 
 /**
- * `bad`: requests fail or are counted wrong. `warning`: requests may soon fail or be counted wrong. `notice`: no request is affected.
+ * The severity: `bad` means that requests fail or are counted wrongly, `warning` that this may soon happen, and `notice` that no request is
+ * affected.
  */
 export type Severity = 'bad' | 'warning' | 'notice';
 
-/** An upstream as one process sees it. Each process has its own health checks and requests in flight. */
+/** The state of an upstream in one process. Each process has its own health checks and requests in flight. */
 export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;
   readonly targets: readonly TargetSeen[];
-  /** The reason while the host name cannot be looked up. The last known addresses stay in use. */
+  /** The reason for a failed DNS look-up; present while look-ups fail. The last known addresses remain in use. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
 }
@@ -73,17 +76,17 @@ export interface UpstreamSeen {
 export interface TargetSeen {
   readonly address: string;
   readonly healthy: boolean;
-  /** Begin of the present state of `healthy`. */
+  /** The time at which `healthy` last changed. */
   readonly sinceAt: string;
   readonly inFlight: number;
   readonly tunnels: number;
   /** Whether all connections to the target are in use. */
   readonly full: boolean;
-  /** The reason when the target is not healthy. */
+  /** The reason why the target is unhealthy. */
   readonly reason?: string | undefined;
 }
 
-/** The upstreams of `/readyz` in the published form. @param targetsMax largest number of published targets per upstream */
+/** Converts the upstreams of `/readyz` to the published form. @param targetsMax largest number of published targets per upstream */
 export function upstreamsSeen(
   upstreams: Readonly<Record<string, Omit<UpstreamSeen, 'name'>>>,
   targetsMax: number,
@@ -96,8 +99,8 @@ export function upstreamsSeen(
 const none = { requests: 0 };
 
 /**
- * Parses the published state of another process. The state of an earlier version lacks members. A missing member counts as no
- * fault.
+ * Parses the published state of another process. A process of an earlier version may publish a state without newer members. A missing list
+ * of faults means that there is no fault.
  *
  * @returns undefined when the text is not a state
  */

@@ -5,17 +5,17 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 export interface Report<Entry extends object> {
-  /** Equal in the reports of all processes about one entry. */
+  /** The identity of an event, equal in the reports of all processes. */
   readonly what: readonly unknown[];
-  /** Longest time between two reports of one entry. */
+  /** The longest time between two reports that are merged into one entry. */
   readonly mergedWithinMs: number;
   readonly entry: Entry;
-  /** The process that saw the event, if another process records it. */
+  /** The process that detected the event, if another process records it. */
   readonly seenBy?: string | undefined;
 }
 
 export type Listed<Entry extends object> = Entry & {
-  /** Position in the list; the `after` of a further page. */
+  /** The position in the list, used as `after` of the next page. */
   readonly id: string;
   /** ISO 8601, in UTC. */
   readonly at: string;
@@ -26,12 +26,12 @@ export type Listed<Entry extends object> = Entry & {
 
 export interface PageQuery {
   readonly limit: number;
-  /** The id of the last entry of the page before. */
+  /** The id of the last entry of the previous page. */
   readonly after?: string | undefined;
 }
 
 export interface ListPage<Entry extends object> {
-  /** False while Redis is away; the page then has only the entries of this process. */
+  /** False while Redis is unavailable; then the page has only the entries of this process. */
   readonly isComplete: boolean;
   /** The newest first. */
   readonly entries: readonly Listed<Entry>[];
@@ -40,15 +40,16 @@ export interface ListPage<Entry extends object> {
 
 interface Unsent<Entry extends object> extends Report<Entry> {
   readonly number: number;
-  /** The instant of the event, of `performance.now()`. */
+  /** The time of the event, on the clock of `performance.now()`. */
   readonly happenedMs: number;
 }
 
 const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
 /**
- * A list of events or changes that all processes share. Keeps entries in a stream in Redis, and in this process's memory without Redis. In Redis, the reports of several processes
- * about one event are merged into one entry. An entry that cannot be written now is written later with its original instant.
+ * A list of events or changes that all processes share. Stores entries in a stream in Redis, or in this process's memory without Redis. In
+ * Redis, the reports of several processes about one event are merged into one entry. An entry that cannot be written now is written later
+ * with its original instant.
  */
 export function createSharedList<Entry extends object>({
   records,
@@ -93,7 +94,7 @@ export function createSharedList<Entry extends object>({
     return report.seenBy ?? processId;
   }
 
-  /** Sends the reports one after the other, so they keep their order. */
+  /** Reports are sent one at a time, so they keep their order. */
   function send(): void {
     if (unsent.length > 0) sending ??= sendAll().finally(() => (sending = undefined));
   }
@@ -139,7 +140,7 @@ export function createSharedList<Entry extends object>({
   return {
     record,
     async read({ limit, after }: PageQuery): Promise<ListPage<Entry>> {
-      // A client that made a change finds the change in the list.
+      // The call waits until the change is written, so that a client finds its own change in the list.
       await sent();
       const shared = records?.isReady(stream)
         ? await withinDeadline(
@@ -150,7 +151,7 @@ export function createSharedList<Entry extends object>({
         : undefined;
       return shared ?? { isComplete: records === undefined, ...pageOf(own, limit, after) };
     },
-    /** Sends what is left to send, and stops. */
+    /** Sends the remaining reports, and stops. */
     async close() {
       clearInterval(timer);
       send();
@@ -158,7 +159,7 @@ export function createSharedList<Entry extends object>({
     },
   };
 
-  /** Resolves when the current reports are sent, at the latest after a deadline. */
+  /** Resolves when the current reports are sent, or after a deadline. */
   async function sent(): Promise<void> {
     await withinDeadline(sending ?? Promise.resolve(), bounds.storePatientDeadlineMs, () => undefined);
   }
@@ -176,8 +177,8 @@ function pageOf<Entry extends object>(
 }
 
 /**
- * Sorts entries by the instant of the event, because an entry may be written late. Entries of one process keep the order in which
- * the process sent them, because instants are only exact to a millisecond or two.
+ * Sorts entries by the instant of the event, because an entry may be written late. Entries of one process keep the order in which they were
+ * sent, because times are only accurate to one or two milliseconds.
  *
  * @param entries the last written entry first
  */
@@ -197,7 +198,7 @@ function byInstant<Entry extends { readonly at: string; readonly process: string
     .map(({ entry }) => entry);
 }
 
-/** Leaves out entries that another program wrote to the stream. @param reports `<process>:<number> …` */
+/** Omits entries that another program wrote to the stream. @param reports `<process>:<number> …` */
 function toListed<Entry extends object>(
   [id, [, , , at, , entry = '']]: readonly [id: string, fields: readonly string[]],
   reports: string | null | undefined,

@@ -1,6 +1,6 @@
 import type { PlanWindow } from '../shared/model.ts';
 
-/** Numbers and instants as text, for sentences about keys and processes. Times are UTC. */
+/** Formats numbers and times for sentences about keys and processes. Times are UTC. */
 
 /** With thousands separators. */
 export function figure(number: number): string {
@@ -30,7 +30,7 @@ export function per(window: PlanWindow): string {
   return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }
 
-/** "10:32:00 UTC"; with the day when the instant is on another day. */
+/** The text "10:32:00 UTC", preceded by the date when the time is on another day. */
 export function timeText(atMs: number, nowMs: number): string {
   const [day, time = ''] = new Date(atMs).toISOString().split('T');
   const clock = `${time.slice(0, 8)} UTC`;

@@ -39,7 +39,7 @@ interface AdminSideOptions {
   readonly nowMs: () => number;
 }
 
-/** The part of a gateway that serves operators: the admin listener, and the records that all gateways of a fleet share. */
+/** Serves operators: the admin listener, and the shared records of all gateways of a fleet. */
 export function createAdminSide({
   settings: firstSettings,
   processId,
@@ -242,7 +242,7 @@ export function createAdminSide({
       notInForce = now;
       certificates.replace(next);
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
-      // Reloads are compared one after the other, because comparing many keys takes a while.
+      // Reloads are compared one at a time, because the comparison of many keys takes a while.
       recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
     },
     /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
@@ -256,7 +256,7 @@ export function createAdminSide({
     },
     /** Adds an event to the list of events. */
     recordEvent: events.record,
-    /** Sends the events and changes that wait. */
+    /** Sends the events and changes that are not yet sent. */
     async flush() {
       faults.close();
       await recording;

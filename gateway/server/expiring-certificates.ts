@@ -21,11 +21,14 @@ export function watchCertificates({
   readonly bounds: Pick<Bounds, 'certificateNoticeIntervalMs'>;
 }) {
   let certificates = certificatesOf(settings);
-  /** The last notice for each listener. */
+  /** The last logged warning about each listener's certificate. */
   const reported = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
 
-  /** Logs each new notice. At the start and at a reload, the warnings of the configuration already have the notices. */
+  /**
+   * Logs a warning that differs from the last warning. At the start and at a reload, the configuration's own warnings include the warnings
+   * about certificates.
+   */
   function report() {
     const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {
       const notice = expiryNotice(listener, certificate, nowMs());
@@ -40,7 +43,7 @@ export function watchCertificates({
 
   return {
     current: () => certificates,
-    /** The `certificates` member of `/readyz`. */
+    /** The `certificates` member of the `/readyz` response. */
     state: (): GatewayState['certificates'] =>
       Object.fromEntries(
         Object.entries(certificates).map(([name, certificate]) => {

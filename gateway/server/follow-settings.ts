@@ -14,7 +14,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { Gateway } from './gateway.ts';
 import type { Supervisor } from './workers/supervisor.ts';
 
-/** Keeps a gateway on the configuration on disk. A valid edit is put in force. An invalid edit is logged and reported in `/readyz`. */
+/** Keeps a gateway on the configuration on disk. A valid edit takes effect. An invalid edit is logged and reported in `/readyz`. */
 export function followSettings(
   gateway: Pick<Gateway, 'reportFailedReload'> & Pick<Supervisor, 'reload'>,
   {
@@ -46,7 +46,7 @@ export function followSettings(
         ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
         ...(waitsForRestart.length > 0 && { waitsForRestart }),
       };
-      // Settings that need a restart keep their value, and the admin API shows the settings in force.
+      // A setting that needs a restart keeps its value until then, and the admin API shows the current value.
       gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },
@@ -71,7 +71,7 @@ export function followSettings(
   });
 }
 
-/** Makes a function that receives the file digests of each configuration and returns the names of the edited files. */
+/** Returns a function that receives the file digests of each configuration and returns the names of the edited files. */
 function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   let before = first;
   return (after: typeof first): readonly string[] => {
@@ -82,7 +82,7 @@ function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   };
 }
 
-/** The files that keep their last valid content, as `/readyz` and the log show them. */
+/** The files whose current content is invalid, so that their last valid content applies. `/readyz` and the log list these files. */
 function keptContents({ kept }: Rejected) {
   return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
     file,

@@ -24,7 +24,7 @@ export interface Gateway {
   /** @throws when an address cannot be listened on */
   start(): Promise<{ readonly listen: AddressInfo; readonly admin: AddressInfo }>;
   /**
-   * Puts new settings in force. Requests in flight finish on the snapshot they began with.
+   * Puts new settings into effect. A request in flight keeps the snapshot with which it began.
    *
    * @param notInForce the part of the configuration on disk that is not in these settings; for `/readyz`
    */
@@ -32,8 +32,8 @@ export interface Gateway {
   /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /**
-   * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. Then tunnels are closed, no connection is accepted, and
-   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are cut.
+   * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. Then WebSockets are closed, no connection is accepted, and requests
+   * in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are closed.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
 }

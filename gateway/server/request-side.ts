@@ -30,7 +30,7 @@ interface RequestSideOptions {
   readonly processId: string;
   readonly stores: Pick<Stores, 'limiter' | 'directory' | 'usage'>;
   readonly log: Pick<Log, 'logger' | 'access'>;
-  /** Receives each logged change of a target's health. */
+  /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
@@ -39,11 +39,11 @@ interface RequestSideOptions {
   readonly pid: number;
   /** Number of the worker; absent in a gateway without workers. */
   readonly worker?: number | undefined;
-  /** Shared by all workers; see `tls-front.ts`. */
+  /** The secret that all workers share; see `tls-front.ts`. */
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
-/** The part of a gateway that serves requests: the public listener and the stations behind it. */
+/** Serves API requests: the public listener and the stations behind it. */
 export function createRequestSide({
   settings,
   processId,
@@ -129,7 +129,7 @@ export function createRequestSide({
   return {
     listen: listener.listen,
     alsoAccept: listener.alsoAccept,
-    /** Puts new settings in force. Requests in flight finish on the snapshot they began with. */
+    /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
       snapshot = createSnapshot(next, referenceAssets, directory);
       configLoadedAt = new Date(nowMs()).toISOString();
@@ -169,11 +169,12 @@ export function createRequestSide({
       };
     },
     /**
-     * Closes tunnels and accepts no more connections. Requests in flight finish with `Connection: close`. After
-     * `bounds.drainDeadlineMs` the remaining connections are cut.
+     * Closes WebSockets and accepts no more connections. Requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs`
+     * the remaining connections are closed.
      */
     async drain() {
-      // A tunnel does not end by itself. Load balancers now use other gateways, so the client reconnects to another gateway.
+      // A WebSocket does not end by itself. By now, load balancers send new connections to other gateways, so the client reconnects to
+      // another gateway.
       tunnelWatch.close();
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
@@ -184,11 +185,11 @@ export function createRequestSide({
   };
 }
 
-/** The part of an ended exchange that the usage record needs. */
+/** The part of a finished exchange that is written to the usage record. */
 function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
   const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
   return {
-    // A decision of an address bucket is in no key's record.
+    // A decision of an address bucket belongs to no key, so it is not recorded.
     keyId: decidedMs === undefined ? undefined : key?.id,
     unauthorized: unauthorizedOf(invalidSecret),
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
@@ -209,7 +210,7 @@ function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {
   const failure = failureOf(exchange);
   if (failure !== undefined) return failure === 'upstream' ? 'failedByUpstream' : 'failedByGateway';
   if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
-  // The key has too many unfinished bodies or WebSockets.
+  // The key has too many unfinished request bodies or WebSockets.
   if (status >= 500) return 'refused';
   return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
 }

@@ -5,17 +5,20 @@ import type { RequestCounts } from '../observe/metrics/request-metrics.ts';
 import type { UpstreamState } from '../request/forward/upstream/upstreams.ts';
 import type { StoreCounts } from '../request/limit/limiter.ts';
 
-/** The figures of the processes that serve requests. The part that serves operators reads them, perhaps in another process. */
+/**
+ * The figures of the processes that serve requests. The part of the gateway that serves operators reads these figures, possibly in another
+ * process.
+ */
 export interface Served {
-  /** The processes that serve requests now. */
+  /** The processes that currently serve requests. */
   processes(): readonly ServingProcess[];
-  /** The sums of all processes since the start. */
+  /** The sums over all processes since the start. */
   counted(): Counted;
   /** Absent in a gateway without workers. */
   readonly workers?: {
-    /** The configured, the serving and the replaced workers since the start. */
+    /** The number of configured workers, of serving workers, and of replaced workers since the start. */
     count(): WorkerCounts;
-    /** The metrics of each process. Counters include ended workers. */
+    /** The metrics of each process. The counters include workers that have exited. */
     metrics(): Promise<readonly ProcessMetrics[]>;
   };
 }
@@ -26,7 +29,7 @@ export interface WorkerCounts {
   readonly replaced: number;
 }
 
-/** The present state of a process that serves requests. It is plain data, so it can be sent to another process. */
+/** The current state of a process that serves requests. It is plain data, so it can be sent to another process. */
 export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'upstreams' | 'faults'> {
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;
@@ -40,15 +43,15 @@ export interface Counted {
   readonly decidedLocally: number;
   readonly storeCalls: StoreCounts['calls'];
   readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
-  /** Requests that are in no usage record. */
+  /** Requests that no usage record includes. */
   readonly lostRequests: number;
 }
 
 type Upstreams = ServingProcess['upstreams'];
 
 /**
- * Joins the upstreams of several processes. A target is healthy when every process finds it healthy. It is full when it is full
- * for any process. Requests are added up.
+ * Merges the states of upstreams from several processes. A target is healthy when every process finds it healthy. A target is full when all
+ * its connections are in use in any process. The numbers of requests are added up.
  */
 export function joinUpstreams(all: readonly Upstreams[]): Upstreams {
   const [only] = all;

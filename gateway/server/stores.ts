@@ -11,34 +11,34 @@ import { createUsage, type Usage } from '../usage/usage.ts';
 /** The stores of keys, counts and usage, in Redis or in memory. */
 export interface Stores {
   readonly limiter: Limiter;
-  /** Undefined when every key is in the configuration. */
+  /** Undefined without a key directory, when every key is in the configuration. */
   readonly directory: KeyDirectory | undefined;
-  /** Undefined without a usage record. */
+  /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
-  /** The connection for records, for which no request waits; undefined without Redis. */
+  /** The connection for records, which carries no command that a request waits for; undefined without Redis. */
   readonly records: RedisConnection | undefined;
-  /** Sends the counts and usage that wait, within their time bounds. */
+  /** Sends the remaining counts and usage within the time limits. */
   flush(): Promise<void>;
   /** Disconnects. */
   close(): void;
 }
 
 export interface StoresOptions {
-  /** The settings in force. The addresses of the stores are read once. */
+  /** The initial settings. Changes of the store's address need a restart. */
   readonly settings: () => Settings;
   readonly log: Logger;
-  /** Receives each logged event of bans, Redis and the usage record. */
+  /** Called for each logged event of bans, Redis and the usage record. */
   readonly onEvent: (happening: Happening) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** The log for bans, in place of `log`. */
+  /** A logger for bans that replaces `log`. */
   readonly banLog?: Logger | undefined;
 }
 
 export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: StoresOptions): Stores {
   const { redis, directory: hasDirectory, usage: usageSettings } = settings();
-  // Look-ups have a separate connection, so that they do not wait behind a page of the usage record.
+  // Look-ups have a separate connection, so that they do not wait behind reads of usage records.
   const directoryRecords = hasDirectory && redis ? openRedis(redis, bounds) : undefined;
   const directory = hasDirectory
     ? createKeyDirectory({

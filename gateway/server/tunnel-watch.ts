@@ -11,7 +11,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownKey>>;
 
 /**
- * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call their operation. Without this watch a
+ * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call the WebSocket's operation. Without these checks a
  * WebSocket could outlive its key for as long as client and upstream keep it open.
  */
 export function createTunnelWatch({
@@ -22,7 +22,7 @@ export function createTunnelWatch({
   bounds,
 }: {
   readonly forwarder: Pick<Forwarder, 'openTunnels'>;
-  /** The configuration in force. */
+  /** The current configuration. */
   readonly snapshot: () => Snapshot;
   readonly reader: KeyReader;
   readonly log: Logger;
@@ -40,7 +40,7 @@ export function createTunnelWatch({
     setInterval(read, bounds.tunnelReadIntervalMs).unref(),
   ];
 
-  /** Judges a few WebSockets per turn, so that no request waits when there are many WebSockets. */
+  /** Checks a few WebSockets per turn of the event loop, so that many WebSockets do not delay requests. */
   async function judgeAll(atOnce: number, callerOf: CallerOf): Promise<void> {
     const tunnels = forwarder.openTunnels();
     for (let next = 0; next < tunnels.length; next += atOnce) {
@@ -83,7 +83,7 @@ export function createTunnelWatch({
     return snapshot().authenticate(opener.authorization, reader.nowMs());
   }
 
-  /** Runs once at a time. A call during a run starts one more run afterwards. */
+  /** Only one run is active at a time. A call during a run starts one more run after the current run. */
   function oneAtATime(run: () => Promise<void>): () => void {
     let running = false;
     let wanted = false;
@@ -112,7 +112,7 @@ export function createTunnelWatch({
   };
 }
 
-/** A WebSocket stays open while the directory does not answer, as a cached key stays valid for a while. */
+/** A WebSocket stays open while the directory does not reply, just as a cached key stays valid for a while. */
 function reasonToClose(caller: Caller<KnownKey>, operation: Operation): string | undefined {
   switch (caller.kind) {
     case 'unread':

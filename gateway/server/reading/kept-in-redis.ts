@@ -8,7 +8,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createRedisUsageStore } from '../../usage/store/redis-usage-store.ts';
 import type { Kept } from './reading-messages.ts';
 
-/** Opens the records of keys in Redis over a separate connection, so no request waits for their replies. */
+/** Opens the records of keys in Redis over a separate connection, so that no client request waits behind their replies. */
 export async function keptInRedis(redis: RedisSettings, bounds: Bounds): Promise<Kept> {
   const connection = openRedis(redis, bounds);
   await untilConnected(connection, bounds.storeStartTimeoutMs);

@@ -7,7 +7,7 @@ import { createUsageReader } from '../../usage/usage-reader.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
 /**
- * Opens the sources of the routes in the reading thread: Redis over a separate connection, and the memory of the main thread. The
+ * Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. The
  * function is long because it contains both kinds of sources, each a list of short functions.
  */
 export async function openReadSources({
@@ -67,7 +67,7 @@ export async function openReadSources({
     return keptInRedis(redis, bounds);
   }
 
-  /** Reads the main thread's memory in small questions. The main thread answers each in a fraction of a millisecond. */
+  /** Reads the main thread's memory in small queries. The main thread answers each query in a fraction of a millisecond. */
   function inParts(all: Lent): Kept {
     return {
       async readStatuses(keys) {

@@ -13,7 +13,7 @@ import type { UnsentSource } from '../../usage/usage-reader.ts';
 /** The start data of the reading thread. */
 export interface ReadingData {
   readonly bounds: Bounds;
-  /** Undefined without a usage record. */
+  /** Undefined when no usage is recorded. */
   readonly keptDays: number | undefined;
   readonly hasDirectory: boolean;
 }
@@ -25,7 +25,7 @@ export interface Lent {
   readonly readEvents: Events['read'];
   readonly readChanges: Changes['read'];
   readonly readProcesses: Presence['read'];
-  /** Reads the memory store; only without Redis. */
+  /** Reads the usage records in the main thread's memory; only without Redis. */
   readonly readStatuses: ReadStatuses;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
@@ -41,7 +41,7 @@ export type Kept = Pick<
 >;
 
 export type ToReading =
-  /** The change to the settings in force. It is sent before a request when the settings changed since the last request. */
+  /** A change of the settings. The change is sent before the next request to the thread. */
   | { readonly kind: 'settings'; readonly message: SettingsMessage }
   /** `nowMs`: the store's clock, epoch ms. */
   | {
@@ -59,7 +59,7 @@ export type FromReading =
       readonly response: Omit<AdminResponse, 'body' | 'onWritten'>;
       readonly body: Uint8Array;
     }
-  /** A request that ended with a bug. */
+  /** The error of a request that failed because of a bug. */
   | { readonly kind: 'failed'; readonly number: number; readonly error: unknown }
   | {
       readonly kind: 'call';

@@ -1,4 +1,7 @@
-/** The thread of `createReadingThread`. It answers each request with a response, or with the error of a bug. */
+/**
+ * The entry point of the thread that `createReadingThread` starts. The thread answers each request with a response, or with the error of a
+ * bug.
+ */
 import { constants, getPriority, platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorResponse } from '../../admin/admin-response.ts';
@@ -17,10 +20,10 @@ let calls = 0;
 const asked = new Map<number, PromiseWithResolvers<unknown>>();
 let answering: Promise<AskThread> | undefined;
 
-/** On a busy processor, a thread with this niceness gets a quarter of the time beside a thread without niceness. */
+/** On a busy CPU, a thread with this niceness gets a quarter of the time of a thread with niceness 0. */
 const niceness = 5;
 
-// Linux has a niceness per thread. Busy processors belong to the threads that serve customers.
+// On Linux each thread has its own niceness. The lower priority leaves a busy CPU to the threads that serve clients.
 if (platform() === 'linux') {
   setPriority(0, Math.min(getPriority(0) + niceness, constants.priority.PRIORITY_LOW));
 }
@@ -45,7 +48,7 @@ async function respond({ number, request }: Extract<ToReading, { kind: 'request'
     answering ??= open();
     const answer = await answering;
     const { body, ...response } = await answer(request);
-    // These octets have no other owner, so they are transferred and not copied.
+    // No other code uses these octets, so the buffer is transferred and not copied.
     const octets = new TextEncoder().encode(String(body));
     tell({ kind: 'response', number, response, body: octets }, [octets.buffer]);
   } catch (error) {
@@ -65,7 +68,7 @@ function inForce(): Settings {
   return settings;
 }
 
-/** The main thread gave no reply in time. */
+/** The main thread sent no reply in time. */
 const late = new Error('no reply within the deadline');
 
 /** Calls functions of the main thread by name. */

@@ -22,17 +22,18 @@ interface ReadingThreadOptions {
 interface Thread {
   readonly worker: Worker;
   readonly waiting: Map<number, PromiseWithResolvers<AdminResponse>>;
-  /** The settings that the thread has received. */
+  /** The settings that the thread has received so far. */
   settings: Settings | undefined;
 }
 
 /**
- * The thread that reads many keys or minutes for operators, so that customers' requests do not wait. It has the settings, a separate connection to Redis, and the routes with `inThread`. A request goes in as plain data
- * with the octets of its body. The text of the response comes back without a copy. The thread reads the main thread's memory
- * through `Lent`, in small parts with pauses.
+ * Reads many keys or minutes for operators in a thread of its own, so that API requests do not wait. The thread has the settings, a
+ * separate connection to Redis, and the routes with `inThread`. A request is sent to the thread as plain data with the octets of its body.
+ * The text of the response is transferred back without a copy. The thread reads the main thread's memory through `Lent`, in small parts
+ * with pauses.
  *
- * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and
- * its open requests get 503.
+ * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and its
+ * requests in progress get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions) {
   const { settings, data, nowMs, log, bounds } = options;
@@ -46,7 +47,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
     const worker = new Worker(new URL('./reading-thread-worker.ts', import.meta.url), {
       workerData: { ...data, bounds } satisfies ReadingData,
       resourceLimits: {
-        // The thread gets at most the heap of the process, which Node derives from the container's memory.
+        // The heap of the thread is not larger than the heap of the process, which Node derives from the container's memory.
         maxOldGenerationSizeMb: Math.min(
           bounds.readingThreadHeapMebibytes,
           getHeapStatistics().heap_size_limit / 1_048_576,
@@ -150,8 +151,8 @@ export function createReadingThread(options: ReadingThreadOptions) {
 }
 
 /**
- * Answers the reading thread's questions one after the other. A pause follows each answer. The pause is longer than the answer
- * took, so customers' requests get most of the time.
+ * Answers the queries of the reading thread one at a time. A pause follows each answer. The pause is longer than the answer took, so most
+ * of the time remains for API requests.
  */
 function createLender(
   lent: Lent,
@@ -171,7 +172,7 @@ function createLender(
     return answer;
   };
 
-  /** Pauses in whole milliseconds, because timers are no finer. */
+  /** Pauses last whole milliseconds, because timers have this resolution. */
   async function rest(): Promise<void> {
     if (owedMs < 1) return void (await nextTurn());
     const pauseMs = Math.min(owedMs, readingPauseMaxMs);

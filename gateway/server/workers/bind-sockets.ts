@@ -5,17 +5,17 @@ import type { ListeningSocket } from '../../request/listen/listen-on.ts';
 
 export interface BoundSockets {
   readonly address: AddressInfo;
-  /** The bound sockets. Each is sent to a worker, which accepts its connections. */
+  /** The bound sockets. A worker receives each socket and accepts its connections. */
   readonly sockets: readonly ListeningSocket[];
-  /** Closes this process's sockets. The kernel frees a socket when its worker has closed it too. */
+  /** Closes this process's sockets. The kernel frees a socket only after its worker has also closed it. */
   close(): void;
 }
 
 /**
  * Binds several sockets to one address with SO_REUSEPORT. The kernel spreads connections among the sockets.
  *
- * SO_REUSEPORT would also let a second gateway of the same user bind the address and take a part of the connections. So the
- * address is first bound without SO_REUSEPORT, which fails when another process listens there.
+ * With SO_REUSEPORT, a second gateway of the same user could also bind the address and receive some of the connections. So the address is
+ * first bound without SO_REUSEPORT, which fails when another process listens there.
  *
  * @throws when the address cannot be bound
  */
@@ -53,8 +53,8 @@ interface Socket {
 }
 
 /**
- * Binds a socket without accepting from it. Node documents no way to do this, so this function uses the one that `node:cluster`
- * uses. In a Node version without it no worker starts, and tests fail.
+ * Binds a socket without accepting connections. Node documents no API for this, so the function uses the internal API that `node:cluster`
+ * uses. If a Node version lacks this API, no worker starts, and tests fail.
  */
 function bind(address: string, port: number, flags: number): Socket {
   const { _createServerHandle: create } = net as unknown as {
@@ -71,14 +71,14 @@ function bind(address: string, port: number, flags: number): Socket {
   throw listenError(getSystemErrorName(socket), getSystemErrorMessage(socket) ?? 'it failed', address, port);
 }
 
-/** A taken port is not reported by `bind`. The bound address then has another port. */
+/** `bind` does not report a port in use. In this case the bound address has another port. */
 function addressOf(socket: Socket): AddressInfo {
   const address = {};
   socket.getsockname(address);
   return address as AddressInfo;
 }
 
-/** An error in the form that `net.Server` uses. */
+/** An error with the members that `net.Server` sets. */
 function listenError(code: string, text: string, host: string, port: number): Error {
   return Object.assign(new Error(`listen ${code}: ${text} ${host}:${port}`), { code, port });
 }

@@ -8,17 +8,17 @@ type Report = Extract<FromWorker, { kind: 'report' }>;
 /** The supervisor's view of a process that serves requests. */
 export interface WorkerProcess {
   readonly pid: number;
-  /** Whether the worker listens and has not ended. */
+  /** Whether the worker listens and has not exited. */
   serves(): boolean;
   /** The worker's last report; undefined before the first report. */
   report(): Report | undefined;
   /** The worker's last metrics. */
   metrics(): ProcessMetrics | undefined;
-  /** Resolves when the worker has replied, and never without a reply. */
+  /** Resolves when the worker has replied; never settles if the worker sends no reply. */
   askMetrics(): Promise<void>;
-  /** What the worker does until it listens. */
+  /** The phase of the worker's start until it listens. */
   startPhase(): StartPhase;
-  /** The instant of the worker's start until it listens, then of its last message, of `performance.now()`. */
+  /** The time of the worker's start, or of its last message once it listens, on the clock of `performance.now()`. */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
   /** @param reason the reason of the end, by default the signal */
@@ -26,10 +26,10 @@ export interface WorkerProcess {
 }
 
 export interface StartWorkerOptions {
-  /** Options of Node and V8. */
+  /** Command-line options for Node and V8. */
   readonly execArgv: readonly string[];
   readonly onMessage: (message: FromWorker) => void;
-  /** Called once. The reason is the worker's own text, or such as `SIGKILL` or `exit code 1`. */
+  /** Called once. Called when the worker has exited. The reason is the worker's own text, or for example `SIGKILL` or `exit code 1`. */
   readonly onEnd: (reason: string) => void;
 }
 
@@ -60,7 +60,7 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
     },
     heardMs: performance.now(),
     tell(message, socket) {
-      // A failed send needs no handling, because `onEnd` is called then.
+      // A failed send needs no handling, because `onEnd` will be called.
       if (child.connected) child.send(message, socket as SendHandle | undefined, {}, () => {});
     },
     kill(reason) {
@@ -85,10 +85,10 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
   });
   child.on('error', (error) => {
     failure ??= error.message;
-    // The process could not be started.
+    // The process failed to start.
     if (child.pid === undefined) end();
   });
-  // `close` comes after the last message, while `exit` may come before it.
+  // The `close` event follows the last message, while `exit` may precede it.
   child.once('close', (code, signal) => {
     failure ??= signal ?? `exit code ${code}`;
     end();

@@ -27,7 +27,7 @@ export interface SupervisorOptions extends Omit<GatewayOptions, 'pid' | 'bounds'
   readonly bounds: Bounds;
   /** Number of processes that serve requests. */
   readonly workers: number;
-  /** Options of Node and V8 for the workers. */
+  /** Command-line options of Node and V8 for the workers. */
   readonly execArgv: readonly string[];
 }
 
@@ -43,16 +43,19 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
   kill(): void;
 }
 
-/** The place of a worker. When the worker ends, another worker takes the place. Its socket and the waiting connections stay. */
+/**
+ * One of the fixed places for workers. When its worker exits, another worker takes the place. The place keeps its socket and the waiting
+ * connections.
+ */
 interface Place {
   /** From 1. */
   readonly number: number;
   worker: WorkerProcess | undefined;
   startedMs: number;
-  /** The pause between the end of a worker and the start of its replacement. */
+  /** The pause between the exit of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** The place whose worker accepts this place's connections in the meantime. */
+  /** The place whose worker accepts the connections of this place until a replacement listens. */
   standIn: Place | undefined;
   /** Settles when the first worker of this place listens, or cannot listen. */
   readonly begun: PromiseWithResolvers<void>;
@@ -88,13 +91,13 @@ export function createSupervisor({
     };
   });
   let replaced = 0;
-  /** The counts of ended workers. */
+  /** The counts of workers that have exited. */
   let countedBefore = nothingCounted();
   /** Cached total that includes live workers; undefined when it is stale. */
   let total: Counted | undefined;
-  /** The metrics of ended workers. */
+  /** The metrics of workers that have exited. */
   let metricsBefore: Promise<ProcessMetrics> = Promise.resolve([]);
-  /** Called when a worker ends. */
+  /** Called when a worker exits. */
   let onEnded: (() => void) | undefined;
   let silenceTimer: NodeJS.Timeout | undefined;
 
@@ -199,12 +202,14 @@ export function createSupervisor({
     findStandIns();
   }
 
-  /** Finds a stand-in for each place without a worker. The stand-in's worker accepts the connections of that place's socket. */
+  /**
+   * Finds a stand-in for each place without a listening worker. The stand-in's worker accepts the connections of the empty place's socket.
+   */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());
     for (const place of places) {
       if (place.worker?.serves() || place.standIn?.worker?.serves()) continue;
-      // Different places get different stand-ins, as long as there are enough of them.
+      // Different places get different stand-ins if there are enough workers.
       place.standIn = able[place.number % able.length];
       place.standIn?.worker?.tell({ kind: 'accept_for', worker: place.number }, socketOf(place));
     }
@@ -229,7 +234,7 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // A pause of the supervisor is no silence of a worker, because the supervisor has yet to read the worker's messages.
+      // A blocked supervisor does not count as silence of a worker, because the supervisor has not yet read the worker's messages.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

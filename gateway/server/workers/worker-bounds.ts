@@ -1,6 +1,6 @@
 import type { BoundName, Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-/** Bounds of memory, which the workers of a machine share. */
+/** Memory bounds, which the workers of a machine share. */
 const ofMemory = [
   'collectedBodiesBytesMax',
   'docsUnreadBytesMax',
@@ -8,7 +8,7 @@ const ofMemory = [
   'usageUnsentCountsMax',
 ] as const satisfies readonly BoundName[];
 
-/** Bounds that protect a target, independent of the number of processes. */
+/** Bounds that protect a target. Their sum does not depend on the number of processes. */
 const ofTargets = [
   'connectionsPerTargetMax',
   'queuedPerTargetMax',
@@ -17,8 +17,8 @@ const ofTargets = [
 ] as const satisfies readonly BoundName[];
 
 /**
- * The bounds of each of several workers. Shared bounds are divided by the number of workers. All other bounds hold per process.
- * Each worker may open a few connections to a target in any case, because requests are not spread evenly.
+ * Returns the bounds of each worker when there are several workers. Shared bounds are divided by the number of workers. All other bounds
+ * apply to each process. Each worker may always open a few connections to a target, because requests are not distributed evenly.
  */
 export function boundsOfWorker(bounds: Bounds, workers: number): Bounds {
   const least = (name: BoundName) => Math.min(bounds[name], bounds.workerConnectionsPerTargetMin);

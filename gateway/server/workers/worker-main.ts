@@ -18,7 +18,7 @@ interface Worker {
   readonly stores: Stores;
   readonly requests: RequestSide;
   readonly reportTimer: NodeJS.Timeout;
-  /** The sockets of ended workers, by the number of the worker. */
+  /** The sockets of exited workers, by the number of the worker. */
   readonly accepting: Map<number, { stop(): void }>;
 }
 
@@ -27,7 +27,8 @@ let isEnding = false;
 let metrics: ReturnType<typeof createProcessRegistry> | undefined;
 
 process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
-// A terminal sends signals to all processes, so only the supervisor reacts. A worker drains when its supervisor is gone.
+// A terminal sends signals to all processes, so workers ignore them and only the supervisor reacts. A worker drains when its supervisor has
+// exited.
 process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
@@ -116,7 +117,7 @@ function report(): void {
   tell({ kind: 'report', process: requests.process(), counted: requests.counted() });
 }
 
-/** Drains, on the supervisor's message or when the supervisor is gone. */
+/** Drains the worker, when the supervisor requests it or has exited. */
 async function end(): Promise<void> {
   if (isEnding) return;
   isEnding = true;
@@ -132,6 +133,6 @@ async function end(): Promise<void> {
 }
 
 function tell(message: FromWorker): void {
-  // Without a supervisor there is no receiver.
+  // Without a supervisor nobody receives the messages.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

@@ -4,10 +4,10 @@ import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
-/** What a worker does until it listens. */
+/** The phases of a worker's start until it listens. */
 export type StartPhase = 'loads its code' | 'reads its settings' | 'opens its socket';
 
-/** Messages from a supervisor to a worker. They arrive in order. */
+/** Messages from a supervisor to a worker. The messages arrive in the order in which they are sent. */
 export type ToWorker =
   /** The first message. */
   | {
@@ -16,28 +16,28 @@ export type ToWorker =
       readonly worker: number;
       readonly settings: SettingsMessage;
       readonly bounds: Bounds;
-      /** Secret of the TLS session tickets. All workers have the same, so each worker resumes the sessions of all. */
+      /** The secret for TLS session tickets. All workers have the same secret, so each worker can resume the sessions of all workers. */
       readonly ticketSecret: Uint8Array;
     }
-  /** Sent with the worker's own socket. */
+  /** Message with the worker's own socket. */
   | { readonly kind: 'listen' }
-  /** Sent with the socket of an ended worker. The worker accepts its connections until `give_back`. */
+  /** Message with the socket of an exited worker. The worker accepts connections from this socket until `give_back`. */
   | { readonly kind: 'accept_for'; readonly worker: number }
   | { readonly kind: 'give_back'; readonly worker: number }
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
-  /** The worker answers with `metrics`. */
+  /** Requests the worker's metrics. */
   | { readonly kind: 'ask_metrics' }
-  /** The worker finishes its requests in flight and ends. */
+  /** Requests that the worker finish its requests in flight and exit. */
   | { readonly kind: 'drain' };
 
 /** Messages from a worker to its supervisor. */
 export type FromWorker =
-  /** The next phase of the worker's start has begun. */
+  /** The worker's start enters this phase. */
   | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
-  /** The worker cannot start and ends. */
+  /** The worker cannot start and exits. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Sent every `workerReportIntervalMs`, and before the worker ends. */
+  /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }
   | { readonly kind: 'event'; readonly happening: Happening }
   | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };
