@@ -7,22 +7,23 @@ export type BanLog = ReturnType<typeof createBanLog>;
 
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
-/** Two ends so close belong to one ban. When processes ban a key locally, Redis keeps the later end. */
+/** Two ban ends of a key that differ by less than this belong to one ban. Redis keeps the later end of simultaneous local bans. */
 const sameBanMs = 1_000;
 
 /**
- * Logs each ban of a key once at its begin and once at its end. A process learns of a ban from the store's reply to a request of the key. So each process with requests of a banned key logs the
- * ban once. The end of a ban is known in advance, and one timer for all keys checks once a second. A ban that was lifted on another
- * process shows with the key's next request.
+ * Logs each ban of a key once at its start and once at its end. A process detects a ban in the store's reply to a request of the
+ * key. Each process that serves requests of a banned key therefore logs the ban once. The store's reply contains the end of the ban,
+ * and one timer for all keys checks once a second for ended bans. A process detects a lifted ban with the key's next request.
  *
- * By default a ban takes a hundred refusals, so there are few log lines. At most `bounds.loggedBansMax` bans are kept.
+ * There are few log lines, because a key is banned only after a hundred refusals by default. The log remembers at most
+ * `bounds.loggedBansMax` bans.
  */
 export function createBanLog(deps: {
   log: Logger;
   /** The store's clock, epoch ms. */
   nowMs: () => number;
   planOf: (keyId: string) => string | undefined;
-  /** Receives each logged event. */
+  /** Called with each logged ban and each logged end of a ban. */
   onEvent?: ((event: BanEvent) => void) | undefined;
   bounds: Bounds;
 }) {
@@ -34,14 +35,14 @@ export function createBanLog(deps: {
   let timer: NodeJS.Timeout | undefined;
 
   return {
-    /** Receives the state of a key after a decision of the store or of this process. `atMs` is on the same clock. */
+    /** Receives the state of a key after each decision. @param atMs the time of the decision, on the store's clock */
     observe(keyId: string, { bannedUntilMs, banLevel }: BanState, atMs: number) {
       if (bannedUntilMs > atMs) begin(keyId, bannedUntilMs, banLevel);
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
-    /** Number of bans that this process has seen, by plan, bans from before its start included. */
+    /** The number of bans that this process has detected, by plan. Bans from before its start are included. */
     begun: (): ReadonlyMap<string, number> => begun,
-    /** The banned keys that this process knows of. */
+    /** The ids of the keys whose running bans this process has detected. */
     keys: (): Iterable<string> => bans.keys(),
     close: () => clearTimeout(timer),
   };

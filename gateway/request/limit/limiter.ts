@@ -30,34 +30,34 @@ import { type WatchedState, watchStore } from './store/store-watch.ts';
 
 export type Limiter = ReturnType<typeof createLimiter>;
 
-/** The kind and the state of the store, for `/readyz`. */
+/** The kind of the store and its availability, for `/readyz`. */
 export type StoreState =
   | { readonly kind: 'memory' }
   | ({
       readonly kind: 'redis';
       readonly onFailure: 'local' | 'refuse';
-      /** Needed commands that the ACL of the Redis user refuses. */
+      /** Required commands that the ACL of the Redis user forbids. */
       readonly missingCommands?: readonly string[];
     } & WatchedState);
 
 export type StoreCounts = ReturnType<Limiter['counts']>;
 
 export interface LimiterDeps {
-  /** Absent for the embedded memory store. */
+  /** The Redis settings. Absent for the embedded memory store. */
   readonly redis?: RedisSettings | undefined;
   readonly log: Logger;
-  /** This process's clock, epoch ms. With Redis, Redis's clock decides. */
+  /** This process's clock, epoch ms. Decisions use Redis's clock if there is a Redis. */
   readonly nowMs: () => number;
-  /** The plan of a key, for the log. */
+  /** Returns the plan of a key, for the log. */
   readonly planOf: (keyId: string) => string | undefined;
-  /** Receives each logged event of bans and of Redis. */
+  /** Called with each logged event of a ban or of Redis. */
   readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
-  /** The log for bans, in place of `log`. */
+  /** The log for bans, if it differs from `log`. */
   readonly banLog?: Logger | undefined;
   readonly bounds: Bounds;
 }
 
-/** The station that decides whether a request is within its limits. */
+/** Creates the station that decides whether a request is within its limits. */
 export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps) {
   const { windowsMs } = bounds;
   const ledger = createKeyLedger(bounds);
@@ -85,7 +85,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       const meanwhile = redis?.onFailure === 'refuse' ? 'the key gets 503' : 'each process counts on its own';
       warn(
         keyId,
-        `what Redis has under ${name} is not the counts of this key: delete it; until then ${meanwhile}`,
+        `the Redis key ${name} does not contain the counts of this API key: delete the Redis key; until then ${meanwhile}`,
       );
     },
     onDecidedAlone(requests) {
@@ -98,11 +98,11 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
 
   return {
     /**
-     * Decides one request of a valid key, with its cost in units. Requests of one key in one turn of the event loop are decided
-     * together. Only a key with a `generation` can be stale.
+     * Decides one request of a valid key. The request costs a number of units. Requests of one key in one turn of the event loop are
+     * decided together. The decision can be `stale` only for a key with a `generation`.
      */
     decide: keys.decide,
-    /** Charges one request without a valid key to its client address (`address-group.ts`). Valid keys are not affected. */
+    /** Charges one request without a valid key to the bucket of its client address (`address-group.ts`). */
     chargeAddress: (address: string, perMinute: number) =>
       buckets.address.charge(addressGroup(address), perMinute),
     /** Charges one CORS preflight to its client address, in a separate bucket. */
@@ -110,11 +110,11 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       buckets.preflight.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
     /** Charges one request for the API reference to its client address, in a separate bucket. */
     chargeDocs: (address: string) => buckets.docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
-    /** Charges one request of a key for its own limits, in a separate bucket. */
+    /** Charges one request with which a key reads its own limits, in a separate bucket. */
     chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
-     * Reads the counts of a key without charging anything. While the store is away, it reads the local counts under
-     * `onFailure: local`, and returns `unavailable` under `refuse`.
+     * Reads the counts of a key without charging anything. When the store is away, `onFailure: local` reads the local counts, and
+     * `onFailure: refuse` returns `unavailable`.
      */
     async readOwn(key: Key): Promise<OwnLimits | Unavailable> {
       await backing.health.started;
@@ -128,27 +128,27 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       const status = statusOf(key, known.state, { windowsMs, nowMs: known.nowMs });
       return { kind: 'read', status, source: 'local' };
     },
-    /** Reads the counts of keys from the store, in their order, without charging anything. */
+    /** Reads the counts of keys from the store without charging anything. The results have the order of the keys. */
     async read(of: readonly Key[]) {
       await backing.health.started;
       return readStatuses(of);
     },
-    /** Ends a key's ban, on this process at once and on other processes within `bounds.refusalRememberedMs`. */
+    /** Lifts a key's ban: on this process at once, on other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
-    /** Resets all counts and bans of a key, with the same delay. A grant stays. */
+    /** Resets all counts and bans of a key, with the delay of `liftBan` on other processes. Does not change a grant. */
     reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
     /**
-     * Gives a key other limits for a while, in place of an earlier grant, with the same delay on other processes. The grant ends by
-     * itself. Counts stay.
+     * Gives a key temporary limits (a grant), which replace an earlier grant. Other processes apply it with the delay of `liftBan`.
+     * The grant ends automatically. The counts do not change.
      */
     grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
-    /** Removes a key's grant, with the same delay. */
+    /** Removes a key's grant, with the delay of `liftBan` on other processes. */
     ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
-    /** Called after a reload, which may have raised limits. The store then decides the next request of each key. */
+    /** Makes the store decide the next request of each key. Called after a reload, because a reload may raise limits. */
     forgetRefusals: ledger.forgetRefusals,
-    /** Receives a ban that a worker of this gateway saw. The ban is logged and counted here, once for all workers. */
+    /** Receives a ban that a worker of this gateway detected. The supervisor logs and counts each ban once for all workers. */
     observeBan(event: BanEvent) {
-      // This process sees the end of a ban by itself.
+      // This process detects the end of a ban with its own timer.
       if (event.kind === 'ban_ended' && event.ended === 'expired') return;
       const ban =
         event.kind === 'ban'
@@ -157,14 +157,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       bans.observe(event.keyId, ban, clock.nowMs());
     },
     state: backing.state,
-    /** The store's clock as this process estimates it, epoch ms. */
+    /** This process's estimate of the store's clock, epoch ms. */
     storeNowMs: clock.nowMs,
     /**
-     * Counts since the start of this process: store calls, requests decided without the store, bans by plan, and the banned keys that
-     * this process knows of.
+     * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. It also has the
+     * ids of the banned keys that this process has detected.
      */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
-    /** Sends the unsent decisions, for at most `bounds.storeCloseTimeoutMs`, and disconnects. */
+    /** Sends the unsent local decisions to the store and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */
     async close() {
       clearInterval(reportTimer);
       bans.close();
@@ -176,7 +176,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     },
   };
 
-  /** Changes the counts of a key for an operator. */
+  /** Applies an operator's change to the counts of a key. */
   async function change(keyId: string, verb: (store: QuotaStore) => Promise<QuotaChanged | StoreFailure>) {
     await backing.health.started;
     const reply = await verb(backing.store);
@@ -258,7 +258,7 @@ interface OwnLimits {
 
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
-/** The backing of the limiter: memory, or Redis with its watch. */
+/** The store of the limiter and its health: either memory, or Redis. */
 interface Backing {
   readonly store: QuotaStore;
   readonly health: StoreHealth;

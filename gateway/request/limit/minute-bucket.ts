@@ -10,17 +10,17 @@ import type { BucketDecision, BucketName, Window } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * A limit per minute for requests that are charged to no key's quota, by client address or by key. rate-limiter-flexible does the whole
- * job. It counts in Redis for all processes, refuses holders beyond the limit without a call, and counts in this process's memory while
- * Redis is away.
+ * Creates a limit per minute, by client address or by key, for requests that are not charged to a key's quota. It uses
+ * rate-limiter-flexible, which counts in Redis for all processes. The library refuses holders above the limit without a call to
+ * Redis. It counts in this process's memory while Redis is away.
  */
 export function createMinuteBucket(deps: {
-  /** The name of the window, and a part of the Redis keys. */
+  /** The name of the window. It is also a part of the Redis keys. */
   name: BucketName;
-  /** Absent when this process counts alone. */
+  /** The Redis connection. Absent when this process counts alone. */
   redis?: {
     readonly connection: RedisConnection;
-    /** Whether the Redis server with this key is available. */
+    /** Whether the Redis server that stores this Redis key is available. */
     readonly available: (key: string) => boolean;
   };
   /** The store's clock, epoch ms. */
@@ -56,8 +56,8 @@ export function createMinuteBucket(deps: {
   };
 
   /**
-   * Makes a new limiter when a reload changes the limit, because a holder beyond the old limit may be within the new one. Only one limiter
-   * may exist at a time, because the library defines its script as a command on the Redis client.
+   * Makes a new limiter when a reload changes the limit, because the old limiter remembers the holders above the old limit. Only one
+   * limiter may exist at a time, because the library defines its script as a command on the Redis client.
    */
   function setLimit(perMinute: number): void {
     own.points = perMinute;
@@ -69,8 +69,8 @@ export function createMinuteBucket(deps: {
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
     });
-    // Only the wrapper has an insurance limiter. An insurance limiter of the inner limiter would charge the request a second time, when
-    // a call fails after the wrapper's timeout.
+    // Only the wrapper has an insurance limiter (the library's name for a fallback). With a second one in the inner limiter, a call
+    // that fails after the wrapper's timeout would be charged twice.
     shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }
@@ -82,7 +82,7 @@ export interface MinuteBucket {
 
 const windowSeconds = 60;
 
-/** The library rejects with the figures when the limit is exceeded. Any other rejection is a bug. */
+/** Charges one request. The library rejects with a `RateLimiterRes` above the limit. Any other rejection is a bug. */
 async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder: string) {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(holder);
@@ -94,13 +94,13 @@ async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder
 }
 
 /**
- * The library's limiter in memory, with a bound on the number of remembered addresses, which the library lacks. At the bound, the
- * address that was counted first is forgotten. A client that guesses keys gains nothing: to make the limiter forget one address, it
- * needs requests from as many other addresses, and each address has its own limit.
+ * The library's memory limiter with a maximum number of remembered addresses. The library itself has no maximum. At the maximum, the
+ * address that was counted first is forgotten. A client that guesses keys could reset its address only with requests from as many
+ * other addresses. Each of these addresses has its own limit, so the client gains nothing.
  */
 class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();
-  /** An iterator that stays open, because a new iterator would step over every deleted entry again. */
+  /** Returns the oldest address next. It stays open, because each new iterator would skip all deleted entries again. */
   readonly #firstCounted = this.#counted.values();
 
   readonly #groupsMax: number;

@@ -3,15 +3,15 @@ import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
-  /** The key's own limits. A grant is in the state. */
+  /** The key's own limits. The state contains the limits of a grant. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
-  /** Units of later requests in the counts. */
+  /** Charged units that belong to later requests of the same batch. */
   readonly usedLater?: number;
 }
 
-/** The windows of a key at `nowMs`, as its client sees them. */
+/** Returns the windows of a key at `nowMs`, as the response to its client shows them. */
 export function rateLimitState(
   state: Readonly<QuotaState>,
   { limits, windowsMs, nowMs, usedLater = 0 }: Terms,
@@ -36,18 +36,18 @@ export function rateLimitState(
   return { nowMs, windows, inForce };
 }
 
-/** Whether a window would refuse before another window: it has less remaining, or as much and a later reset. */
+/** Whether a window is tighter than another window: it has fewer remaining units, or as many units and a later reset. */
 function refusesFirst(window: Window, other: Window): boolean {
   if (window.remaining !== other.remaining) return window.remaining < other.remaining;
   return window.resetMs >= other.resetMs;
 }
 
 /**
- * The instant from which a request of `units` units has room, not before `fromMs`: the latest reset of the windows without room. A grant
- * changes the limits at its begin and end, so the windows are checked again with the limits of these instants. 0 means that there is
- * room now. Units above a limit never have room in that window.
+ * Returns the earliest time, not before `fromMs`, at which all windows have room for a request of `units` units. This is the latest
+ * reset of the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these
+ * times. The result 0 means that there is room now. A window never has room for more units than its limit.
  *
- * @param told the result of `rateLimitState` for the same state
+ * @param told the result of `rateLimitState` for this state
  */
 export function roomAtMs(
   told: RateLimitState,

@@ -6,13 +6,13 @@ import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
 export interface KeysRead {
   readonly kind: 'read';
-  /** Undefined when the Redis server with the key's counts gives no answer. */
+  /** The status of each key. Undefined for a key whose Redis server does not reply. */
   readonly keys: readonly (KeyStatus | undefined)[];
 }
 
 export type ReadStatuses = (keys: readonly Key[]) => Promise<KeysRead | StoreFailure>;
 
-/** Reads the counts of keys from the store, in their order, without charging anything. */
+/** Creates a function that reads the status of keys from the store, in the order of the keys. It charges nothing. */
 export function createStatusReader({
   store,
   reach,
@@ -26,7 +26,7 @@ export function createStatusReader({
   return async (of) => {
     const read = await store.read(of.map(({ id }) => id));
     if (read.kind === 'failed') {
-      // All these keys may be on the Cluster's server that is away.
+      // The Cluster's server that is away may have the counts of all these keys.
       return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
     }
     const { nowMs } = read;
@@ -38,7 +38,7 @@ export function createStatusReader({
   };
 }
 
-/** The status of a key at an instant, from its last counts. */
+/** Computes the status of a key at an instant from its last counts. */
 export function statusOf(
   { limits }: Key,
   counted: Readonly<QuotaState> | undefined,
@@ -52,7 +52,7 @@ export function statusOf(
   const used = limits.map(({ window }) => state[usedIn[window]]);
   const grant = toldGrant(state.grant, nowMs);
   const isBanned = untilMs > nowMs;
-  // 1 unit is the least that a window can refuse. A request for no operation costs it.
+  // The retry time is for a request that costs 1 unit, the smallest cost that a window can refuse.
   const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? untilMs : 0 });
   return {
     rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs } } : rateLimit,

@@ -10,49 +10,49 @@ import { closeInsteadOfDestroy, dropRequests } from './node-patches.ts';
 
 interface ConnectionOptions {
   readonly socket: Socket;
-  /** Begins to serve a request or a rejection. Never throws. */
+  /** Starts to serve a request, or the response to refused input. Never throws. */
   readonly serve: (res: ClientResponse) => void;
   readonly bounds: Bounds;
 }
 
 type State =
-  /** `new`: no request has arrived yet; `idle`: all requests are answered. */
+  /** `new`: no request has arrived yet. `idle`: all requests have been answered. */
   | { readonly kind: 'new' | 'idle' }
   | { readonly kind: 'serving'; readonly res: ClientResponse }
-  /** The request was answered before its body was complete. The next request follows the rest of the body. */
+  /** The request was answered before its whole body had arrived. The next request follows after the rest of the body. */
   | { readonly kind: 'awaiting_body'; readonly req: IncomingMessage }
-  /** The forwarder of upgrades has the socket. */
+  /** The socket belongs to the code that forwards WebSockets. */
   | { readonly kind: 'handed_over' }
-  /** No more requests are served and no more is written. */
+  /** The connection serves no further request and writes nothing more. */
   | { readonly kind: 'closed' };
 
 /**
- * A connection of a client: the order of its requests, its timeouts, and how it is closed. Its requests are served one after the
- * other, as in nginx. Node hands out all requests that a client has pipelined at once. If the refusal of one ends
- * the connection, the later ones would still be charged and forwarded, though their responses can never be sent.
+ * A connection of a client. It controls the order of the requests, the timeouts and the end of the connection. Pipelined requests
+ * are served one after the other, as in nginx. Node itself would emit all pipelined requests at once. If one response then closed
+ * the connection, the later requests would still be charged and forwarded, but their responses could not be sent.
  */
 export class ClientConnection {
   readonly socket: Socket;
   private readonly serve: (res: ClientResponse) => void;
   private readonly bounds: Bounds;
-  /** Undoes the change of the socket. */
+  /** Restores Node's own behaviour at the end of the connection. */
   private readonly leaveToNode: () => void;
   private state: State = { kind: 'new' };
-  /** How many more requests are accepted: any number, one, or none. */
+  /** How many further requests are accepted: any number (`open`), one (`last`), or none. */
   private intake: 'open' | 'last' | 'none' = 'open';
   private closesWhenIdle = false;
-  /** Pipelined requests behind the current one. */
+  /** Pipelined requests that wait for the current request. */
   private readonly waiting: ClientResponse[] = [];
-  /** Reading is paused because requests wait, or because the last request has arrived. */
+  /** Whether reading is paused. It pauses while requests wait, and after the last accepted request. */
   private isPaused = false;
   /** The number of requests that have arrived. */
   private arrived = 0;
-  /** Node's timeout of a request, which passed while reading was paused. */
+  /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
-  /** For how long neither side has moved an octet, and how many octets both had moved at that measurement. */
+  /** The time in which neither side has moved an octet, at the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
-  /** Over TLS: the octets that the kernel had taken at the last measurement. */
+  /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */
   private takenBefore = 0;
 
   constructor({ socket, serve, bounds }: ConnectionOptions) {
@@ -62,12 +62,12 @@ export class ClientConnection {
     this.leaveToNode = closeInsteadOfDestroy(socket, () => this.close());
   }
 
-  /** A request has arrived. It is served when the requests before it have been answered. */
+  /** Receives a request. The request is served when the earlier requests have been answered. */
   receive(res: ClientResponse): void {
     if (this.state.kind === 'closed') return;
     this.arrived++;
     if (this.intake === 'none') {
-      // Requests behind the last one are not served, so they are dropped and no more is read.
+      // Requests after the last accepted request are dropped, and reading stops.
       dropRequests(this.socket);
       if (!this.isPaused) setImmediate(() => this.pauseReading());
       this.isPaused = true;
@@ -80,15 +80,15 @@ export class ClientConnection {
       return;
     }
     this.waiting.push(res);
-    // One turn later: the parser resumes the socket at the end of each request in the current packet.
+    // Pauses one turn later, because the parser resumes the socket at the end of each request in the current packet.
     setImmediate(() => this.pauseWhileWaiting());
   }
 
   /**
-   * The parser has refused what the client sent. If the body of the newest request is incomplete, the fault is in that body.
-   * Otherwise the rejection is served like a further request, the last one.
+   * Handles input that the parser has refused. If the body of the newest request is incomplete, the fault is in that body. Otherwise
+   * the error response is queued like the response to a last request.
    *
-   * @param options.isHead whether the refused request was a HEAD: its response has no body
+   * @param options.isHead whether the refused request was a HEAD; the response to a HEAD has no body
    */
   reject(rejection: Rejection, { isHead }: { readonly isHead: boolean }): void {
     const { state, socket } = this;
@@ -105,25 +105,25 @@ export class ClientConnection {
     } else if (state.kind === 'awaiting_body' && !state.req.complete) {
       this.close();
     } else if (this.intake !== 'none') {
-      // A rejection behind the last request is not answered.
+      // Input after the last accepted request gets no response.
       socket.pause();
       this.receive(responseTo(socket, rejection, isHead));
       this.intake = 'none';
     }
   }
 
-  /** Serves no request beyond those received so far. */
+  /** Stops reading. Requests that have already arrived are still served. */
   stopReceiving(): void {
     this.intake = 'none';
     this.socket.pause();
   }
 
-  /** Serves exactly one more request, because Node drops the octets behind a request whose `Upgrade` it ignores. */
+  /** Accepts exactly one further request. Node drops all octets after a request whose `Upgrade` it ignores. */
   receiveLast(): void {
     if (this.intake === 'open') this.intake = 'last';
   }
 
-  /** Gives the socket to the forwarder of upgrades. `res` is for a response other than 101. */
+  /** Gives the socket to the code that forwards WebSockets. `res` can still write a response other than 101. */
   handOver(res: ClientResponse): void {
     const { socket } = this;
     this.state = { kind: 'handed_over' };
@@ -131,7 +131,7 @@ export class ClientConnection {
     this.leaveToNode();
     res.shouldKeepAlive = false;
     res.assignSocket(socket);
-    // Node has removed its own listeners from the socket. `res` needs these two until it is detached.
+    // Node has removed its own listeners from the socket. `res` needs the following two listeners until it is detached.
     socket.setTimeout(this.bounds.writeTimeoutMs);
     socket.on('timeout', () => res.socket === socket && this.onInactive());
     socket.on('drain', () => res.socket === socket && res.emit('drain'));
@@ -143,13 +143,13 @@ export class ClientConnection {
     return this.state.kind === 'new';
   }
 
-  /** Whether no request is served or waits. */
+  /** Whether the connection has no unanswered request. */
   isIdle(): boolean {
     const { kind } = this.state;
     return kind === 'new' || kind === 'idle' || kind === 'awaiting_body';
   }
 
-  /** Called by the socket's timer, after a time in which neither side has moved an octet. */
+  /** Called by the socket's timer when neither side has moved an octet for some time. */
   onInactive(): void {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = this.socket;
     const { writeTimeoutMs, keepAliveTimeoutMs } = this.bounds;
@@ -160,19 +160,19 @@ export class ClientConnection {
     const isServing = this.state.kind === 'serving' || this.state.kind === 'handed_over';
     const isWaiting = !isServing || writableLength > 0;
     const leftMs = (isServing ? writeTimeoutMs : keepAliveTimeoutMs) - this.inactiveMs;
-    // Ends idle connections and clients that do not read. Silent upstreams and slow bodies have their own timeouts.
+    // Closes idle connections, and connections whose client does not read. Slow upstreams and slow bodies have separate timeouts.
     if (isWaiting && leftMs <= 0) this.socket.destroy();
     else this.socket.setTimeout(isWaiting ? Math.min(leftMs, writeTimeoutMs) : writeTimeoutMs);
   }
 
-  /** Begins a drain: the last response has `Connection: close`. If it has begun without that field, one more request is served. */
+  /** Starts a graceful stop. The last response gets `Connection: close`. If its head is already sent, one more request is served. */
   drain(): void {
     const last = this.newest();
     if (last !== undefined && !last.hasBegun) this.endAfter(last);
     else this.receiveLast();
   }
 
-  /** Ends the connection as soon as no request is served or waits. */
+  /** Closes the connection as soon as all requests have been answered. */
   closeWhenIdle(): void {
     this.closesWhenIdle = true;
     if (this.isIdle()) this.close();
@@ -186,7 +186,7 @@ export class ClientConnection {
     this.serve(res);
   }
 
-  /** For the response to a rejection. Node attaches the responses that it has made itself. */
+  /** Attaches the response to refused input to the socket. Node attaches other responses itself. */
   private attach(res: ClientResponse): void {
     res.assignSocket(this.socket);
     res.once('finish', () => {
@@ -215,7 +215,7 @@ export class ClientConnection {
     this.begin(next);
   }
 
-  /** The end of the client's side stays unread too, because Node would take it for the end of both sides. */
+  /** Pauses reading. This also delays the client's end of input, which Node would treat as the end of the connection. */
   private pauseWhileWaiting(): void {
     if (this.waiting.length > 0) this.pauseReading();
   }
@@ -235,7 +235,7 @@ export class ClientConnection {
     this.unfairTimeout = undefined;
   }
 
-  /** Gives the arriving request its whole time again, because Node's clock did not stop while reading was paused. */
+  /** Restarts the timeout of the request that is arriving, because Node's timeout also runs while reading is paused. */
   private restartTimeout(rejection: Rejection, arriving: IncomingMessage | undefined): void {
     const arrivedBefore = this.arrived;
     const stop = startDeadline(this.bounds.requestTimeoutMs, () => {
@@ -262,8 +262,8 @@ export class ClientConnection {
   }
 
   /**
-   * Whether the client has read on since the last measurement. Over TLS the socket's timer restarts only after a whole write,
-   * so a client that stops reading is disconnected after up to twice the timeout.
+   * Whether a TLS client has read octets since the last measurement. The timer of a TLS socket restarts only after a whole write. A
+   * client that stops reading is therefore disconnected after up to twice the timeout.
    */
   private isTakenOverTls(): boolean {
     if (!(this.socket instanceof TLSSocket)) return false;
@@ -273,7 +273,7 @@ export class ClientConnection {
   }
 }
 
-/** The response to input that the parser has not accepted as a request. */
+/** Makes the response to input that the parser has refused. */
 function responseTo(socket: Socket, rejection: Rejection, isHead: boolean): ClientResponse {
   const req = new IncomingMessage(socket);
   req.complete = true;
@@ -283,19 +283,19 @@ function responseTo(socket: Socket, rejection: Rejection, isHead: boolean): Clie
   return res;
 }
 
-/** Whether it is HTTP/1.0 without keep-alive (RFC 9112 §9.3). Node's `shouldKeepAlive` also heeds `Proxy-Connection`. */
+/** Whether a request is HTTP/1.0 without keep-alive (RFC 9112 §9.3). Node's `shouldKeepAlive` also obeys `Proxy-Connection`. */
 function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
   return httpVersionMinor === 0 && headers.connection?.toLowerCase() !== 'keep-alive';
 }
 
 /**
- * Closes a connection whose client may still be sending (RFC 9112 §9.6). Ends our side after the pending writes, and discards
- * input until the client closes its side too. If the socket were destroyed at once, a reset would answer that input, and the
- * client could lose the response. Reads at most `lingerBytesMax`, and destroys the socket after `lingerTimeoutMs`.
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). It ends the gateway's side after the pending writes and
+ * discards input until the client closes its side. An immediate close would answer further input with a reset, and the client could
+ * lose the response. It reads at most `lingerBytesMax`, and destroys the socket after `lingerTimeoutMs`.
  */
 function closeGently(socket: Socket, { lingerBytesMax, lingerTimeoutMs }: Bounds): void {
-  // As soon as another listener for data is added, Node's server removes its own listeners, which pause and resume the socket.
-  // So the socket is resumed first.
+  // Node's server removes its own pause and resume listeners when a `data` listener is added. The socket is therefore resumed
+  // before the `data` listener of `discardInput` is added.
   socket.once('resume', () => discardInput(socket, lingerBytesMax));
   socket.pause();
   socket.resume();
@@ -304,7 +304,7 @@ function closeGently(socket: Socket, { lingerBytesMax, lingerTimeoutMs }: Bounds
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Takes the input from the parser, because no request is served behind the last response. */
+/** Discards further input, so that the parser finds no request after the last response. */
 function discardInput(socket: Socket, bytesMax: number): void {
   let bytesLeft = bytesMax;
   socket.removeAllListeners('data');

@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net';
 
-/** A socket that a supervisor has bound, as Node passes it to a worker. */
+/** A listening socket of the supervisor. Node passes the socket to a worker process in this form. */
 export type ListeningSocket = object;
 
 export type ListenAt =
@@ -8,7 +8,7 @@ export type ListenAt =
   | { readonly socket: ListeningSocket };
 
 /**
- * Listens on an address or on a bound socket. Resolves with the address in use. Port 0 stands for any free port.
+ * Listens on an address or on a bound socket. Resolves with the actual address. Port 0 selects any free port.
  *
  * @throws when the address cannot be listened on
  */

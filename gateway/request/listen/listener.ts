@@ -16,33 +16,33 @@ import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import { gatherPieces, hidePreface, isOtherProtocol, reportBodyFaults } from './node-patches.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
-/** A request, a WebSocket handshake, or input that Node's parser has refused: `res.rejection` is the reason. */
+/** A request, a WebSocket handshake, or input that Node's parser has refused. `res.rejection` is the reason of a refusal. */
 export type Arrival =
   | { readonly kind: 'request' | 'rejection'; readonly res: ClientResponse }
   | {
       readonly kind: 'upgrade';
-      /** For every response to the handshake, including the 101. */
+      /** The response to the handshake, either a 101 or an error. */
       readonly res: ClientResponse;
-      /** Carries the other protocol after the 101. */
+      /** The client's socket, which carries the WebSocket after the 101. */
       readonly socket: Duplex;
-      /** The octets that the client has sent behind the handshake. */
+      /** The octets that the client has sent after the handshake request. */
       readonly head: Buffer;
     };
 
 export interface ListenerHandlers {
   /**
-   * Called for everything that arrives, one at a time on each connection. Must not throw. A request without a body emits no
-   * events. For `Expect: 100-continue`, call `res.writeContinue()` right before reading the body. A response before the end of the
-   * body closes the connection; the rest of the body is read within bounds and discarded. If the parser finds a fault in a body,
-   * it sets `res.rejection` and calls `res.onRejected`.
+   * Called for each arrival, one at a time on each connection. Must not throw. A request without a body emits no events. For
+   * `Expect: 100-continue`, call `res.writeContinue()` immediately before reading the body. A response before the end of the body
+   * closes the connection. The rest of the body is then read up to a limit and discarded. If the parser finds a fault in a body, the
+   * listener sets `res.rejection` and calls `res.onRejected`.
    */
   onArrival(arrival: Arrival): void;
   /**
-   * Whether a request with an `Upgrade` field may change the protocol. Otherwise the field is ignored (RFC 9110 §7.8), and the
-   * connection is closed after the response. Must have no effects.
+   * Whether a request with an `Upgrade` field may change the protocol. If not, the field is ignored (RFC 9110 §7.8), and the
+   * connection is closed after the response. The function must have no side effects.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
-  /** Called with an exception that belongs to no exchange yet. */
+  /** Called with an exception that occurs before an exchange exists. */
   reportBug(bug: unknown): void;
   /** Called with the reason for each TLS handshake that fails. */
   onFailedHandshake(reason: string): void;
@@ -53,36 +53,36 @@ export type Listener = ReturnType<typeof createListener>;
 export interface ListenerOptions {
   readonly handlers: ListenerHandlers;
   readonly bounds: Bounds;
-  /** If defined, the listener speaks only TLS. */
+  /** The TLS certificate. With a certificate the listener accepts only TLS connections. */
   readonly certificate?: Certificate | undefined;
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
-/** The gateway's side towards clients: Node's HTTP server with every limit set and no response of its own. */
+/** Creates the public HTTP server. It is Node's server with a limit for everything, and it sends no responses of Node itself. */
 export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions) {
   const connections = new Map<Duplex, ClientConnection>();
-  /** The connections of each client address. IPv6 addresses count by their /64. */
+  /** The number of connections of each client address. All IPv6 addresses of one /64 network count as one address. */
   const shares = new Shares(bounds.connectionsMax);
   let draining = false;
 
   const server = createServer<typeof IncomingMessage, typeof ClientResponse>({
     ServerResponse: ClientResponse,
     insecureHTTPParser: false,
-    // The screen checks Host. Node would write its own response.
+    // `screen-fields.ts` checks Host, because Node would write its own error response.
     requireHostHeader: false,
     joinDuplicateHeaders: false,
     maxHeaderSize: bounds.headersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
     requestTimeout: bounds.requestTimeoutMs,
     connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
-    // `onInactive` closes idle connections instead. Node would set its timer twice a request: 3 % of the CPU of a refusal.
+    // `onInactive` closes idle connections. Node's own timer is set twice per request, which took 3 % of the CPU of a refusal.
     keepAliveTimeout: 0,
     noDelay: true,
-    // Requests without a body get no stream: 4 % less CPU for a refusal.
+    // Requests without a body get no stream. This saves 4 % of the CPU of a refusal.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
-  // Node drops fields beyond its own maximum silently. The screen counts and refuses them.
+  // Node would silently drop header fields above its maximum. `screen-fields.ts` counts the fields and refuses too many.
   server.maxHeadersCount = 0;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
 
@@ -117,7 +117,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     else connect(socket);
   }
 
-  /** Counts a TCP connection until it closes. @returns its holder; undefined when there is no room */
+  /** Counts a TCP connection until it closes. @returns the address group of the client; undefined when the limit is reached */
   function admit(socket: Socket): string | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
     if (shares.heldBy(group) >= bounds.connectionsPerAddressMax || !shares.take(group, 1)) return undefined;
@@ -126,7 +126,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   function connect(socket: Socket): void {
-    // A reset may come in any state. Node has removed its own listener from an upgraded socket.
+    // A reset can happen in any state. Node removes its own error listener from an upgraded socket.
     socket.on('error', () => socket.destroy());
     const connection = new ClientConnection({ socket, serve, bounds });
     if (draining) connection.drain();
@@ -142,7 +142,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // Another protocol would begin with the connection, so only HTTP/1.0 and the first request are examined.
+    // A client that speaks another protocol does so from its first request. Only first requests and HTTP/1.0 are checked.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;
@@ -152,9 +152,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   /**
-   * Whether the request may change the protocol: a GET without a body, while no other request of its connection is served.
-   * Otherwise a body could be taken for the other protocol. A request that expects a 100 would have to get it first
-   * (RFC 9110 §7.8).
+   * Whether the request may change the protocol. It must be a GET without a body, because a body could be read as octets of the new
+   * protocol. Its connection must have no other unanswered request. A request that expects a 100 is also excluded, because the 100
+   * would have to precede the 101 (RFC 9110 §7.8).
    */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;
@@ -172,7 +172,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     return false;
   }
 
-  /** Node's parser calls this function and would lose an exception. */
+  /** Calls `wantsUpgrade` and reports its exceptions, because Node's parser would swallow an exception. */
   function isWanted(req: IncomingMessage): boolean {
     try {
       return handlers.wantsUpgrade(req);
@@ -192,10 +192,10 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     const connection = connections.get(socket);
     const rejection = lacksTls(socket) ? tlsRequired : rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
-      // The connection failed, or it timed out before an octet arrived. There is no request to answer.
+      // The connection failed, or it timed out before an octet arrived. In both cases there is no request to answer.
       socket.destroy();
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-      // Octets behind a request with `Connection: close`, whose response is the last.
+      // The client sent octets after a request with `Connection: close`. The response to that request is the last.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
   }
@@ -217,9 +217,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   return {
     /** @throws when the address cannot be listened on */
     listen: (address: ListenAt) => listenOn(listening, address),
-    /** Also accepts connections of a further socket until `stop` is called. Open connections then stay open. */
+    /** Accepts connections of an additional socket until `stop` is called. `stop` does not close open connections. */
     alsoAccept(socket: ListeningSocket): { stop(): void } {
-      // The options with which node:http creates its own server.
+      // node:http creates its own server with the same options.
       const further = new NetServer({ allowHalfOpen: true, noDelay: true }, (connection) =>
         listening.emit('connection', connection),
       );
@@ -227,16 +227,16 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       accepting.add(further);
       return { stop: () => NetServer.prototype.close.call(further, () => accepting.delete(further)) };
     },
-    /** Presents another certificate in later handshakes. No effect on a listener without TLS. */
+    /** Replaces the certificate for later handshakes. Has no effect on a listener without TLS. */
     setCertificate: (next: Certificate) => front?.setCertificate(next),
     /**
-     * Stops accepting connections, lets requests in flight finish with `Connection: close`, and destroys the rest after
+     * Stops accepting connections. Requests in flight finish with `Connection: close`. Remaining connections are destroyed after
      * `deadlineMs`. Idle connections stay open for `drainIdleGraceMs`, so that a request that is just arriving is not reset.
      */
     async drain({ deadlineMs }: { readonly deadlineMs: number }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
-      // The close() of node:http would destroy idle connections at once, with requests that are just arriving.
+      // The `close` of node:http would destroy idle connections at once, even if a request is just arriving.
       const closed = Promise.all(
         [...accepting].map(
           (server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())),
@@ -250,7 +250,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       for (const { socket } of connections.values()) socket.destroy();
       await closed;
     },
-    /** The number of open connections, not counting those in a TLS handshake. */
+    /** The number of open connections, without connections in a TLS handshake. */
     connections: () => connections.size,
   };
 }

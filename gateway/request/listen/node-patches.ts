@@ -2,28 +2,28 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * All changes of Node's own objects, in one place. Node has no documented way for these effects. Without the undocumented
- * members these functions do nothing; `/test/request/listen/node-patches.test.ts` fails then.
+ * This file contains all changes to undocumented members of Node's objects, because Node documents no way to get these effects. If a
+ * Node version lacks a member, the function does nothing, and `/test/request/listen/node-patches.test.ts` fails.
  *
- * | changed | why |
+ * | changed member | effect |
  * |---|---|
- * | `parser.execute` | faults in a body behind an ignored `Upgrade` are reported |
- * | `parser.onIncoming` | requests behind the last one are dropped |
- * | `req.method` | the client that begins HTTP/2 gets a response |
- * | `req.push` | small pieces of a body are joined |
- * | `socket.push` | a packet is parsed in turns |
- * | `socket.destroySoon` | the connection is closed gently |
+ * | `parser.execute` | reports faults in a body that follows an ignored `Upgrade` |
+ * | `parser.onIncoming` | drops requests after the last accepted request |
+ * | `req.method` | lets the gateway respond to a client that starts HTTP/2 |
+ * | `req.push` | joins small pieces of a body |
+ * | `socket.push` | parses a packet in several turns of the event loop |
+ * | `socket.destroySoon` | closes the connection gently |
  *
- * `parser.getCurrentBuffer` is read and not changed.
+ * The gateway only reads `parser.getCurrentBuffer`.
  */
 
-/** The undocumented part of Node's parser that is used here. */
+/** The undocumented members of Node's parser that this file uses. */
 interface NodeParser {
-  /** @returns the number of octets that were parsed, or why they cannot be parsed */
+  /** Parses octets. @returns the number of parsed octets, or the parse error */
   execute(bytes: Buffer): number | Error;
-  /** A copy of the packet that is being parsed. */
+  /** Returns a copy of the packet that is being parsed. */
   getCurrentBuffer(): Buffer;
-  /** Called with each request. @returns 0 to have its body parsed */
+  /** Called with each request. @returns 0 to parse the body of the request */
   onIncoming: (req: IncomingMessage) => number;
 }
 
@@ -32,9 +32,9 @@ function parserOf(socket: Socket): NodeParser | undefined {
 }
 
 /**
- * Has faults in the body of a request with an ignored `Upgrade` reported as `clientError`. Node's parser takes the octets
- * behind such a head for another protocol and reports no fault in them, so a broken chunk would time out. Call this after the
- * packet with the head has been parsed.
+ * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after such a
+ * head as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the packet
+ * with the head has been parsed.
  */
 export function reportBodyFaults(req: IncomingMessage): void {
   const { socket } = req;
@@ -45,10 +45,10 @@ export function reportBodyFaults(req: IncomingMessage): void {
     const parsed = parse.call(this, bytes);
     return typeof parsed === 'number' && parsed !== bytes.length ? bodyFault() : parsed;
   };
-  // Node reuses the parser for another connection.
+  // Node reuses the parser for another connection, so the change must be undone.
   socket.once('close', () => Reflect.deleteProperty(parser, 'execute'));
-  // With a listener for data, Node calls `execute` for each packet. The empty packet makes it report a fault in the packet
-  // that the head came in.
+  // Node calls `execute` for each packet only if there is a `data` listener. The empty packet makes Node report a fault in the
+  // packet that contained the head.
   socket.on('data', () => {});
   socket.emit('data', Buffer.alloc(0));
 }
@@ -61,8 +61,8 @@ function bodyFault(): Error {
 }
 
 /**
- * Drops all further requests of a connection, including those in the packet that is being parsed. Node would make a response
- * for each and keep both until the connection closes: 4 kB for the 18 octets of the shortest request.
+ * Drops all further requests of a connection, including requests in the packet that is being parsed. Node would otherwise keep each
+ * request and its response until the connection closes. The shortest request has 18 octets and would occupy 4 kB.
  */
 export function dropRequests(socket: Socket): void {
   const parser = parserOf(socket);
@@ -70,9 +70,8 @@ export function dropRequests(socket: Socket): void {
 }
 
 /**
- * Whether the request line names another protocol: Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the
- * request is being parsed; the search takes a microsecond. A request line that came in an earlier packet than the end of the
- * head is not recognised.
+ * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request
+ * is being parsed. The search takes one microsecond. It finds the request line only in the packet that ends the request head.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';
@@ -82,26 +81,26 @@ export function isOtherProtocol({ socket, method, url }: IncomingMessage): boole
 }
 
 /**
- * Clears the method of a request that is the beginning of HTTP/2's preface. The screen then refuses it with 501, whereas Node
- * would cut its connection after the request was handed over.
+ * Clears the method of a request that is the start of the HTTP/2 preface (`PRI`). `screen-request.ts` then refuses the request with
+ * 501. With the method, Node would close the connection without a response.
  */
 export function hidePreface(req: IncomingMessage): void {
   if (req.method === 'PRI') req.method = '';
 }
 
 /**
- * Joins the small pieces of a request's body. Node hands over the content of each chunk apart, which takes half a kilobyte while
- * it waits. 60,000 octets in chunks of one octet took 28 MB and 60,000 writes to the target. Call this when the head has been
- * parsed.
+ * Joins the small pieces of a request body. Node emits the content of each chunk separately, and each piece needs half a kilobyte of
+ * memory. Without this function, 60,000 octets in chunks of one octet took 28 MB and 60,000 writes to the target. Call this when the
+ * head has been parsed.
  */
 export function gatherPieces(req: IncomingMessage): void {
   const passOn = req.push.bind(req);
   let pieces = 0;
-  /** The small pieces of this turn of the event loop fill the first `length` octets. */
+  /** A buffer for the small pieces of this turn of the event loop. They fill its first `length` octets. */
   let gathered: Buffer | undefined;
   let length = 0;
 
-  /** @returns false when the reader has enough for now */
+  /** Passes on the joined pieces. @returns false when the reader wants no more octets for now */
   function passOnGathered(): boolean {
     if (gathered === undefined) return true;
     const piece = gathered.subarray(0, length);
@@ -110,7 +109,7 @@ export function gatherPieces(req: IncomingMessage): void {
     return passOn(piece);
   }
 
-  // Node calls it with each piece, and with null at the end of the body.
+  // Node calls `push` with each piece of the body, and with null at the end of the body.
   req.push = (piece: Buffer | null) => {
     pieces++;
     if (piece === null || pieces <= singlePiecesMax || piece.length >= gatheredBytesMax) {
@@ -128,12 +127,12 @@ export function gatherPieces(req: IncomingMessage): void {
 }
 
 /**
- * Gives Node's parser the octets of a connection in turns. Node would give the parser a packet of up to 65,536 octets at once, and
- * the parser runs JavaScript for each request and each chunk of a body. A packet with chunks of one octet takes 8 ms. Call this for
- * a new connection before Node's HTTP server receives it.
+ * Passes the octets of a connection to Node's parser in slices, over several turns of the event loop. Node itself passes a packet of
+ * up to 65,536 octets at once, and the parser calls JavaScript for each request and each chunk. A packet with chunks of one octet
+ * blocks the event loop for 8 ms. Call this for a new connection before Node's HTTP server receives it.
  *
- * @param takeTurn calls `read` now or later. `read` returns false if there is nothing to read.
- * @returns drops the octets that the parser has not read, and all further octets
+ * @param takeTurn must call `read` now or later. `read` returns false if there is nothing to read.
+ * @returns a function that drops all octets that the parser has not read, and all later octets
  */
 export function readInTurns(
   socket: Socket,
@@ -142,7 +141,7 @@ export function readInTurns(
 ): () => void {
   const { sliceBytes, parsingMs } = bounds;
   const pushEnd = socket.push.bind(socket, null);
-  /** The octets that no turn has read, and null for the end. */
+  /** The packets that the parser has not read. Null is the end of the input. */
   let packets: (Buffer | null)[] = [];
   const buffered: Buffer | null = socket.read();
   if (buffered !== null) packets.push(buffered);
@@ -180,7 +179,7 @@ export function readInTurns(
     return packets.length === 0;
   };
   socket.on('resume', readNext);
-  // With a listener for data, Node's parser does not read the socket below the stream.
+  // Node's parser reads from the stream only if there is a `data` listener. It otherwise reads from the native socket.
   queueMicrotask(() => socket.on('data', () => {}));
 
   return () => {
@@ -190,16 +189,16 @@ export function readInTurns(
   };
 }
 
-/** The first pieces are handed over unchanged. Most bodies have fewer. */
+/** The number of pieces that are passed on unchanged. Most bodies have fewer pieces. */
 const singlePiecesMax = 32;
-/** Later pieces are joined up to this size. */
+/** The maximum size to which later pieces are joined. */
 const gatheredBytesMax = 4_096;
 
 /**
- * Has Node call `close` where it would end a connection after its last response. Node's own function resets a client that is
- * still sending.
+ * Makes Node call `close` at the end of a connection's last response. Node's own function would reset the connection of a client
+ * that is still sending.
  *
- * @returns a function that undoes this
+ * @returns a function that restores Node's own function
  */
 export function closeInsteadOfDestroy(socket: Socket, close: () => void): () => void {
   const { destroySoon } = socket;

@@ -1,6 +1,6 @@
 import type { Rejection } from '../../shared/errors.ts';
 
-/** The error of Node's parser when it refuses input. `rawPacket` is the packet in which it found the fault. */
+/** The error of Node's parser for refused input. `rawPacket` is the packet that contains the fault. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly reason?: string;
@@ -8,7 +8,7 @@ export interface ParserError extends Error {
   readonly rawPacket?: Buffer;
 }
 
-/** The error response to a parser error. Undefined when the connection itself has failed. */
+/** Returns the error response to a parser error. Undefined when the connection itself has failed. */
 export function parserRejection(error: ParserError): Rejection | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
@@ -24,7 +24,7 @@ export function parserRejection(error: ParserError): Rejection | undefined {
         ? { code: 'method_not_implemented', message: 'The gateway does not know this method.' }
         : malformed(error);
     case 'HPE_PAUSED_H2_UPGRADE':
-      // The usual reason is a proxy in front that speaks HTTP/2 to its backends.
+      // The usual cause is a proxy in front of the gateway that uses HTTP/2 for its backends.
       return { code: 'invalid_request', message: 'This is HTTP/2, and the gateway speaks HTTP/1.1 only.' };
     default:
       return error.code?.startsWith('HPE_') ? malformed(error) : undefined;
@@ -32,15 +32,15 @@ export function parserRejection(error: ParserError): Rejection | undefined {
 }
 
 /**
- * Whether the refused request was a HEAD, whose response has no body (RFC 9110 §9.3.2). A HEAD is not recognised if its request
- * line came in an earlier packet than the fault.
+ * Whether the refused request was a HEAD. The response to a HEAD has no body (RFC 9110 §9.3.2). A HEAD is only recognised if its
+ * request line is in the same packet as the fault.
  */
 export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boolean {
-  // The parser knows HEAD, so this is not a HEAD.
+  // The parser accepts HEAD as a method, so a request with an invalid method is not a HEAD.
   if (rawPacket === undefined || code === 'HPE_INVALID_METHOD') return false;
   let start = lineStart(rawPacket, bytesParsed);
   let line = rawPacket.toString('latin1', start, bytesParsed);
-  // The fault may be in the request line. Otherwise the request line is the next line above that names a version.
+  // The fault may be in the request line itself. If not, the nearest earlier line with an HTTP version is the request line.
   if (line.startsWith('HEAD ')) return true;
   while (start > 0 && line !== '\r\n') {
     const end = start;
@@ -51,7 +51,7 @@ export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boole
   return false;
 }
 
-/** The parser's reasons are fixed texts without input of the client. */
+/** Returns a 400 with the parser's reason. The reason is a fixed text without input of the client. */
 function malformed({ reason }: ParserError): Rejection {
   return {
     code: 'invalid_request',
@@ -59,7 +59,7 @@ function malformed({ reason }: ParserError): Rejection {
   };
 }
 
-/** Whether it is a method and the beginning of a URI. For a URI that spans packets the response names the header instead. */
+/** Whether a line is a method and the start of a URI. A URI that spans packets is not recognised and counts as header fields. */
 function isRequestLine(line: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
 }

@@ -3,15 +3,16 @@ import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 export interface ScreenedFields {
   readonly kind: 'accepted';
-  /** The raw field value. */
+  /** The raw value of the `Authorization` field. */
   readonly authorization: string | undefined;
 }
 
 /**
- * Checks the header fields: names and values by allowlist, fields that may come only once, and a framing that every reader
- * understands alike (RFC 9112 §6). Accepts `obs-text` in values (octets above 0x7F), which is forwarded unchanged.
+ * Checks the header fields of a request. It checks names and values by allowlist, refuses duplicates of fields that must not be
+ * repeated, and accepts only unambiguous framing (RFC 9112 §6). It accepts `obs-text` in values (octets above 0x7F), which is
+ * forwarded unchanged.
  *
- * @param rawHeaders flat name, value, … as the client sent them
+ * @param rawHeaders the client's header fields, as a flat list of names and values
  */
 export function screenFields(
   rawHeaders: readonly string[],
@@ -42,7 +43,7 @@ export function screenFields(
   const contentLength = singular['content-length'];
   const transferEncoding = singular['transfer-encoding'];
 
-  // HTTP/1.0 may leave out Host (RFC 9112 §3.2), but today's clients of HTTP/1.0 send it too.
+  // RFC 9112 §3.2 allows HTTP/1.0 requests without Host. The gateway requires Host, because today's HTTP/1.0 clients send it.
   if (host === undefined) return refuseAsInvalid('The Host header field is missing.');
   if (!hostForm.test(host)) return refuseAsInvalid('The Host header field is malformed.');
   if (contentLength !== undefined && !contentLengthForm.test(contentLength)) {
@@ -57,7 +58,7 @@ export function screenFields(
       return refuseAsInvalid('The Transfer-Encoding must be "chunked" alone.');
     }
   }
-  // HTTP/1.0 has no 100 (RFC 9110 §15.2), so its client would wait in vain.
+  // HTTP/1.0 has no 100 response (RFC 9110 §15.2), so an HTTP/1.0 client would wait forever.
   if (expect !== undefined && (httpVersion === '1.0' || expect.toLowerCase() !== '100-continue')) {
     return unknownExpectation;
   }
@@ -65,7 +66,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** Fields that may come only once. Each name has another length, so the length alone rules out most other fields. */
+/** Fields that must not be repeated. Their names have different lengths, so comparing lengths excludes most other fields. */
 const singularNames = [
   'host',
   'expect',
@@ -85,13 +86,13 @@ function singularName(name: string): SingularName | undefined {
   return singular !== undefined && name.toLowerCase() === singular ? singular : undefined;
 }
 
-/** RFC 9110 §5.6.2. */
+/** Matches a token (RFC 9110 §5.6.2). */
 export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** A name, an IPv4 or a bracketed IPv6 address, and perhaps a port. Narrower than RFC 3986 §3.2.2 on purpose. */
+/** Matches a name, an IPv4 or a bracketed IPv6 address, and an optional port. It is deliberately stricter than RFC 3986 §3.2.2. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 
-/** At most 15 digits, which a JavaScript number holds exactly. */
+/** Matches at most 15 digits, because a JavaScript number represents them exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: SingularName): ScreenRefusal {

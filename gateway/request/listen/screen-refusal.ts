@@ -1,11 +1,11 @@
 import type { Rejection } from '../../shared/errors.ts';
 
-/** Why a request is not accepted: the error that it is answered with. */
+/** The error response to a request that fails the checks of its head. */
 export interface ScreenRefusal extends Rejection {
   readonly kind: 'refused';
 }
 
-/** For a request that is malformed, or that two readers could read differently. */
+/** Makes the refusal of a request that is malformed, or that two parsers could read differently. */
 export function refuseAsInvalid(message: string): ScreenRefusal {
   return { kind: 'refused', code: 'invalid_request', message };
 }

@@ -5,21 +5,20 @@ import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { screenUri } from './screen-uri.ts';
 
-/** The result for an accepted request, whose head can be forwarded unchanged. */
+/** The result for an accepted request. Its head can be forwarded unchanged. */
 export interface ScreenedRequest {
   readonly kind: 'accepted';
-  /** The raw path without the query, byte for byte. Its literal segments can be compared without decoding. */
+  /** The raw path without the query, byte for byte. It can be compared with literal path segments without decoding. */
   readonly path: string;
-  /** The raw field value. For a WebSocket whose secret is in a subprotocol, the equivalent field value. */
+  /** The raw `Authorization` field. A secret in a WebSocket subprotocol is converted to this field. */
   readonly authorization: string | undefined;
 }
 
 /**
- * Checks the head of a request by allowlist, on its raw octets, before any other station. An accepted head can be read in only one
- * way. The upstream gets the same octets, so it serves the operation that was found and charged here. The checks do not rely on
- * Node's parser.
+ * Checks the raw head of a request by allowlist, before any other station. An accepted head is unambiguous. The upstream gets the
+ * same octets, so it serves the same operation that the gateway has found and charged. The checks do not rely on Node's parser.
  *
- * @param isHandshake whether it opens a WebSocket
+ * @param isHandshake whether the request opens a WebSocket
  */
 export function screenRequest(
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersion'>,
@@ -34,7 +33,7 @@ export function screenRequest(
   if (fields.kind === 'refused') return fields;
   const { authorization } = fields;
   const offered = isHandshake ? offeredProtocols(req.rawHeaders) : [];
-  // A list may have empty elements (RFC 9110 §5.6.1.2).
+  // A list in a header field may have empty elements (RFC 9110 §5.6.1.2).
   if (!offered.every((protocol) => protocol === '' || token.test(protocol))) return noTokens;
   const secrets = secretsOffered(offered);
   if (secrets.length === 0) return { kind: 'accepted', path, authorization };
@@ -42,7 +41,7 @@ export function screenRequest(
   return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
 }
 
-/** CONNECT asks for a tunnel past the limiter; TRACE would echo the fields that the gateway adds (RFC 9110 §9.3.8). */
+/** All methods of Node without CONNECT and TRACE. CONNECT would bypass the limiter. TRACE would reveal the gateway's fields. */
 const knownMethods: ReadonlySet<string> = new Set(
   METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
 );
@@ -51,7 +50,7 @@ const secretsTwice = refuseAsInvalid(
   'A WebSocket must present one secret: in Authorization or in one subprotocol.',
 );
 
-/** RFC 6455 §4.1. The text repeats no subprotocol, because one may contain a secret. */
+/** The refusal of malformed subprotocols (RFC 6455 §4.1). The text quotes no subprotocol, because it may contain a secret. */
 const noTokens = refuseAsInvalid('Sec-WebSocket-Protocol must be a list of tokens.');
 
 const unknownMethod: ScreenRefusal = {

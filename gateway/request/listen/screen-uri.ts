@@ -1,8 +1,8 @@
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 /**
- * Checks the URI of the request line. Accepts the origin form (RFC 9112 §3.2.1): a path and perhaps a query, in a spelling that
- * every reader reads as the same path. The query may be any printable ASCII except `#`.
+ * Checks the URI of the request line. It accepts the origin form (RFC 9112 §3.2.1), a path with an optional query. The path must
+ * have a spelling that all parsers read alike. The query may contain any printable ASCII except `#`.
  *
  * @returns the raw path without the query
  */
@@ -42,16 +42,16 @@ export function screenUri(uri: string, bytesMax: number): string | ScreenRefusal
   return (hasEscape ? escapeFault(path) : undefined) ?? path;
 }
 
-/** Whether `.` or `..` is a whole segment. `escapeFault` finds escaped dots. */
+/** Whether the segment at `start` is `.` or `..`. `escapeFault` finds segments with escaped dots. */
 function isDotSegment(uri: string, start: number): boolean {
   const end = uri.charCodeAt(start + 1) === dot ? start + 2 : start + 1;
   return end === uri.length || uri.charCodeAt(end) === slash || uri.charCodeAt(end) === question;
 }
 
 /**
- * Finds the fault in a path's escapes, if any. An escaped unreserved character is equivalent to the plain character (RFC 3986
- * §2.3): `/%70ets` would be unknown here and `/pets` at an upstream that decodes it. This rule also refuses escaped dot segments.
- * A separator that is escaped twice would get past the check of an upstream that decodes twice.
+ * Finds a fault in the percent-escapes of a path. An escaped unreserved character is equivalent to the plain character (RFC 3986
+ * §2.3). The gateway would not know `/%70ets`, but an upstream may decode it to `/pets`. This rule also refuses escaped dots.
+ * A separator that is escaped twice is refused, because it could bypass the path checks of an upstream that decodes twice.
  */
 function escapeFault(path: string): ScreenRefusal | undefined {
   for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {
@@ -72,7 +72,7 @@ function escapeFault(path: string): ScreenRefusal | undefined {
   return isUtf8(path) ? undefined : refuseAsInvalid('The escapes of the path must be valid UTF-8.');
 }
 
-/** The octet that the escape at `index` stands for. Undefined without two hexadecimal digits. */
+/** Decodes the escape at `index` to an octet. Returns undefined when two hexadecimal digits are missing. */
 function escapedByte(path: string, index: number): number | undefined {
   const high = hexValue(path.charCodeAt(index + 1));
   const low = hexValue(path.charCodeAt(index + 2));
@@ -85,7 +85,7 @@ function hexValue(byte: number): number | undefined {
   return upper >= 0x41 && upper <= 0x46 ? upper - 0x37 : undefined;
 }
 
-/** Rejects overlong forms such as `%c0%af`, which lax decoders read as a slash. */
+/** Whether the escapes are valid UTF-8. Overlong forms such as `%c0%af` are invalid, but lenient decoders read them as a slash. */
 function isUtf8(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -122,14 +122,14 @@ const semicolon = 0x3b;
 const hash = 0x23;
 
 const unreservedBytes = byteTable(/[A-Za-z0-9\-._~]/);
-/** `pchar` of RFC 3986 §3.3 and the slash, without the semicolon. */
+/** The characters of a path: `pchar` of RFC 3986 §3.3 without the semicolon, and the slash. */
 const pathBytes = byteTable(/[A-Za-z0-9\-._~%/!$&'()*+,=:@]/);
 const queryBytes = byteTable(/[!"$-~]/);
 
-/** Digits that a second decoding would turn into a separator, a dot, the end of a string or a further escape. */
+/** Matches digits after `%25` that a second decoding turns into a slash, a backslash, a dot, NUL or another escape. */
 const twiceEscaped = /^(?:2f|5c|2e|00|25)$/i;
 
-/** A lookup table of the 256 octets: 1 for each octet of the character class. */
+/** Makes a lookup table of the 256 octets. The entry is 1 for each octet of the character class. */
 function byteTable(characterClass: RegExp): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, byte) =>
     characterClass.test(String.fromCharCode(byte)) ? 1 : 0,

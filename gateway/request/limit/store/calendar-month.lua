@@ -1,7 +1,7 @@
 --[[
-The months of the UTC calendar, counted from January 1970 as 0, since Lua inside Redis has no dates. The arithmetic is
-that of the proleptic Gregorian calendar with years that begin in March, so that 29 February is the last day of one.
-The tests hold both functions against JavaScript's Date.
+Converts between epoch ms and months of the UTC calendar, because Lua in Redis has no date functions. Month 0 is January
+1970. The calculation uses years that begin in March, so 29 February is always the last day of a year. Tests compare both
+functions with JavaScript's Date.
 ]]
 local dayMs = 86400000
 local daysFromMarchOfYear0To1970 = 719468
@@ -14,7 +14,7 @@ local function monthOf(ms)
   local yearOfEra = math.floor((dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524)
     - math.floor(dayOfEra / 146096)) / 365)
   local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
-  -- March is 0; January and February belong to the year before.
+  -- Month 0 is March. January and February belong to the previous year.
   local month = math.floor((5 * dayOfYear + 2) / 153)
   local year = era * 400 + yearOfEra + (month >= 10 and 1 or 0)
   return (year - 1970) * 12 + (month + 2) % 12

@@ -1,15 +1,16 @@
 --[[
-What people do to a key's counts, on Redis's clock: the same as liftBan, resetQuota and setGrant in decide-quota.ts, whose
-hash it is.
+Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits).
+It does the same as liftBan, resetQuota and setGrant in decide-quota.ts. It changes the hash of decide-quota.lua and uses
+Redis's clock.
 
 KEYS[1]  <prefix>:{<key id>}
-ARGV     1 `lift` or `reset`   2 the longest ban, ms: an older ban or strike may still arrive within this time
-                               3, 4, … `reset` only: the names of all windows
-     or  1 `grant`             2 the field `grant` (decide-quota.lua), or nothing to take away the one that is there
+ARGV     1 `lift` or `reset`   2 the maximum length of a ban, ms. Processes may send older bans and strikes within this time
+                               3, 4, … only for `reset`: the names of all windows
+     or  1 `grant`             2 the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant
 Reply    nowMs, then all fields of the hash and their values
 
-The first write of each verb is one that Redis refuses when it is read-only, and HSET also when it is out of memory: then
-nothing was changed.
+Redis refuses the first write of each verb when it is read-only. Redis refuses HSET also when it is out of memory. Nothing
+has changed in these cases.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -32,7 +33,7 @@ else
   end
   expiresMs = liftedMs + tonumber(ARGV[2])
 end
--- The hash lives a second longer, as in decide-quota.lua. A hash that is new has no expiry: PTTL says -1.
+-- The hash expires one second later than necessary, as in decide-quota.lua. PTTL returns -1 for a new hash without expiry.
 expiresMs = expiresMs + 1000
 if redis.call('PTTL', KEYS[1]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[1], expiresMs) end
 

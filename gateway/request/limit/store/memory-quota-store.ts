@@ -11,7 +11,7 @@ import {
 } from './decide-quota.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
-/** The embedded store of a single process, a Map with `decideQuota`. It has at most `bounds.rememberedKeysMax` keys. */
+/** Creates the memory store of a single process. It applies `decideQuota` to a Map of at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
@@ -44,7 +44,7 @@ export function createMemoryQuotaStore(deps: {
     return { kind: 'decided', outcome };
   }
 
-  /** @param keptMs shortest lifetime of the key after the change */
+  /** @param keptMs the minimum lifetime of the counts after the change */
   function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
     const atMs = nowMs();
     const state = verb(stateOf(keyId, atMs), atMs);
@@ -63,7 +63,7 @@ export function createMemoryQuotaStore(deps: {
     entries.set(keyId, { state, expiresMs });
   }
 
-  /** Drops expired keys, or the oldest key when no key has expired. */
+  /** Deletes expired keys. Deletes the oldest key when no key has expired. */
   function makeRoom(atMs: number): void {
     for (const [keyId, entry] of entries) if (entry.expiresMs <= atMs) entries.delete(keyId);
     const oldest = entries.keys().next();

@@ -1,20 +1,20 @@
 import type { BanPolicy, Grant, StaleKey } from '../../../shared/model.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
-/** The store of the counts of all keys. One contract suite (`test/contract/`) holds for every adapter. No promise rejects. */
+/** The store of the counts of all keys. All implementations pass the same tests (`test/contract/`). No promise rejects. */
 export interface QuotaStore {
-  /** Decides each call atomically, in order. The replies have the same order. */
+  /** Decides each call atomically, in the order of the calls. The replies have the same order. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
   /**
-   * Reads the counts of keys, in the order of the ids. A key that the store does not know has no counts. When some servers give no answer,
-   * the status of their keys is unknown. When no server answers, the call fails.
+   * Reads the counts of keys, in the order of the ids. An unknown key gets empty counts. The keys of a server that does not reply get
+   * undefined. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Ends the key's ban. Earlier decisions of other processes cannot restore it (`decide-quota.ts`, generations). */
+  /** Lifts the key's ban. Earlier decisions that processes send later cannot restore it (`liftedMs` in `decide-quota.ts`). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Resets all counts and bans of the key. A grant stays. */
+  /** Resets all counts and bans of the key. Does not change a grant. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Replaces the key's grant; undefined removes it. Counts stay. */
+  /** Replaces the key's grant. Undefined removes the grant. The counts do not change. */
   setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
 }
 
@@ -29,7 +29,7 @@ export interface QuotaRead {
   readonly kind: 'read';
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
-  /** The last counts. A window that has ended since is not opened again. Undefined when unknown. */
+  /** The last counts of each key. The counts may belong to a window that has ended. Undefined when the server did not reply. */
   readonly states: readonly (Readonly<QuotaState> | undefined)[];
 }
 
@@ -40,11 +40,11 @@ export interface QuotaChanged {
   readonly state: Readonly<QuotaState>;
 }
 
-/** The store gave no answer. A call that `mayHaveRun` must not be sent again, because it could be charged twice. */
+/** A call without a valid reply. If `mayHaveRun` is true, the call must not be sent again, because it could be charged twice. */
 export interface StoreFailure {
   readonly kind: 'failed';
   readonly mayHaveRun: boolean;
   readonly reason: string;
-  /** The store is available, but has an unusable value under the name of this key. */
+  /** True when the store is available, but the Redis key of this API key has an unusable value. */
   readonly keyOnly?: boolean;
 }

@@ -8,25 +8,28 @@ export type ServerWatch = ReturnType<typeof watchServer>;
 type Phase = 'starting' | 'available' | 'away';
 
 /**
- * The circuit breaker of one server. While it is open, no request waits for the server. A server counts as away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when a
- * probe was written within the deadline. The first probe is sent as soon as ioredis is ready. A server that fails again soon after its
- * return must pass twice as many probes each time. Otherwise a server that is slow only under load would pass one probe while idle, and
- * change its state several times a second. Each change is logged once.
+ * Creates the circuit breaker of one Redis server. No request waits for the server while the breaker is open. A server counts as
+ * away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when Redis accepts a
+ * probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
+ *
+ * A server that fails again soon after its return must pass twice as many probes each time. Otherwise the state of a server that is
+ * slow only under load would change several times a second, because such a server passes a single probe while it is idle. Each
+ * change of the state is logged once.
  */
 export function watchServer(deps: {
   node: RedisNode;
-  /** The key that probes write. `RedisNode.keyHere` chooses a key of this server. */
+  /** The Redis key that probes write. `RedisNode.keyHere` derives a key that this server stores. */
   probeKey: string;
   /**
-   * `starting` when the process waits for the first contact. A server that a running process discovers counts as available, because
-   * another server has just redirected a command to it.
+   * The initial state. It is `starting` while the process waits for its first connection. A server that a running process discovers
+   * is `available`, because another server has just redirected a command to it.
    */
   phase: 'starting' | 'available';
   nowMs: () => number;
   onAway: (reason: string) => void;
-  /** Called when the server is back, or reached for the first time. */
+  /** Called when the server is back, and when it is reached for the first time. */
   onReturn: (outage: { readonly awayMs: number } | undefined) => void;
-  /** Called while the server is away, because another server may have taken over its keys. */
+  /** Reads the Cluster's slots again. Called while the server is away, because another server may have taken over its keys. */
   refresh: () => void;
   bounds: Bounds;
 }) {
@@ -39,7 +42,7 @@ export function watchServer(deps: {
   let probesPassed = 0;
   let probesNeeded = 1;
   let returnedMs = Number.NEGATIVE_INFINITY;
-  /** Last error of the attempts to connect. A closed connection has no error. */
+  /** The last error of an attempt to connect. A connection that closes normally has no error. */
   let connectionError: string | undefined;
   let isShakingHands = false;
   let probing = false;
@@ -65,7 +68,7 @@ export function watchServer(deps: {
       failuresInARow = 0;
     },
     failed,
-    /** `sinceMs` is when it became available or went away, epoch ms. */
+    /** The state of the server. `sinceMs` is the time of the last change, epoch ms. */
     state: () => ({ phase, sinceMs, reason }),
     close() {
       clearTimeout(startTimer);
@@ -91,8 +94,8 @@ export function watchServer(deps: {
   }
 
   function loseConnection(): void {
-    // A server that accepted the first connection but was slow in its handshake may answer the next one. While this process starts, this
-    // is no outage until `startTimer` fires.
+    // A slow server may accept the first connection, fail in the Redis handshake, and then accept the next connection. At the start
+    // of this process such a failure is not an outage until `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
   }
@@ -137,7 +140,7 @@ export function watchServer(deps: {
     probeLater();
   }
 
-  /** Probes with a write, because a Redis that is full or read-only still answers a PING. */
+  /** Sends a probe. The probe is a write, because a full or read-only Redis still replies to PING. */
   function probe(): void {
     probeLater();
     if (phase === 'away') deps.refresh();
@@ -153,7 +156,7 @@ export function watchServer(deps: {
     );
   }
 
-  /** Writes the probe. @returns the reason of a failure. A redirection to another server is no failure */
+  /** Writes the probe. @returns the reason of a failure, or undefined. A redirection to another server is not a failure */
   async function write(client: Redis): Promise<string | undefined> {
     try {
       await client.set(node.keyHere(probeKey), nowMs(), 'PX', bounds.storeHeartbeatIntervalMs);

@@ -1,15 +1,15 @@
 export type StoreClock = ReturnType<typeof createStoreClock>;
 
 /**
- * An estimate of the store's clock, epoch ms, for instants in replies. The offset is measured from the instant at which a call was
- * sent. So the estimate is ahead of the store's clock by the latency of that call, and never behind it. Therefore a refusal from
- * memory ends no later than the announced reset.
+ * Estimates the store's clock in epoch ms. The offset between the clocks is measured from the time at which a call was sent. The
+ * estimate is therefore ahead of the store's clock by at most the latency of that call, and never behind. A refusal from memory thus
+ * ends no later than the announced reset.
  */
 export function createStoreClock(nowMs: () => number) {
   let offsetMs = 0;
   return {
     nowMs: () => nowMs() + offsetMs,
-    /** Updates the estimate by a call that was sent at `sentMs` (our clock) and decided at `storeNowMs` (the store's clock). */
+    /** Updates the estimate. @param sentMs when a call was sent, on the local clock. @param storeNowMs when the store decided it */
     observe(sentMs: number, storeNowMs: number) {
       offsetMs = storeNowMs - sentMs;
     },

@@ -5,32 +5,32 @@ import type { StoreHealth } from '../key-limiter.ts';
 import { type ServerWatch, watchServer } from './server-watch.ts';
 
 export interface WatchedState {
-  /** Whether every server is available. */
+  /** Whether every Redis server is available. */
   readonly available: boolean;
-  /** Begin of the present state, ISO 8601. */
+  /** The time since which `available` has this value, ISO 8601. */
   readonly since: string;
   readonly reason?: string;
-  /** The servers of a Redis Cluster, by name. */
+  /** The servers of a Redis Cluster, sorted by name. */
   readonly servers?: readonly (Omit<WatchedState, 'servers'> & { readonly name: string })[];
 }
 
-/** An outage for the log and the list of events. `server` is the name of a Redis Cluster's server. */
+/** The server of an outage, for the log and the list of events. `server` is only present in a Redis Cluster. */
 interface Change {
   readonly server?: string;
 }
 
-/** One circuit breaker per Redis server, so a dead server affects only its own keys. Each change is logged once. */
+/** Creates one circuit breaker per Redis server, so a dead server affects only its own keys. Each change is logged once. */
 export function watchStore(deps: {
   redis: RedisConnection;
-  /** The Redis key with the counts of an API key. */
+  /** Returns the Redis key that stores the counts of an API key. */
   nameOf: (keyId: string) => string;
   probeKey: string;
   log: Logger;
   nowMs: () => number;
-  /** Called when a server goes away, and when it is back or reached for the first time. */
+  /** `onAway` is called when a server goes away. `onReturn` is called when it is back or reached for the first time. */
   onAway: (reason: string, change: Change) => void;
   onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
-  /** Figures for the log line at the end of an outage. */
+  /** Returns counts for the log line at the end of an outage. */
   describeOutage: () => Record<string, number>;
   bounds: Bounds;
 }): StoreHealth & { of(key: string): ServerWatch; state(): WatchedState; close(): void } {
@@ -42,7 +42,7 @@ export function watchStore(deps: {
   const stopListening = redis.on('nodes', follow);
   const [first] = redis.nodes();
   follow();
-  // With one server, all keys have the same watch.
+  // All keys have the same watch if there is only one server.
   const only = first?.name === undefined && first !== undefined ? watches.get(first) : undefined;
 
   return {
@@ -62,7 +62,7 @@ export function watchStore(deps: {
     },
   };
 
-  /** The watch of the server with this Redis key. */
+  /** Returns the watch of the server that stores this Redis key. */
   function of(key: string): ServerWatch {
     return only ?? watchOf(redis.nodeOf(key));
   }
@@ -71,7 +71,7 @@ export function watchStore(deps: {
     return watches.get(node) ?? add(node);
   }
 
-  /** Ends the watch of servers that no longer have keys, after a change of the Cluster. */
+  /** Updates the watches after a change of the Cluster. Ends the watches of servers that no longer have keys. */
   function follow(): void {
     const nodes = redis.nodes();
     for (const node of nodes) watchOf(node);
