@@ -7,24 +7,24 @@ import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';
 import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions } from './redis-connection.ts';
 
-/** Keys are divided into this number of slots. Each slot is on one server. */
+/** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
 const slotsCount = 16_384;
 
-/** Attempts to find a key of a server. They suffice for a server with a single slot. */
+/** The number of attempts to find a key that a given server stores. It is sufficient for a server with a single slot. */
 const triedKeysMax = 200_000;
 
 /**
- * A Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline of which a part has run. These
- * defaults of ioredis are changed:
+ * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. The
+ * function changes these defaults of ioredis:
  *
  * - `retryDelayOnFailover: 0`. ioredis would repeat a command whose connection has closed. The command may have run, so a request
- *   would be charged twice.
- * - `retryDelayOnClusterDown: 0`. ioredis would repeat a command after CLUSTERDOWN 100 ms later, when its request has long been
- *   answered.
- * - `enableReadyCheck: false`. With one dead server the Cluster would never become ready. Each server has its own watch instead.
+ *   could be charged twice.
+ * - `retryDelayOnClusterDown: 0`. ioredis would repeat a command 100 ms after CLUSTERDOWN. The gateway has already responded to the
+ *   request by then.
+ * - `enableReadyCheck: false`. The Cluster would never become ready while a server is dead. Each server has its own circuit breaker.
  * - `clusterNodeRetryStrategy`. ioredis would not reconnect to a lost server.
  *
- * A redirected command waits for the connection to its server, for one attempt to connect.
+ * A redirected command waits for one attempt to connect to its server.
  */
 export function connectToCluster({
   urls,
@@ -46,15 +46,15 @@ export function connectToCluster({
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: bounds.storeReconnectMaxMs,
-    // Names are not resolved here, because the certificate of a server is issued for its name.
+    // Host names stay unresolved, because the certificate of a server is issued for its name.
     dnsLookup: (host, callback) => callback(null, host),
   });
   const events = new EventEmitter();
   const cork = createCork();
   let lastError: string | undefined;
-  /** Last error from a seed node. ioredis itself reports only "connection closed". */
+  /** The last error from a seed node. ioredis itself reports only "connection closed". */
   let contactError: string | undefined;
-  /** Keeps the slots whose server is unknown. */
+  /** A node that stands for all slots whose server is unknown. */
   const placeholder: RedisNode = {
     name: 'Cluster',
     client: undefined,
@@ -64,7 +64,7 @@ export function connectToCluster({
   const known = new Map<string, RedisNode>();
   let nodes: readonly RedisNode[] = [placeholder];
   let isClosing = false;
-  /** Servers in their first attempt to connect. Commands wait for it, because another server has named this server. */
+  /** Servers whose first connection is being established. Commands wait for this connection, because a redirect named the server. */
   const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
@@ -122,7 +122,7 @@ export function connectToCluster({
     if (name === undefined) return placeholder;
     const node = known.get(name);
     if (node !== undefined) return node;
-    // A command has just been redirected to a new server.
+    // The slot belongs to a new server, to which a command was just redirected.
     update();
     return known.get(name) ?? placeholder;
   }
@@ -147,7 +147,7 @@ export function connectToCluster({
     if (before?.client === client && before !== undefined) return before;
     const node = { name, client, unknownBecause: () => undefined, keyHere: keysOn(name) };
     known.set(name, node);
-    // Otherwise ioredis connects with the first command, which has to wait.
+    // ioredis would connect only with the first command, and that command would have to wait.
     if (client?.status === 'wait') client.connect().catch(() => {});
     return node;
   }

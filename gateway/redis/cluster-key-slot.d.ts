@@ -1,8 +1,9 @@
 /**
- * The hash function by which ioredis itself finds the server of a command. The package has no types.
+ * Types of the package `cluster-key-slot`, which has no types itself. It is the hash function with which ioredis finds the server
+ * of a key.
  *
- * It differs from Redis for a key with `{}` and a later `{`. No key of `redis-keys.ts` is like that, because neither a prefix nor
- * the id of an API key may have braces.
+ * The function gives another slot than Redis for a key with `{}` and a later `{`. `redis-keys.ts` never makes such a key, because
+ * neither a prefix nor the id of an API key may have braces.
  */
 
 declare module 'cluster-key-slot' {

@@ -1,29 +1,29 @@
 import { Redis } from 'ioredis';
 
 /**
- * All changes of ioredis's own objects, in one place. The library has no option for these effects.
+ * This file contains all changes to ioredis's own objects, because the library has no options for these effects.
  * `/test/redis/ioredis-patches.test.ts` fails when a release of the library no longer has the members.
  *
- * | changed | why |
+ * | changed member | effect |
  * |---|---|
  * | `setStatus` of every client | a second error of a TLS connection does not end the process |
- * | `asking` of a server of a Cluster | a lost reply to ASKING does not end the process |
- * | `disconnect` of a server of a Cluster | a server without slots still delivers the replies that it owes |
- * | `duplicate` of a server of a Cluster | the reason why a seed node cannot be reached is known |
- * | `connector.resolve` of a client of Sentinels | the current master is known |
- * | `connector.connectToSentinel` | errors of these connections are collected instead of printed |
+ * | `asking` of a Cluster server's client | a lost reply to ASKING does not end the process |
+ * | `disconnect` of a Cluster server's client | the replies of a server that has lost its slots still arrive |
+ * | `duplicate` of a Cluster server's client | the gateway can report why a seed node is unreachable |
+ * | `connector.resolve` of a client with Sentinels | the gateway knows the current master |
+ * | `connector.connectToSentinel` | errors of connections to Sentinels are collected instead of printed |
  * | `emit` of a connection to a Sentinel | repeated announcements of the current master are ignored |
  */
 
-/** The undocumented part of every client that is used here. */
+/** The undocumented member of ioredis clients that this file changes. */
 interface Client extends Pick<Redis, 'stream'> {
   setStatus(status: string, detail?: unknown): void;
 }
 
 /**
- * Closes connections that fail. ioredis handles only the first error of a connection. But Node does not close a TLS connection
- * that receives a broken record, and a second error would end the process. ioredis creates some clients itself, so this function
- * changes their prototype.
+ * Makes every client close its connection after an error. ioredis handles only the first error of a connection, and a second error
+ * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. This function
+ * changes the prototype, because ioredis creates some clients itself.
  */
 export function closeFailedConnections(): void {
   const prototype = Redis.prototype as unknown as Client;
@@ -36,8 +36,8 @@ export function closeFailedConnections(): void {
 }
 
 /**
- * ioredis sends ASKING ahead of a command that ASK redirects, and does not handle its reply. If the connection closes first,
- * the unhandled rejection would end the process.
+ * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle its reply. If the
+ * connection closes first, the unhandled rejection would end the process.
  */
 export function ignoreLostAsking(client: Redis): void {
   const asking = client.asking.bind(client);
@@ -49,8 +49,8 @@ export function ignoreLostAsking(client: Redis): void {
 }
 
 /**
- * ioredis disconnects a server at once when it has no slots. A server whose last slot has just moved away still owes replies,
- * and a server that is about to receive its first slot gets commands that ASK redirects.
+ * Delays the disconnection from a server without slots. ioredis would disconnect at once. But a server whose last slot has just
+ * moved may still send replies. A server that is about to receive its first slot gets commands that ASK redirects.
  */
 export function leaveGently(
   client: Redis,
@@ -64,7 +64,7 @@ export function leaveGently(
   };
 }
 
-/** ioredis asks a server for the slots over a further connection and ignores the errors of that connection. */
+/** Reports errors of the separate connections over which ioredis reads the slots. ioredis itself ignores these errors. */
 export function onContactError(client: Redis, listener: (message: string) => void): void {
   const duplicate = client.duplicate.bind(client);
   client.duplicate = (options) => {
@@ -74,18 +74,20 @@ export function onContactError(client: Redis, listener: (message: string) => voi
   };
 }
 
-/** The undocumented part of a client of Sentinels that is used here. */
+/** The undocumented members of a client with Sentinels that this file changes. */
 interface SentinelConnector {
   connectToSentinel(...args: unknown[]): Redis;
   resolve(endpoint: unknown): Promise<{ readonly host: string; readonly port: number } | null>;
 }
 
 /**
- * ioredis prints the errors of its connections to Sentinels, although a Sentinel that is away is no fault while another
- * replies. It also leaves the master at every announcement. But after a failover each Sentinel announces the new master, up to
- * seconds later, and a Sentinel may announce masters of other names.
+ * Changes how a client handles its Sentinels. ioredis prints all errors of connections to Sentinels, although one Sentinel that
+ * replies is enough. This function collects the errors instead.
  *
- * @returns why no Sentinel has named the master, according to the Sentinel that was asked last
+ * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new
+ * master, up to seconds later. A Sentinel also announces masters with other names. This function ignores both.
+ *
+ * @returns a function that returns the last Sentinel's error; undefined when the client is connected
  */
 export function watchSentinels(client: Redis, name: string): () => string | undefined {
   const { connector } = client as unknown as { connector: SentinelConnector };
@@ -113,7 +115,7 @@ export function watchSentinels(client: Redis, name: string): () => string | unde
     };
     return sentinel;
   };
-  // For a connection that failed, the message is only that it is closed.
+  // The message of a failed connection says only that the connection is closed, so the earlier error takes precedence.
   client.on('sentinelError', ({ message }: Error) => {
     because = contactError ?? message;
   });

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { RedisConnection } from './redis-connection.ts';
 
 /**
- * Every command that Tollgate sends or runs in a script, with arguments that change nothing: the key does not exist, or Redis
- * refuses the arguments. Redis checks the ACL of the user first.
+ * Every command that Tollgate sends or runs in a script. The arguments change nothing, because the key does not exist or Redis
+ * refuses the arguments. Redis checks the ACL of the user before it checks the arguments.
  */
 const trials: readonly string[] = [
   'TIME',
@@ -45,10 +45,10 @@ const trials: readonly string[] = [
 ];
 
 /**
- * Tries every needed command on each server at each connection, and again while the ACL refuses one. Otherwise an incomplete ACL
- * would show much later, as an error of one feature.
+ * Tries every required command on each server after each connect, and again while the ACL forbids a command. An incomplete ACL is
+ * therefore reported at the start, and not only when a feature first fails.
  *
- * @param onChange called with the refused commands, and with an empty list once all are allowed
+ * @param onChange called with the forbidden commands, and with an empty list when all commands are allowed
  */
 export function watchMissingCommands(
   redis: RedisConnection,

@@ -12,11 +12,11 @@ closeFailedConnections();
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
 /**
- * Connects to the Redis of the configuration, and reconnects. ioredis neither queues commands while a server is disconnected nor
- * sends a command twice, because only the caller knows whether that is safe. A connection that owes replies and is silent is
- * closed. Each caller has a shorter deadline of its own (`within-deadline.ts`).
+ * Connects to the Redis of the configuration, and reconnects after a failure. The options forbid ioredis to queue commands while a
+ * server is disconnected, and to send a command twice, because only the caller knows whether this is safe. A connection is closed
+ * when expected replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
  *
- * Decisions and records have a connection each, so that a large reply to a record does not delay a decision.
+ * Rate-limit decisions and records use separate connections, so that a large reply to a record does not delay a decision.
  */
 export function openRedis(settings: Servers, bounds: Bounds): RedisConnection {
   const { url, cluster, sentinel, prefix } = settings;
@@ -36,7 +36,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: Bounds): Server
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // Closes the connection to a server that froze or vanished. Its pending commands fail.
+    // Closes the connection to a server that hangs or has disappeared. Its pending commands fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     username,
@@ -49,7 +49,7 @@ function ofOneServer({ storeReconnectMaxMs }: Bounds) {
   return {
     enableOfflineQueue: false,
     retryStrategy: (attempt: number) => Math.min(attempt * 50, storeReconnectMaxMs),
-    // After a failover the address may belong to a replica. A new connection resolves the name, or asks Sentinel, again.
+    // After a failover the address may belong to a replica. Reconnecting resolves the name again, or asks Sentinel again.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
 }
@@ -74,14 +74,14 @@ function connectToSentinel(
     enableTLSForSentinelMode: tls !== undefined,
     sentinelCommandTimeout: bounds.storeConnectTimeoutMs,
     sentinelRetryStrategy: (attempt) => Math.min(attempt * 50, bounds.storeReconnectMaxMs),
-    // Leaves the old master as soon as a Sentinel announces another. An old master that is cut off from Sentinels and replicas
-    // keeps accepting writes, which are lost.
+    // Disconnects from the old master as soon as a Sentinel announces another master. An isolated old master would accept writes
+    // that are lost later.
     failoverDetector: true,
   });
 }
 
 interface OneServer extends Partial<Pick<RedisNode, 'unknownBecause'>> {
-  /** The pause before another attempt to connect when ioredis has given up. */
+  /** The pause before a new attempt to connect after ioredis has stopped its attempts. */
   readonly retryAfterMs: number;
 }
 
@@ -91,10 +91,10 @@ function toConnection(
   { unknownBecause = () => undefined, retryAfterMs }: OneServer,
 ): RedisConnection {
   let isOpen = true;
-  // The store watch logs that Redis is away. ioredis prints `error` events that have no listener.
+  // This listener prevents that ioredis prints `error` events. `store-watch.ts` logs outages.
   client.on('error', () => {});
-  // ioredis gives up when an attempt fails before it has a socket, for example because another master is announced while a
-  // Sentinel is asked for the master.
+  // ioredis stops its attempts when an attempt fails before it has a socket. This happens, for example, if a Sentinel announces
+  // another master during the look-up of the master.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();
@@ -115,7 +115,7 @@ function toConnection(
     clockOf: () => clockOfNode(node),
     nodes: () => nodes,
     on(event, listener) {
-      // There is always the same server.
+      // The list of servers never changes, so the event never occurs.
       if (event === 'nodes') return () => {};
       client.on(event, listener);
       return () => void client.off(event, listener);

@@ -1,48 +1,48 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
 
 /**
- * The Redis of the configuration: one server, the master that Sentinels name, or a Cluster. A command has one key, or several
- * keys that share a hash tag, so that callers need not know the form.
+ * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers do not need to know which. Each command
+ * has one key, or several keys with the same hash tag.
  *
- * A command whose connection closed may have run and is not sent again. A command that another server has to run (MOVED, ASK)
- * did not run and is redirected.
+ * A command whose connection closes is not sent again, because it may have run. A command that gets MOVED or ASK has not run, so it
+ * is redirected.
  */
 export interface RedisConnection {
-  /** The beginning of all names: `redis.prefix`. */
+  /** The prefix of all Redis keys (`redis.prefix` of the configuration). */
   readonly prefix: string;
   readonly commands: RedisCommands;
-  /** Whether one server keeps all keys. Then a command may combine any keys. */
+  /** Whether one server stores all keys. A command may then have any combination of keys. */
   readonly oneServer: boolean;
-  /** Sends all commands that are gathered in this turn of the event loop in one write to each server. */
+  /** Runs `send`. All commands of this turn of the event loop leave in one write to each server. */
   gather<T>(send: () => T): T;
-  /** Whether the server that keeps this key is connected. Otherwise a command fails at once. */
+  /** Whether the server that stores this key is connected. If it is not, a command fails at once. */
   isReady(key: string): boolean;
-  /** The server that keeps this key now. */
+  /** Returns the server that currently stores this key. */
   nodeOf(key: string): RedisNode;
-  /** The clock of the server that keeps this key, epoch ms. */
+  /** Reads the clock of the server that stores this key, epoch ms. */
   clockOf(key: string): Promise<number>;
-  /** The servers that keep keys now: masters that have slots. */
+  /** Returns the servers that currently store keys: all masters with slots. */
   nodes(): readonly RedisNode[];
-  /** Calls the listener when `nodes` has changed, or when a server is connected. @returns a function that stops this */
+  /** Calls the listener when `nodes` has changed, or when a server is connected. @returns a function that removes the listener */
   on(event: 'nodes' | 'ready', listener: () => void): () => void;
-  /** Reads the slots of a Cluster again, which another server keeps after a failover. */
+  /** Reads the slots of a Cluster again, because they belong to another server after a failover. */
   refresh(): void;
-  /** Disconnects. Commands without a reply fail. */
+  /** Disconnects. Commands that have no reply yet fail. */
   close(): void;
 }
 
 export type RedisCommands = RedisCommander<{ type: 'default'; mapping: 'resp2' }> &
   Pick<Redis, 'defineCommand' | 'multi'>;
 
-/** A server that keeps keys. */
+/** A server that stores keys. */
 export interface RedisNode {
-  /** `host:port` in a Cluster; undefined outside of a Cluster. */
+  /** The server's `host:port` in a Cluster. Undefined for a single server. */
   readonly name: string | undefined;
-  /** Undefined for the placeholder of a Cluster that was not reached yet. */
+  /** The ioredis client. Undefined for the placeholder of an unknown server of a Cluster. */
   readonly client: Redis | undefined;
-  /** Why the server, or its address, is unknown. */
+  /** Returns why the server or its address is unknown. */
   readonly unknownBecause: () => string | undefined;
-  /** `base`, in a Cluster with a number appended that makes it a key of this server. */
+  /** Returns a key that this server stores: `base`, or in a Cluster `base` with a number. */
   keyHere(base: string): string;
 }
 
@@ -53,7 +53,7 @@ export async function clockOfNode({ client }: RedisNode): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** Resolves when every server is connected, or after the timeout. Commands that are sent earlier fail at once. */
+/** Resolves when every server is connected, or after the timeout. Commands before that fail at once. */
 export function untilConnected(redis: RedisConnection, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const stop = redis.on('ready', look);
@@ -72,7 +72,7 @@ export function untilConnected(redis: RedisConnection, timeoutMs: number): Promi
   });
 }
 
-/** The options of the connection to each server in every form. */
+/** The ioredis options that apply to the connection to each server. */
 export type ServerOptions = Pick<
   RedisOptions,
   | 'maxRetriesPerRequest'

@@ -1,10 +1,10 @@
 /**
- * Every key that Tollgate keeps in Redis. [keys.md](./keys.md) has the writer, the expiry and the number of each.
- * A test runs the gateway and compares what it finds in Redis with this table. `prefix` is `redis.prefix` of the configuration.
+ * Every key that Tollgate writes to Redis. [keys.md](./keys.md) lists the writer, the expiry and the number of each.
+ * A test runs the gateway and compares the keys in Redis with this table. `prefix` is `redis.prefix` of the configuration.
  */
 export const redisKeys = {
   quota: {
-    /** The braces are a hash tag: all data of an API key is in one slot of a Redis Cluster. */
+    /** The braces are a hash tag, so that all data of an API key is in one slot of a Redis Cluster. */
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
@@ -138,12 +138,12 @@ export const redisKeys = {
 } as const satisfies Record<string, RedisKeyKind>;
 
 export interface RedisKeyKind {
-  /** The key. For a key of the rate limiter library, the part before the library's own `:<client address>` or `:<key id>`. */
+  /** Returns the Redis key. For keys of rate-limiter-flexible it returns the part before `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
   readonly type: 'hash' | 'stream' | 'string' | 'zset';
-  /** False for the key directory; every other key expires. */
+  /** False for keys of the key directory. Every other key expires. */
   readonly expires?: false;
-  /** Octets of one key by `MEMORY USAGE`, with names of 20 characters. */
+  /** The maximum size of one key in octets by `MEMORY USAGE`, with names of 20 characters. */
   readonly bytesMax: number;
 }

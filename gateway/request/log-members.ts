@@ -1,24 +1,24 @@
 import type { Key, Operation } from '../shared/model.ts';
 
 /**
- * The members of the access line that depend only on a key and its secret. Made once in a snapshot.
+ * Makes the members of the access line that depend only on a key and its secret. They are made once per snapshot.
  *
  * @param digestStart the first digits of the digest of the presented secret
  */
 export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: string): string {
-  // Joined, because V8 keeps the parts of a template as a tree, which takes three times the memory.
+  // V8 would keep the parts of a template string as a tree with three times the memory. `join` makes a flat string.
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/** The member that depends only on an operation. Made once in a snapshot. */
+/** Makes the member of the access line that depends only on an operation. It is made once per snapshot. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }
 
-/** Text that needs no escapes in JSON: ASCII without control characters, quotes and backslashes. */
+/** Matches text that needs no escapes in JSON: ASCII without control characters, quotes and backslashes. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** Foreign text as a JSON string. The gateway's own words and addresses need no escapes. */
+/** Returns text of a client or an operator as a JSON string. The gateway's own texts need no escapes. */
 export function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text);
 }

@@ -10,7 +10,7 @@ import { preflightFields } from './respond/cors-fields.ts';
 import { bucketRefusal, limitRefusal } from './respond/limit-refusal.ts';
 import type { Stations } from './stations.ts';
 
-/** A preflight has no key and is charged to no key, because the request that follows it has one. */
+/** Responds to a CORS preflight. A preflight has no key, so it is charged to the client's address. */
 export async function answerPreflight(exchange: Screened, { limiter, bounds }: Stations): Promise<Ending> {
   const { address, req } = exchange;
   const decision = await limiter.chargePreflight(address);
@@ -22,7 +22,7 @@ export async function answerPreflight(exchange: Screened, { limiter, bounds }: S
   return answered(charged, { status: 204, fields, body: '' });
 }
 
-/** The API reference needs no key and is charged to no key. */
+/** Serves a file of the API reference. The request needs no key and is charged to the client's address. */
 export async function answerPublicPage(
   exchange: Screened,
   { limiter, unreadPages }: Stations,
@@ -45,7 +45,7 @@ export async function answerPublicPage(
   return answered(charged, response);
 }
 
-/** A key reads its own limits. Charged to a bucket of its own and to no quota. A banned key may read them too. */
+/** Serves the limits of the calling key, even if it is banned. The request is charged to a separate bucket, not to the quota. */
 export async function answerLimits(exchange: Authenticated, stations: Stations): Promise<Ending> {
   const { limiter } = stations;
   let { key } = exchange;
@@ -56,7 +56,7 @@ export async function answerLimits(exchange: Authenticated, stations: Stations):
   }
   if (!isPageMethod(exchange.req.method)) return refuseMethod(charged);
   if (key.generation !== undefined) {
-    // No limits are decided here, and only that decision would show that the key has changed. So the key is read again.
+    // The key is read again, because it may have changed. Other requests detect a change only when their limits are decided.
     await stations.directory?.readAgain(key.id);
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') {

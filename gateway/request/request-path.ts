@@ -27,10 +27,10 @@ import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
 
-/** What a request of a key costs, whatever its operation is. */
+/** The cost of each request of a key, in units. */
 const unitsOfRequest = 1;
 
-/** Serves one exchange, from its arrival to its record in the log. Never rejects. */
+/** Serves one request, from its arrival to its line in the access log. Never rejects. */
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
   try {
     await end(await travel(exchange, stations), stations);
@@ -42,7 +42,7 @@ export async function serveExchange(exchange: Exchange, stations: Stations): Pro
   }
 }
 
-/** Recording is the last step and always happens. An exception in one record does not affect the other records. */
+/** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the others. */
 function record(exchange: Exchange, stations: Stations): void {
   writable(exchange).endedMs = performance.now();
   for (const write of stations.records) {
@@ -55,9 +55,9 @@ function record(exchange: Exchange, stations: Stations): void {
 }
 
 /**
- * THE path of a request, from top to bottom. The operation is found early because every later response has its deprecation
- * fields. An unknown path or method is refused only after key and limits: a client without a key does not learn which paths
- * exist, and every request of a valid key is charged.
+ * The whole path of a request, from top to bottom. The operation is looked up early, because all later responses have its
+ * deprecation fields. An unknown path or method is refused only after the checks of key and limits. A client without a key
+ * therefore cannot find out which paths exist, and every request of a valid key is charged.
  */
 async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { arrival, req, res, snapshot } = exchange;
@@ -69,7 +69,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
       ? screenRequest(req, stations.bounds, arrival.kind === 'upgrade')
       : ({ kind: 'refused', ...res.rejection } as const);
   if (head.kind === 'refused') {
-    // Charged to the address. The status stays that of the fault, even when the bucket of the address is used up.
+    // A malformed request is charged to the address. It gets its own error, not 429, even when the address bucket is used up.
     const charged = await chargeAddress(found(located, { endsConnection: true }), stations);
     return refused(charged, head);
   }
@@ -77,7 +77,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   if (isPreflight(req, snapshot.corsOrigins)) return answerPreflight(screened, stations);
 
-  // The gateway's own pages. The configuration was checked: no operation has the path of a page.
+  // A page of the gateway itself. Validation ensures that no operation has the path of a page.
   const page = snapshot.pages.get(screened.path);
   if (page?.kind === 'public') return answerPublicPage(screened, stations, page.file);
 
@@ -114,7 +114,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(permit(decided, route.offered), stations);
 }
 
-/** Reads the key again, because it changed after it was read, and decides on its new limits. */
+/** Reads a changed key again and decides on its new limits. */
 async function decideAgain(
   exchange: Authenticated,
   stations: Stations,
@@ -157,7 +157,7 @@ async function forward(exchange: Permitted, { forwarder }: Stations): Promise<En
   return endingOf(outcome, exchange);
 }
 
-/** The request fields that tell the upstream who calls: flat name, value, … */
+/** Returns the header fields that identify the caller to the upstream, as a flat list of names and values. */
 function identityFields({ id, key, origin }: Permitted): string[] {
   return [
     'X-Request-Id',
@@ -177,7 +177,7 @@ function identityFields({ id, key, origin }: Permitted): string[] {
   ];
 }
 
-/** Has only the operation of the snapshot: a WebSocket may stay open for days, and would keep a whole old snapshot in memory. */
+/** Copies what an open WebSocket needs. A reference to the snapshot would keep an old snapshot in memory for days. */
 function tunnelOpener({ id, key, address, authorization, offered }: Permitted): TunnelOpener {
   return { requestId: id, keyId: key.id, address, authorization, operation: offered.operation };
 }
@@ -203,7 +203,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
         found(exchange, { status: exchange.res.statusCode });
         return { kind: 'forwarded' };
       }
-      // A fault that the parser found in the request's body explains the failure better.
+      // A parse error in the request body is the more precise error response.
       if (exchange.res.rejection !== undefined) return refused(exchange, exchange.res.rejection);
       const fields = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
       return refused(exchange, { code, fields });
@@ -212,8 +212,8 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
 }
 
 /**
- * The last resort after a bug: answers 500 with the fields of every response. Cuts the connection if a response has begun, or
- * if writing the 500 fails too.
+ * Handles an exception in the request path. It responds with 500 and the usual header fields. It closes the connection if a response
+ * has already begun, or if writing the 500 fails too.
  */
 async function failForBug(exchange: Exchange, stations: Stations): Promise<void> {
   const { res } = exchange;

@@ -16,7 +16,7 @@ import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
 import { createPolicyText, type PolicyText } from './respond/rate-limit-fields.ts';
 import { createOperationTable, type OperationTable } from './route/operation-table.ts';
 
-/** The current configuration: the settings, and tables for the request path. A reload replaces the whole snapshot. */
+/** The current configuration: the settings, and lookup tables that are built from the settings. A reload replaces the snapshot. */
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
@@ -27,19 +27,19 @@ export interface Snapshot {
   readonly hstsFields: readonly string[] | undefined;
 }
 
-/** A key with everything that depends on it and on one of its secrets. Made when that secret is first presented. */
+/** A key with values that are computed once per secret, when a client first presents the secret. */
 export interface KnownKey extends Key {
-  /** Undefined when the presented secret never expires. */
+  /** The expiry of the presented secret. Undefined when the secret never expires. */
   readonly expiry: KeyExpiry | undefined;
-  /** The first digits of the digest of the presented secret. */
+  /** The first digits of the presented secret's digest, for the log. */
   readonly digestStart: string;
   readonly policyText: PolicyText;
-  /** The members of the access line. */
+  /** The key's members of the access line, as JSON text. */
   readonly logged: string;
 }
 
 /**
- * @param assets of the API reference; the same in every snapshot
+ * @param assets the files of the API reference, which are the same in every snapshot
  * @param directory undefined when all keys are in the configuration
  */
 export function createSnapshot(

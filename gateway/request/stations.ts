@@ -7,21 +7,21 @@ import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
 
-/** The stations that have state, and what else the request path needs besides pure functions. */
+/** The stateful stations and other dependencies of the request path. */
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
-  /** Undefined when all keys are in the configuration. */
+  /** The key directory. Undefined when the configuration has all keys. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
-  /** Undefined without a usage record. */
+  /** The usage record. Undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   readonly bounds: Bounds;
-  /** The gateway's clock, epoch ms. Limits are decided on the store's clock. */
+  /** The gateway's clock, epoch ms. The limiter uses the store's clock instead. */
   readonly nowMs: () => number;
-  /** Each is called once for every exchange, after its end. */
+  /** Functions that are each called once for every exchange, after its end. */
   readonly records: readonly ((exchange: Exchange) => void)[];
-  /** Called with every exception in the path. */
+  /** Called with every exception in the request path. */
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }

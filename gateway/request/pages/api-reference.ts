@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { apiDocumentPath, type Settings } from '../../shared/model.ts';
 import { createServedFile, type ServedFile } from './served-file.ts';
 
-/** The files that the API reference loads, by name. They do not depend on the configuration, so a process makes them once. */
+/** The files that the API reference loads, by name. A process makes them once, because they do not depend on the configuration. */
 export type ReferenceAssets = ReadonlyMap<string, ServedFile>;
 
 export function createReferenceAssets(): ReferenceAssets {
@@ -19,14 +19,14 @@ const { resolve } = createRequire(import.meta.url);
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
-/** @param specifier of a file in a package, or beside this file */
+/** @param specifier the path of a file in a package, or of a file relative to this one */
 function fileOf(type: string, specifier: string): ServedFile {
   return createServedFile({ type, read: async () => readFile(resolve(specifier)) });
 }
 
 /**
- * The API reference: a page that shows the API document with Swagger UI. The gateway serves all its files, so it works without
- * another server. The page calls only the gateway, so a key that a reader types into it stays there.
+ * Makes the API reference, a page that shows the API document with Swagger UI. The gateway serves all files of the page, so the page
+ * needs no other server. The page calls only the gateway, so no other server receives a key that a reader enters.
  */
 export function* apiReference(
   { path, document }: NonNullable<Settings['docs']>,
@@ -44,16 +44,16 @@ export function* apiReference(
 }
 
 /**
- * Allows only scripts, styles and requests of this origin, no inline scripts or styles, and no frame around the page. So no text
- * of an API document or a response can read the key.
+ * Allows only scripts, styles and requests of this origin. It forbids inline scripts, style elements and frames around the page.
+ * Text of an API document or a response therefore cannot read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  // Swagger UI sets style attributes. Style elements stay forbidden.
+  // Swagger UI needs style attributes. Style elements stay forbidden.
   "style-src-attr 'unsafe-inline'",
-  // For the icons of Swagger UI.
+  // Swagger UI uses data URLs for its icons.
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -74,7 +74,7 @@ function pageOf(path: string): string {
 </head>
 <body>
 <div id="reference" data-document="${apiDocumentPath}"></div>
-<noscript>This page needs JavaScript. The same as JSON: <a href="${apiDocumentPath}">${apiDocumentPath}</a></noscript>
+<noscript>This page needs JavaScript. The API document as JSON: <a href="${apiDocumentPath}">${apiDocumentPath}</a></noscript>
 <script src="${path}/swagger-ui.js"></script>
 <script src="${path}/page.js"></script>
 </body>

@@ -3,9 +3,9 @@ import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 
 /**
- * The page on which a key reads its own limits. Instants are ISO 8601.
+ * Makes the JSON response with which a key reads its own limits. Instants are ISO 8601.
  *
- * @param expiresMs when the secret that was presented expires, epoch ms; undefined when it never does
+ * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsPage(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
@@ -37,7 +37,7 @@ function grantView({ limits, fromMs, untilMs }: Grant) {
   return { limits: toLimitFields(limits), fromAt, untilAt: isoInstant(untilMs) };
 }
 
-/** The only reason for a ban. */
+/** The reason of a ban. There is no other reason. */
 const banReason = 'The key kept sending requests after 429.';
 
 function isoInstant(epochMs: number): string {

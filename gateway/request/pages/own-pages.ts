@@ -3,11 +3,11 @@ import { apiReference, type ReferenceAssets } from './api-reference.ts';
 import type { ServedFile } from './served-file.ts';
 
 /**
- * The gateway's own pages on the public listener, by raw path. The configuration is refused if an operation has the path of a page.
+ * The gateway's own pages on the public listener, by raw path. A configuration in which an operation has such a path is invalid.
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 
-/** `limits`: a key reads its own limits. `public`: a file of the API reference, which needs no key. */
+/** `limits`: the page on which a key reads its own limits. `public`: a file of the API reference, which needs no key. */
 export type OwnPage = { readonly kind: 'limits' } | { readonly kind: 'public'; readonly file: ServedFile };
 
 export function createOwnPages(
@@ -22,10 +22,10 @@ export function createOwnPages(
   return pages;
 }
 
-/** Pages can only be read. */
+/** Whether a page may be requested with this method. */
 export function isPageMethod(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The value of `Allow` on a page. */
+/** The value of `Allow` when a page is requested with another method. */
 export const pageMethods = 'GET, HEAD';

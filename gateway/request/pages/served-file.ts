@@ -7,35 +7,36 @@ import type { WholeResponse } from '../../shared/errors.ts';
 /** A public file that caches may keep for a while. */
 export interface ServedFile {
   /**
-   * The response to a GET or HEAD with these fields: 200, or 304 when the client has the file already (RFC 9110 §13.1.2).
+   * Makes the response to a GET or HEAD with these header fields. The status is 304 when the client already has the file (RFC 9110
+   * §13.1.2), and otherwise 200.
    *
-   * @throws when the file cannot be read; the next request tries again
+   * @throws when the file cannot be read; the next request reads it again
    */
   respond(headers: IncomingHttpHeaders): Promise<WholeResponse>;
 }
 
 interface FileOptions {
   readonly type: string;
-  /** Further fields of every response, flat name, value, … */
+  /** Additional header fields of every response, as a flat list of names and values. */
   readonly fields?: readonly string[];
-  /** The default of one minute shows edits of the configuration soon, and saves requests when a page is opened again. */
+  /** The value of Cache-Control. The default is one minute: short enough for edits, long enough to save repeated requests. */
   readonly cacheControl?: string;
   readonly read: () => Promise<Buffer>;
 }
 
-/** A content coding of a file, made once for all requests. A slow reader holds a reference to it, not a copy. */
+/** The file in one content coding. It is made once, and all responses share the same buffer. */
 interface Representation {
   readonly body: Buffer;
   readonly coding: Coding | undefined;
-  /** Differs for each coding (RFC 9110 §8.8.3.3). */
+  /** The entity tag. Each content coding has its own tag (RFC 9110 §8.8.3.3). */
   readonly etag: string;
 }
 
 type Coding = 'br' | 'gzip';
 
 /**
- * Reads and compresses the file on the first request, so unused pages cost nothing. That takes 0.2 s for the largest file, on other
- * threads.
+ * Creates a file that is read and compressed on its first request, so unused pages cost nothing. Compression takes up to 0.2 s, on
+ * other threads.
  */
 export function createServedFile({
   type,
@@ -46,7 +47,7 @@ export function createServedFile({
   let loading: Promise<readonly Representation[]> | undefined;
 
   async function load(): Promise<readonly Representation[]> {
-    // Set before the first await, so that concurrent requests share one load.
+    // `loading` is set before the first await, so that concurrent requests share one read.
     loading ??= read().then(representationsOf);
     try {
       return await loading;
@@ -81,7 +82,7 @@ const alwaysSent = [
   'no-referrer',
 ];
 
-/** The shortest comes first. A small file is not worth compressing. */
+/** Makes the representations of a file, the smallest first. Small files are not compressed. */
 async function representationsOf(plain: Buffer): Promise<readonly Representation[]> {
   const digest = hash('sha256', plain, 'hex').slice(0, 32);
   const all: Representation[] = [{ body: plain, coding: undefined, etag: `"${digest}"` }];
@@ -98,10 +99,10 @@ async function representationsOf(plain: Buffer): Promise<readonly Representation
 }
 
 const compressedFromBytes = 1_024;
-/** 11 is the highest. The two highest take thirty times as long for a tenth fewer octets. */
+/** Brotli qualities go up to 11. Qualities 10 and 11 take thirty times as long and save only a tenth of the octets. */
 const brotliQuality = 9;
 
-/** Whether `Accept-Encoding` names this coding without excluding it (RFC 9110 §12.5.3). */
+/** Whether `Accept-Encoding` lists this coding with a weight above 0 (RFC 9110 §12.5.3). */
 function accepts(accepted: string | string[] | undefined, coding: Coding): boolean {
   return String(accepted ?? '')
     .split(',')

@@ -3,8 +3,8 @@ import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Counts the octets of public pages that clients have not read yet, because they stay in memory, here and in the kernel. Limits them
- * for each address, and limits the time of each response.
+ * Limits the octets of public pages that clients have not read, because unread octets occupy memory of the process and the kernel.
+ * The limit is shared among client addresses. It also limits the duration of each response.
  */
 export class UnreadPages {
   private readonly bounds: Bounds;
@@ -19,11 +19,11 @@ export class UnreadPages {
    * Counts a response until its client has read it or is disconnected.
    *
    * @param holder the client address (`address-group.ts`)
-   * @returns false when its address has too many unread octets
+   * @returns false when this address has too many unread octets
    */
   hold({ holder, bytes, res }: { holder: string; bytes: number; res: ServerResponse }): boolean {
     if (!this.shares.take(holder, bytes)) return false;
-    // The kernel often takes a whole response before the client has read any of it. So the response counts at least until this time.
+    // The kernel often buffers a whole response before the client reads it. The response therefore counts at least until this time.
     const readAtMs = performance.now() + (bytes * 1_000) / this.bounds.docsReadBytesPerSecond;
     const timeoutTimer = setTimeout(() => res.destroy(), this.bounds.docsReadTimeoutMs).unref();
     res.once('close', () => {

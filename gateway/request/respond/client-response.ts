@@ -3,20 +3,20 @@ import type { Rejection, WholeResponse } from '../../shared/errors.ts';
 import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
 /**
- * The only writer of heads to a client: of responses whose body follows (`begin`), whole responses (`answer`), interim responses
- * and the 101. `Date`, `Connection` and `Keep-Alive` are decided when the head is written, because a drain may begin shortly
- * before.
+ * A response to a client. Only this class writes response heads: `begin` for a response whose body follows, `answer` for a whole
+ * response, `sendInterim` for interim responses, and `switchProtocols` for a 101. `Date`, `Connection` and `Keep-Alive` are set when
+ * the head is written, because a graceful stop may begin shortly before.
  */
 export class ClientResponse extends ServerResponse {
-  /** Set when Node's parser has refused the request or its body. */
+  /** The error when Node's parser has refused the request or its body. */
   rejection: Rejection | undefined;
   /** Called when the parser finds a fault in the body before a response has begun. */
   onRejected: (() => void) | undefined;
-  /** The idle time for `Keep-Alive`; set by the connection. */
+  /** The idle timeout that `Keep-Alive` announces. `ClientConnection` sets it. */
   keepAliveSeconds = 0;
   private isWritten = false;
 
-  /** Whether the client's connection can still be written to. */
+  /** Whether the gateway can still write to the client's connection. */
   get isAnswerable(): boolean {
     return !this.destroyed && this.socket?.writable === true;
   }
@@ -27,9 +27,9 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * The parser has refused the request or its body, so no further request of this connection can be read. The request path
-   * answers with the rejection unless it has decided on another response. A half-written response is cut, so that the client
-   * sees that it is incomplete.
+   * Records that the parser has refused the request or its body. No further request of the connection can be read. The request path
+   * responds with this error, unless it has already decided on another response. The connection of a partly written response is
+   * closed, so that the client notices that the response is incomplete.
    */
   reject(rejection: Rejection): void {
     this.rejection ??= rejection;
@@ -41,24 +41,24 @@ export class ClientResponse extends ServerResponse {
   /**
    * Writes the head of a response whose body follows with `write` and `end`.
    *
-   * @param fields flat name, value, …; the fields of the connection are added
+   * @param fields a flat list of names and values, to which the function adds `Keep-Alive`
    */
   begin(status: number, fields: string[]): void {
-    // HTTP/1.0 has no chunks, so a response without a length ends with the connection.
+    // HTTP/1.0 has no chunked coding. The end of the connection marks the end of a response without Content-Length.
     if (!this.useChunkedEncodingByDefault && !hasLength(fields)) this.shouldKeepAlive = false;
     if (this.shouldKeepAlive) fields.push('Keep-Alive', keepAliveValue(this.keepAliveSeconds));
     this.writeHead(status, reasonPhrase(status), fields);
   }
 
-  /** Writes an interim response. @throws as `responseMessage` */
+  /** Writes an interim response. @throws like `responseMessage` */
   sendInterim(status: number, fields: readonly string[]): void {
     this.socket?.write(interimMessage(status, fields), 'latin1');
   }
 
   /**
-   * Writes the 101 and detaches the socket, which then carries the other protocol.
+   * Writes the 101 response and detaches the socket for the new protocol.
    *
-   * @throws as `responseMessage`; nothing is written then
+   * @throws like `responseMessage`, before anything is written
    */
   switchProtocols(protocol: string, fields: readonly string[]): void {
     const { socket } = this;
@@ -70,11 +70,11 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Writes a whole response at once. The connection is closed after it unless `shouldKeepAlive`. It does not use Node's
-   * `writeHead` and `end`, which saves 5 % of the CPU. Names of fields are not checked, because they are our own or were parsed by
-   * `request/transport/response-head.ts`.
+   * Writes a whole response at once. Closes the connection afterwards unless `shouldKeepAlive` is set. It does not use Node's
+   * `writeHead` and `end`, which saves 5 % of the CPU. Field names are not checked, because they are constants of the gateway or
+   * were checked by `request/transport/response-head.ts`.
    *
-   * @throws as `responseMessage`; nothing is written then
+   * @throws like `responseMessage`, before anything is written
    */
   answer(response: WholeResponse): void {
     const head = this.req.method === 'HEAD';
@@ -86,7 +86,7 @@ export class ClientResponse extends ServerResponse {
     const { body } = response;
     const { socket } = this;
     this.isWritten = true;
-    // The write ends when the client has read, and only then is the next request served.
+    // The write ends when the kernel has accepted all octets. The next request is served only after that.
     const onWritten = (error?: Error | null) => {
       if (!error) this.emit('finish');
     };
@@ -98,7 +98,7 @@ export class ClientResponse extends ServerResponse {
   }
 }
 
-/** @param fields flat name, value, … */
+/** @param fields a flat list of names and values */
 function hasLength(fields: readonly string[]): boolean {
   return fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length');
 }

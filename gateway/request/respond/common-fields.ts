@@ -3,10 +3,10 @@ import type { KeyExpiry } from './key-expiry.ts';
 import { type PolicyText, rateLimitFields } from './rate-limit-fields.ts';
 
 /**
- * The header fields of every response, from the upstream and from the gateway. Add a field for every response here. The fields of
- * the connection (`Date`, `Connection`, `Keep-Alive`) are added when the response is written.
+ * Makes the header fields that every response has, whether it comes from the upstream or from the gateway. Add a field for all
+ * responses here. `Date`, `Connection` and `Keep-Alive` are added when the response is written.
  *
- * @returns flat name, value, …
+ * @returns a flat list of names and values
  */
 export function commonFields(
   requestId: string,
@@ -23,18 +23,18 @@ export function commonFields(
 
 interface Known {
   readonly rateLimit: RateLimitState;
-  /** Undefined without a valid key. */
+  /** The cached `RateLimit-Policy` of the key. Undefined without a valid key. */
   readonly policyText: PolicyText | undefined;
-  /** Undefined unless the presented secret is valid and expires. */
+  /** The expiry of the presented secret. Undefined when the secret is not valid or never expires. */
   readonly keyExpiry: KeyExpiry | undefined;
-  /** Undefined without an operation. */
+  /** The header fields of the operation. Undefined when no operation was found. */
   readonly operationFields: readonly string[] | undefined;
   readonly corsFields: readonly string[];
-  /** Undefined for a response without TLS. */
+  /** `Strict-Transport-Security`. Undefined for a response without TLS. */
   readonly hstsFields: readonly string[] | undefined;
 }
 
-/** `Strict-Transport-Security` (RFC 6797), flat name, value. Undefined when it is not configured. */
+/** Returns name and value of `Strict-Transport-Security` (RFC 6797). Undefined when the field is not configured. */
 export function hstsFieldsOf(hsts: Settings['hsts']): readonly string[] | undefined {
   if (hsts === undefined) return undefined;
   const value = `max-age=${hsts.maxAgeSeconds}${hsts.includeSubDomains ? '; includeSubDomains' : ''}`;

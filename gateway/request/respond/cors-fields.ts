@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The origins whose pages may call the API from a browser. Undefined when none is configured. */
+/** The origins whose scripts may call the API from a browser. Undefined when no origin is configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;
 
-/** The fields that a script may read besides the "CORS-safelisted response-header names" of the Fetch standard. */
+/** The response fields that a script may read, in addition to the "CORS-safelisted response-header names" (Fetch standard). */
 const exposedFields = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -20,10 +20,10 @@ const exposedFields = [
 ].join(', ');
 
 /**
- * The fields that let a page of this origin read a response. If any origin is allowed, every response has `Vary: Origin`, because a
- * cache must not reuse a response for another origin.
+ * Returns the header fields with which scripts of this origin may read a response. If CORS is configured, every response has
+ * `Vary: Origin`, because a cache must not reuse a response for another origin.
  *
- * @returns flat name, value, …
+ * @returns a flat list of names and values
  */
 export function corsFields(origin: string | undefined, origins: CorsOrigins): readonly string[] {
   if (origins === undefined) return none;
@@ -35,8 +35,8 @@ const none: readonly string[] = [];
 const varies: readonly string[] = ['Vary', 'Origin'];
 
 /**
- * Whether this is a preflight for a page of an allowed origin (Fetch standard, "CORS-preflight request"). With it a browser asks
- * whether the page may send a request.
+ * Whether a request is a CORS preflight of an allowed origin (Fetch standard, "CORS-preflight request"). A browser sends a
+ * preflight to ask whether a script may send a request.
  */
 export function isPreflight({ method, headers }: IncomingMessage, origins: CorsOrigins): boolean {
   return (
@@ -48,18 +48,18 @@ export function isPreflight({ method, headers }: IncomingMessage, origins: CorsO
 }
 
 /**
- * The fields of the response to a preflight, besides `corsFields`. They are the same for every path, so that they do not reveal
+ * Returns the header fields that only the response to a preflight has. They are the same for every path, so that they do not reveal
  * which paths exist.
  *
- * @param maxAgeSeconds how long the browser may cache them
- * @returns flat name, value, …
+ * @param maxAgeSeconds how long the browser may cache the response
+ * @returns a flat list of names and values
  */
 export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: number): readonly string[] {
   const wanted = headers['access-control-request-headers'] ?? '';
   return [
     'Access-Control-Allow-Methods',
     'GET, HEAD, POST, PUT, PATCH, DELETE',
-    // All fields that the page asks for. `*` would not cover Authorization.
+    // The response allows all fields that the preflight lists. The value `*` would not include Authorization.
     'Access-Control-Allow-Headers',
     fieldNames.test(wanted) ? wanted : 'Authorization, Content-Type',
     'Access-Control-Max-Age',

@@ -1,14 +1,14 @@
-/** The end of a secret, as `X-Key-Expires` announces it. */
+/** The expiry of a secret, which `X-Key-Expires` announces. */
 export interface KeyExpiry {
   /** The secret is valid before this instant, epoch ms. */
   readonly atMs: number;
-  /** Responses to this secret have the field from this instant, epoch ms. */
+  /** Responses to requests with this secret have `X-Key-Expires` from this instant, epoch ms. */
   readonly announcedFromMs: number;
-  /** The value of the field: an IMF-fixdate (RFC 9110 §5.6.7), as in `Date` and `Sunset`. */
+  /** The value of `X-Key-Expires`: an IMF-fixdate (RFC 9110 §5.6.7), as in `Date` and `Sunset`. */
   readonly date: string;
 }
 
-/** Two weeks: time to notice the field, to ask for a new secret and to distribute it. */
+/** The announcement starts two weeks before the expiry. This is time to notice it, request a new secret and deploy the secret. */
 const announcedBeforeMs = 14 * 86_400_000;
 
 /** @param expiresMs Infinity when the secret never expires */

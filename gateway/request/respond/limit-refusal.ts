@@ -3,7 +3,7 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** The refusal of a valid key: which limit is used up, or that the key is banned, and when to retry. */
+/** Makes the refusal of a request with a valid key. It states the used-up limit or the ban, and when to retry. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
@@ -27,7 +27,7 @@ function spent({ name, limit }: Window): string {
     : `All ${limit} requests of this ${name} are used.`;
 }
 
-/** The refusal when a bucket is used up. @param what the bucket counts */
+/** Makes the refusal for a used-up bucket. @param what the name of the counted requests */
 export function bucketRefusal({ rateLimit }: BucketDecision, what: string): Refusal {
   const seconds = secondsUntil(rateLimit.inForce.resetMs, rateLimit.nowMs);
   return {

@@ -1,11 +1,12 @@
 import { type RateLimitState, toldWindow, type Window } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
-/** Makes the value of `RateLimit-Policy` for the windows of one key. */
+/** Returns the value of `RateLimit-Policy` for the windows of one key. */
 export type PolicyText = (windows: readonly Window[]) => string;
 
 /**
- * The windows of a key change only when another month has another length, or with a grant. The text is cached until then.
+ * Creates a function that caches the value of `RateLimit-Policy` for one key. The value changes only with a grant, or when the
+ * length of the month changes.
  */
 export function createPolicyText(): PolicyText {
   let text = '';
@@ -37,12 +38,12 @@ function policyOf(windows: readonly Window[]): string {
 }
 
 /**
- * The rate-limit fields of a response. `X-RateLimit-*` describes the window in force. `RateLimit` and `RateLimit-Policy`
- * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a separate policy. Times are rounded up to
- * whole seconds, so that a client that waits for them is never early.
+ * Makes the rate-limit fields of a response. `X-RateLimit-*` describes the tightest window or the ban. `RateLimit` and
+ * `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a separate policy. Times
+ * are rounded up to whole seconds, so that a client that waits for such a time is never early.
  *
- * @param policyText cached for the key; undefined without a key
- * @returns flat name, value, …
+ * @param policyText the cache of the key; undefined without a key
+ * @returns a flat list of names and values
  */
 export const rateLimitFields = rememberLast(
   (rateLimit: RateLimitState, policyText: PolicyText | undefined): readonly string[] => {
@@ -72,7 +73,7 @@ export const rateLimitFields = rememberLast(
   },
 );
 
-/** Whole seconds from now, rounded up, at least 0: the delta-seconds of `Retry-After` (RFC 9110 §10.2.3). */
+/** Returns the seconds from now, rounded up and at least 0. `Retry-After` uses this form (delta-seconds, RFC 9110 §10.2.3). */
 export function secondsUntil(instantMs: number, nowMs: number): number {
   return Math.max(0, Math.ceil((instantMs - nowMs) / 1000));
 }

@@ -1,15 +1,15 @@
 import { type ErrorCode, errorBody, errors, type WholeResponse } from '../../shared/errors.ts';
 
-/** An error response of the gateway. `errors.ts` has the status and the public text of each code. */
+/** An error response of the gateway. `errors.ts` defines the status and the default text of each code. */
 export interface Refusal {
   readonly code: ErrorCode;
-  /** Public; replaces the text of the catalogue. */
+  /** The text for the client, which replaces the default text of the code. */
   readonly message?: string;
-  /** The fields of this refusal, flat name, value, …: `Allow`, `Retry-After`. */
+  /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
   readonly fields?: readonly string[];
 }
 
-/** Makes the response to a refused request. @param common the fields that every response has */
+/** Makes the response to a refused request. @param common the header fields that every response has */
 export function refusalResponse(refusal: Refusal, common: readonly string[]): WholeResponse {
   const body = errorBody(refusal.code, refusal.message);
   const fields = [
@@ -18,7 +18,7 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Wh
     'application/json',
     'Content-Length',
     String(body.length),
-    // A cache may store 404, 405, 410, 414 and 501 unasked (RFC 9110 §15.1); 429 and 431 it must not (RFC 6585 §4, §5).
+    // Caches store 404, 405, 410, 414 and 501 by default (RFC 9110 §15.1). They must not store 429 and 431 (RFC 6585 §4, §5).
     'Cache-Control',
     'no-store',
   ];
@@ -28,7 +28,7 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Wh
   return { status: errors[refusal.code].status, fields, body };
 }
 
-/** A challenge names an `error` only when a key was sent and is not valid (RFC 6750 §3.1). */
+/** The values of WWW-Authenticate. They contain an `error` only if the request had a secret (RFC 6750 §3.1). */
 const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],

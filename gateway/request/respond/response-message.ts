@@ -2,26 +2,26 @@ import { STATUS_CODES } from 'node:http';
 import type { WholeResponse } from '../../shared/errors.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 
-/** A field value (RFC 9110 §5.5) has visible characters, spaces, tabs and obs-text. */
+/** Matches a field value (RFC 9110 §5.5): visible characters, spaces, tabs and obs-text. */
 export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export interface MessageOptions {
-  /** For `Date`, epoch ms. */
+  /** The current time for `Date`, epoch ms. */
   readonly nowMs: number;
-  /** The idle time for `Keep-Alive`; undefined when the connection closes. */
+  /** The idle timeout for `Keep-Alive`. Undefined when the connection closes. */
   readonly keepAliveSeconds: number | undefined;
-  /** Whether the request is a HEAD: the response then has the fields of its body without the body. */
+  /** Whether the request is a HEAD. The response then describes a body in its header fields, but has no body. */
   readonly head: boolean;
 }
 
 /**
- * The octets of a whole response, in Latin-1: status line (RFC 9112 §4), fields and body. Without the body if it is a buffer.
+ * Returns a whole response in Latin-1: status line (RFC 9112 §4), header fields and body. The body is omitted if it is a buffer.
  *
- * @throws on a malformed field value, which might split the response
+ * @throws on a malformed field value, because it could split the response
  */
 export function responseMessage({ status, fields, body }: WholeResponse, options: MessageOptions): string {
   const { nowMs, keepAliveSeconds, head } = options;
-  // The Date of a target is kept (RFC 9110 §6.6.1).
+  // The gateway keeps a target's Date (RFC 9110 §6.6.1).
   const date = hasDate(fields) ? '' : `Date: ${dateOfSecond(Math.floor(nowMs / 1000))}\r\n`;
   const connection =
     keepAliveSeconds === undefined
@@ -31,12 +31,12 @@ export function responseMessage({ status, fields, body }: WholeResponse, options
   return head || typeof body !== 'string' ? message : message + body;
 }
 
-/** The octets of an interim response or of a 101, in Latin-1. @throws as `responseMessage` */
+/** Returns an interim response or a 101 in Latin-1. @throws like `responseMessage` */
 export function interimMessage(status: number, fields: readonly string[]): string {
   return `${headBeginning(status, fields)}\r\n`;
 }
 
-/** The value of `Keep-Alive`. */
+/** Returns the value of `Keep-Alive`. */
 export function keepAliveValue(seconds: number): string {
   return `timeout=${seconds}`;
 }
@@ -63,5 +63,5 @@ function hasDate(fields: readonly string[]): boolean {
   return false;
 }
 
-/** All responses of a second carry the same `Date`. */
+/** Returns the value of `Date`. It is cached, because all responses of a second have the same `Date`. */
 const dateOfSecond = rememberLast((second: number) => new Date(second * 1000).toUTCString());

@@ -1,10 +1,10 @@
 import type { Operation } from '../../shared/model.ts';
 
 /**
- * The header fields of every response of an operation: `Deprecation` (RFC 9745, the date of the deprecation), `Sunset` (RFC 8594,
- * the date of the removal), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
+ * Makes the header fields that every response of an operation has: `Deprecation` (RFC 9745, the date of the deprecation), `Sunset`
+ * (RFC 8594, the date of the removal), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
  *
- * @returns flat name, value, …
+ * @returns a flat list of names and values
  */
 export function operationFields(operation: Operation, basePath: string): readonly string[] {
   const fields: string[] = [];
@@ -24,7 +24,7 @@ export function operationFields(operation: Operation, basePath: string): readonl
   return fields;
 }
 
-/** A template in the form of a field value. The names of its parameters may be any text. */
+/** Escapes a path template for a header field. The names of its parameters may contain any character. */
 function inLink(template: string): string {
   return template.replaceAll(/[^\x21-\x7e]|["<>]/gu, encodeURIComponent);
 }

@@ -8,27 +8,27 @@ import {
 } from '../../shared/path-template.ts';
 import { operationFields } from './operation-fields.ts';
 
-/** An operation with the texts that are made once for all its requests. */
+/** An operation with texts that are made once and used for all its requests. */
 export interface OfferedOperation {
   readonly operation: Operation;
-  /** The header fields of its responses, flat name, value, … */
+  /** The header fields of the operation's responses, as a flat list of names and values. */
   readonly fields: readonly string[];
-  /** The member of the access line. */
+  /** The operation's member of the access line, as JSON text. */
   readonly logged: string;
 }
 
-/** The operations of a path by method. */
+/** The operations of one path, by method. */
 interface OfferedPath {
   readonly byMethod: Map<string, OfferedOperation>;
-  /** The value of `Allow` (RFC 9110 §10.2.1). */
+  /** The value of `Allow` for this path (RFC 9110 §10.2.1). */
   allow: string;
 }
 
-/** The operations of the API document, for look-ups by raw path. */
+/** All operations of the API document, organised for look-ups by raw path. */
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: TemplateBranch<OfferedPath>;
-  /** Without an API document: the one operation of every path that begins with the prefix. */
+  /** The single operation for all paths with the prefix. Only set when there is no API document. */
   readonly any: { readonly prefix: string; readonly offered: OfferedOperation } | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface OperationTable {
  * Builds the table that `routeRequest` reads.
  *
  * @param basePath the prefix of every operation
- * @param memberOf makes an operation's member of the access line
+ * @param memberOf returns the member of the access line for an operation
  */
 export function createOperationTable(
   operations: readonly Operation[],
@@ -69,7 +69,7 @@ export function createOperationTable(
       place = literal.get(path) ?? newPath();
       literal.set(path, place);
     }
-    // Of templates that match the same paths, the first one in the document is served.
+    // If several templates match the same paths, the first template in the document is used.
     if (!place.byMethod.has(operation.method)) place.byMethod.set(operation.method, offered);
   }
   for (const offered of all) {
@@ -80,7 +80,7 @@ export function createOperationTable(
   return { literal, templated, any };
 }
 
-/** The operation of a method and a raw path, or the reason why there is none. */
+/** The operation for a method and a raw path, or the reason why there is no operation. */
 export type Route =
   | { readonly kind: 'operation'; readonly offered: OfferedOperation }
   | { readonly kind: 'not_found' }
@@ -89,9 +89,9 @@ export type Route =
 const notFound: Route = { kind: 'not_found' };
 
 /**
- * Looks up an operation by the raw path, byte for byte, without decoding or normalising it, because the upstream gets the same
- * octets. Concrete segments take precedence over templated ones, from left to right (OpenAPI 3.1 §4.8.8). HEAD is served wherever
- * GET is.
+ * Looks up an operation by method and raw path. The path is neither decoded nor normalised, because the upstream gets the same
+ * octets. Literal segments take precedence over template parameters, from left to right (OpenAPI 3.1 §4.8.8). A path with GET also
+ * accepts HEAD.
  */
 export function routeRequest(table: OperationTable, method: string, path: string): Route {
   const { any } = table;
@@ -105,12 +105,12 @@ export function routeRequest(table: OperationTable, method: string, path: string
   return { kind: 'operation', offered };
 }
 
-/** Whether the scope of a key (its own, or its plan's) includes the operation. */
+/** Whether a key may call the operation. A key or its plan may restrict the operations. */
 export function mayCall({ operations }: Pick<Key, 'operations'>, { id }: Operation): boolean {
   return operations === undefined || operations.includes(id);
 }
 
-/** Whether the sunset of an operation has passed (RFC 8594), and the document ends its service then. */
+/** Whether the sunset of an operation has passed (RFC 8594), and the API document says that it is then removed. */
 export function isGone(operation: Operation, nowMs: number): boolean {
   const sunsetMs = operation.deprecation?.sunsetMs;
   return sunsetMs !== undefined && nowMs >= sunsetMs && operation.deprecation?.afterSunset === 'gone';

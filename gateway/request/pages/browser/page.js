@@ -1,6 +1,7 @@
-// Shows the API document with Swagger UI. A key that is typed in stays in the memory of the page, and goes to its own origin.
+// Shows the API document with Swagger UI. A key that a reader enters stays in the page's memory and is sent only to the page's
+// origin.
 
-/** The dates of a deprecation, as a sentence above the operation's own description. */
+/** Returns a sentence with the dates of a deprecation. The page shows it above the operation's own description. */
 function deprecationNotice(operation) {
   const since = operation['x-deprecated-since'];
   const sunset = operation['x-deprecated-sunset'];
@@ -13,7 +14,7 @@ function deprecationNotice(operation) {
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'patch'];
 
-/** The document as this page shows it: its calls go to the origin of the page, and each operation shows its state. */
+/** Changes the document for this page: calls go to the page's origin, and deprecated operations get a notice. */
 function prepare(document) {
   const [server] = document.servers;
   document.servers = [{ url: location.origin + new URL(server.url).pathname.replace(/\/$/, '') }];
@@ -28,8 +29,8 @@ function prepare(document) {
 }
 
 /**
- * Adds to Swagger UI a badge behind the path of an operation that is deprecated, experimental or in beta. Response headers open on a
- * click, because every response has a dozen.
+ * A Swagger UI plugin. It adds a badge after the path of an operation that is deprecated, experimental or in beta. It shows response
+ * headers only after a click, because every response has about twelve.
  */
 function additions({ React, specSelectors }) {
   const { createElement, Fragment } = React;
@@ -73,7 +74,7 @@ async function show(element) {
     deepLinking: true,
     displayRequestDuration: true,
     defaultModelsExpandDepth: 0,
-    // No key outlives the page, and no document leaves it: the validator is another server.
+    // The page does not store keys. It also does not send the document to Swagger's validator, which is another server.
     persistAuthorization: false,
     validatorUrl: null,
     onComplete: () => {
