@@ -123,7 +123,7 @@ function addErrorHandlers(app: FastifyInstance, allowedAt: (path: string) => str
       return refuse(reply, 'unsupported_media_type', 'content-type must be application/json');
     }
     if (statusCode < 500) {
-      return refuse(reply, 'invalid_request', 'the body did not arrive as its header says');
+      return refuse(reply, 'invalid_request', 'the body does not match its Content-Length');
     }
     request.log.error({ err: error, method: request.method, path: request.url }, 'request failed');
     return refuse(reply, 'internal', 'the store failed on this request');

@@ -106,7 +106,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
     case 'ban_ended':
       return happening.ended === 'lifted'
         ? `The ban of ${whoOf(happening)} was lifted.`
-        : `The ban of ${whoOf(happening)} ran out.`;
+        : `The ban of ${whoOf(happening)} expired.`;
     case 'store_away': {
       const { reason, onFailure, server } = happening;
       const whose = server === undefined ? '' : ' of its keys';

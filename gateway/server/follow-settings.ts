@@ -65,7 +65,7 @@ export function followSettings(
     onSlow: (slowFile) => {
       const seconds = bounds.configLoadSlowMs / 1_000;
       logger.warn(
-        `the configuration has been loading for ${seconds} s and is not done with ${slowFile}; until then the last good one stays in force`,
+        `the configuration has been loading for ${seconds} s and is still at ${slowFile}; until the end of the load, the last valid configuration applies`,
       );
     },
   });

@@ -151,7 +151,7 @@ describe('a route', () => {
     ['limit=1e1', 'The query parameter `limit` must be a whole number from 1 to 10.'],
     ['sort=size', 'The query parameter `sort` must be one of name, age.'],
     ['after=x', 'The query parameter `after` must be the `next` of an earlier response.'],
-    ['limit=1&limit=2', 'The query parameter `limit` is there twice.'],
+    ['limit=1&limit=2', 'The query parameter `limit` appears twice.'],
     ['Limit=1', 'There is no query parameter `Limit` here; known are: limit, sort, after.'],
     ['__proto__=1', 'There is no query parameter `__proto__` here; known are: limit, sort, after.'],
     ['%3Cb%3E=1', 'There is an unknown query parameter; known are: limit, sort, after.'],

@@ -266,7 +266,7 @@ it.each<[Happening, string]>([
     { kind: 'ban', ...acme, untilMs: nowMs + 86_400_000, level: 12, policy },
     'acme (free) is banned for 1 d, until 10:31:00 UTC on 2026-11-23, for the 12th time in a row: 100 of its requests were refused within 1 min.',
   ],
-  [{ kind: 'ban_ended', ...acme, ended: 'expired' }, 'The ban of acme (free) ran out.'],
+  [{ kind: 'ban_ended', ...acme, ended: 'expired' }, 'The ban of acme (free) expired.'],
   [{ kind: 'ban_ended', ...acme, plan: undefined, ended: 'lifted' }, 'The ban of acme was lifted.'],
   [away(), 'Redis is away (connection lost): each process counts limits on its own.'],
   [

@@ -79,7 +79,7 @@ it('a ban and its end are one event each, with the processes that saw them', asy
   expect(ban).toMatchObject({ key: key.entry.id, untilAt: expect.any(String) });
   expect(ban.text).toMatch(/is banned for 8 s, until .* UTC: 3 of its requests were refused within/);
   const end = await isListed('ban_ended', 2);
-  expect(end.text).toMatch(/ran out\.$/);
+  expect(end.text).toMatch(/expired\.$/);
 });
 
 it('a target that fails its health check, and is healthy again, is one event of all processes', async () => {

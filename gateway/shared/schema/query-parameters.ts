@@ -27,7 +27,7 @@ export function wholeNumber(min: number, max: number) {
     .refine((number) => number >= min && number <= max, wanted);
 }
 
-/** One of these words. */
+/** A text that must be one of these words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
@@ -55,7 +55,7 @@ export function instant() {
 /** The parameters of a period. */
 export const periodQuery = { from: instant().optional(), to: instant().optional() };
 
-/** The period that a query asks for; without parameters, the last 24 hours. An error where the period makes no sense. */
+/** The period that a query selects. Without parameters it is the last 24 hours. Returns an error for an invalid period. */
 export function periodOf(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
   nowMs: number,
@@ -73,18 +73,18 @@ export function periodOf(
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
-/** A month of UTC. */
+/** A month in UTC, such as 2026-11. */
 export function month() {
   return z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-11');
 }
 
-/** The `next` of an earlier response. */
+/** The value of `next` in an earlier response. */
 export function cursor(pattern: RegExp) {
   return z.string().regex(pattern, 'must be the `next` of an earlier response');
 }
 
 /**
- * Reads a query string. An unknown or repeated parameter is an error, because a misspelt filter must not show everything.
+ * Reads a query string. An unknown or repeated parameter is an error, because a misspelt filter must not silently select everything.
  */
 export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: string): ParsedQuery<Schema> {
   const parameters = [...new URLSearchParams(search)];
@@ -93,19 +93,19 @@ export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: s
   for (const [index, name] of names.entries()) {
     if (!known.includes(name)) return { kind: 'invalid', message: `${unknownName(name)}; ${listOf(known)}` };
     if (names.indexOf(name) !== index) {
-      return { kind: 'invalid', message: `The query parameter \`${name}\` is there twice.` };
+      return { kind: 'invalid', message: `The query parameter \`${name}\` appears twice.` };
     }
   }
   const parsed = schema.safeParse(Object.fromEntries(parameters));
   if (parsed.success) return { kind: 'parsed', query: parsed.data };
   const [issue] = parsed.error.issues;
   const name = issue?.path.join('.') ?? '';
-  // Only a missing parameter has Zod's own text instead of our message.
+  // Zod has its own message only for a missing parameter; all other messages are ours.
   const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
   return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
 }
 
-/** Does not repeat a long name, because the name may be a secret that was pasted into the address line. */
+/** A long name is not repeated in the message, because it may be a secret that was pasted into the address bar. */
 function unknownName(name: string): string {
   return /^[\w-]{1,24}$/.test(name)
     ? `There is no query parameter \`${name}\` here`
