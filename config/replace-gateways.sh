@@ -1,14 +1,15 @@
 #!/bin/sh
-# An upgrade without a gap, behind config/balanced.compose.yml: replaces the gateways one by one. From the repository:
+# Replaces the gateways of config/balanced.compose.yml one by one, so that an upgrade interrupts no request. Run it in the repository:
 #   git pull && docker compose build && config/replace-gateways.sh
-# For each old gateway it starts a new one, waits until that is healthy, and only then stops the old one, which says 503
-# on /readyz, finishes its requests and ends. If a new one does not become healthy, the old ones stay and go on serving.
+# The script starts a new gateway, waits until it is healthy, and stops an old gateway, until all old gateways are replaced. A stopped
+# gateway answers 503 on /readyz, finishes its requests and exits. If a new gateway does not become healthy, the script removes it and
+# stops. The old gateways then continue to serve.
 set -eu
 
 containers() { docker compose ps --quiet gateway | sort; }
 
 old=$(containers)
-# Where it counts none, grep exits with 1.
+# grep exits with 1 when it counts no lines.
 count=$(echo "$old" | grep -c .) || true
 [ "$count" -gt 0 ] || { echo 'No gateway is running: docker compose up --detach' >&2; exit 1; }
 
@@ -20,7 +21,7 @@ for container in $old; do
   waited=0
   until [ "$(docker inspect --format '{{.State.Health.Status}}' "$new")" = healthy ]; do
     if [ "$waited" -ge 60 ]; then
-      echo 'The new gateway is not healthy after 60 s. It ends, the others go on; its last lines:' >&2
+      echo 'The new gateway is not healthy after 60 s. It is removed, and the old gateways continue to serve. Its last log lines:' >&2
       docker logs --tail 20 "$new" >&2
       docker rm --force "$new" >/dev/null
       exit 1
@@ -28,7 +29,7 @@ for container in $old; do
     sleep 1
     waited=$((waited + 1))
   done
-  # The balancer asks for new addresses every half second, and each gateway four times a second.
+  # The balancer resolves the gateways' addresses every half second, and checks each gateway four times a second.
   sleep 2
 
   docker stop --time 30 "$container" >/dev/null

@@ -1,7 +1,7 @@
 /**
- * Builds `dist/`, the part of the npm package that runs: `gateway/` with JavaScript in place of TypeScript. Node does not strip
- * types from files below `node_modules`. `npm pack --ignore-scripts=false` calls this file as
- * `prepack`, and removes `dist/` after it.
+ * Builds `dist/` for the npm package: a copy of `gateway/` with JavaScript in place of TypeScript. Node does not run TypeScript
+ * files below `node_modules`. `npm pack --ignore-scripts=false` runs this file as the `prepack` script, and the `postpack` script
+ * removes `dist/`.
  *
  * Usage: node config/package/build.ts [FOLDER]
  */
@@ -12,11 +12,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const target = process.argv[2] ?? join(root, 'dist');
-/** What a running gateway reads, beside its TypeScript. The browser's files are served as they are. */
+/** File types that the gateway reads at run time. They are copied without a change. */
 const copied = new Set(['.lua', '.yaml', '.js', '.css', '.svg', '.html']);
-/** `npm start` needs the store, which is not in the package. */
+/** Left out of the package: `demo.ts` needs the sample store, which is not in the package. */
 const left = new Set(['gateway/cli/demo.ts', 'gateway/cli/bin.js']);
-/** The path of another module of ours, as in `from './a.ts'` and `new URL('./a.ts', …)`. */
+/** Matches the relative path of a TypeScript module, as in `from './a.ts'` and `new URL('./a.ts', …)`. */
 const modulePath = /(?<quote>['"])(?<path>\.{1,2}\/[^'"\n]*)\.ts\k<quote>/g;
 
 rmSync(target, { recursive: true, force: true });
