@@ -84,7 +84,7 @@ describe('the architecture', () => {
 
   it('every file is imported by a process or a command, directly or indirectly', () => {
     const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
-    // The JavaScript of the pages imports these types in its comments.
+    // The JavaScript of the pages imports these types in comments.
     const reached = new Set([...entries, 'gateway/admin/pages/browser/api-body.ts']);
     for (const file of reached) {
       for (const { target } of imports.filter((one) => one.file === file)) reached.add(target);
@@ -103,7 +103,7 @@ describe('the architecture', () => {
     const writesHeads =
       /\.(?:writeHead|setHeaders?|appendHeader|writeEarlyHints|writeProcessing)\(|[`'"]HTTP\/1\.1 /;
     const elsewhere = ['gateway/request/respond/', 'gateway/admin/'];
-    // These files write the heads of requests and handshakes to targets.
+    // Only these files write the heads of requests and handshakes to targets.
     const writersToTargets = [
       'gateway/request/transport/target-connection.ts',
       'gateway/request/forward/upgrade/forward-upgrade.ts',
@@ -127,7 +127,7 @@ describe('the architecture', () => {
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];
-    // These files use the default timeouts of an upstream.
+    // Only these files use the default timeouts of an upstream.
     const documenting = ['gateway/config/check-upstreams.ts', 'gateway/config/schema/settings-schema.ts'];
     const takers = files.filter((file) =>
       /import \{[^}]*\bdefaultBounds\b[^}]*\} from/.test(readFileSync(join(root, file), 'utf8')),
@@ -163,7 +163,7 @@ describe('the tests of full size', () => {
   });
 });
 
-/** The files, without the type declarations of packages, which no file imports. */
+/** All files except the type declarations of packages, which no file imports. */
 function sourceFiles(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
@@ -174,7 +174,7 @@ function linesOf(file: string): number {
   return readFileSync(join(root, file), 'utf8').trimEnd().split('\n').length;
 }
 
-/** The files that a file imports, or starts as threads or processes. */
+/** The files that a file imports, or starts as a thread or process. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
   const relativeName = /(?:from|import|(?:new Worker|fork)\(new URL)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;

@@ -36,7 +36,7 @@ async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBou
 let gateway: Gateway;
 let port: number;
 beforeAll(async () => {
-  // The test below makes up to 10,000 guesses, so these limits must not stop it.
+  // The next test sends up to 10,000 wrong tokens, so these limits must not stop it.
   const bounds = tunedBounds({
     adminConnectionsPerSecondMax: 1_000_000,
     adminTurnsPerSecondMax: 1_000_000,
@@ -302,20 +302,20 @@ describe('connections beyond what one client address may have', () => {
       client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n');
       return (await client.response()).status;
     };
-    // The limit is four connections in all, so one address may have two.
+    // The limit is four connections in total, so one address may have two.
     const [first, second] = [await open('127.0.0.1'), await open('127.0.0.1')];
     expect(await served(first)).toBe(200);
     const third = await open('127.0.0.1');
     await second.closed;
     expect([await served(third), await served(first)]).toEqual([200, 200]);
 
-    // Two other addresses take the remaining connections, so the next address has no connection of its own to close.
+    // Two other addresses use the remaining connections, so the next address has no connection of its own that could be closed.
     await Promise.all([await open('127.0.0.2'), await open('127.0.0.3')].map(served));
     expect(await served(await open('127.0.0.4'))).toBe(200);
     await third.closed;
     expect(await served(first)).toBe(200);
 
-    // A connection with a request under way stays open. A new connection is closed when its address has no idle one.
+    // A connection with a request in progress is not closed. A new connection is closed when its address has no idle connection.
     const fields = [
       'Host: localhost',
       `Authorization: Bearer ${reader.token}`,
@@ -347,7 +347,7 @@ for (const guesses of [500, 10_000])
       }
     }
     expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
-    // The test above has already sent wrong tokens, and a minute may end during the test.
+    // An earlier test has already sent wrong tokens, and a minute may end during this test.
     expect(statuses.get(429)).toBeGreaterThan(guesses - 100);
     expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
   });

@@ -68,7 +68,7 @@ const routes = [
   }),
 ];
 
-/** Requests to the reading thread, in the order of their arrival. Each one lasts until `end` is called. */
+/** The requests to the reading thread, in the order of their arrival. Each request lasts until the test calls `end`. */
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({
@@ -200,7 +200,7 @@ describe('the turns of the reading thread', () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
-    // The four requests have arrived once these later requests have a response.
+    // When these later requests have a response, the four requests have arrived.
     for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
     asked.push(askLarge(writer.token));
     await until('that of the other token is looked after', () => large.length === 2);
@@ -262,8 +262,7 @@ it('an error outside the API gives 500 too, and is logged', async () => {
 });
 
 it('an incomplete request gets 408, with the body and fields of every error', async () => {
-  // The timeout begins when the connection opens, and the server must read what the client sends before the timeout
-  // ends.
+  // The timeout begins when the connection opens, and the server must read the client's data before the timeout expires.
   const hasty = await startHasty({ headersTimeoutMs: 2_000, connectionsCheckingIntervalMs: 50 });
   const client = await openRawClient(hasty);
   client.send('GET /healthz HTTP/1.1\r\nHost: loc');

@@ -52,7 +52,7 @@ describe('a client that may not change keys', () => {
       expect((await one.ask('GET', '/changes')).text).toBe(before);
       expect((await one.ask('GET', '/directory')).text).toBe(directory);
       expect(logged.filter(({ msg }) => msg === 'a key was changed')).toEqual([]);
-      // With a token that is allowed to make it, the same request is a change.
+      // The same request with a write token makes a change.
       expect((await one.ask(method, url, body)).status).toBeLessThan(300);
     },
   );

@@ -35,7 +35,7 @@ export interface ChangedGateway {
   reload(overrides: Record<string, unknown>): Promise<void>;
 }
 
-/** Starts gateways that share a Redis, or one gateway in memory, with windows that do not end and one common log. */
+/** Starts gateways that share a Redis, or one gateway in memory. Their windows never end, and they share one log. */
 export async function startGateways(
   count: number,
   {
@@ -47,7 +47,7 @@ export async function startGateways(
   }: {
     readonly overrides?: Record<string, unknown>;
     readonly store?: 'redis' | 'memory';
-    /** The entries of a keys file. Without them, all keys are in the directory. */
+    /** The entries of a keys file. Without entries, all keys are in the directory. */
     readonly keys?: readonly unknown[];
     readonly redis?: { readonly url: string; readonly prefix: string };
     readonly bounds?: Partial<Bounds>;

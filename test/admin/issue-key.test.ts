@@ -105,7 +105,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       409,
       'The Idempotency-Key was used before, with another body.',
     ]);
-    // A retry does not mistake a key that another request made for its own.
+    // A retry must not mistake a key that another request created for its own.
     const foreign = { 'idempotency-key': 'signup-18' };
     for (let time = 0; time < 2; time++) {
       expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);
@@ -321,7 +321,7 @@ describe('a change of a key', () => {
     ]);
 
     const deleted = await other.ask('DELETE', '/keys/acme');
-    // Both plans of the key limit minutes.
+    // Both plans of the key have a minute limit.
     expect([deleted.status, deleted.body]).toEqual([
       200,
       { id: 'acme', kept: { windows: [{ name: 'minute', used: 3, resetMs: expect.any(Number) }] } },

@@ -126,7 +126,7 @@ describe.each([
   { where: 'in Redis', store: () => onRedis(freshPrefix()) },
 ])('the record $where', ({ store }) => {
   it('shows every request of a key at once', async () => {
-    // The limit is per day, because a minute could end during the test, and the ban with it.
+    // The limit is per day, because the end of a minute during the test would end the ban.
     const key = makeCustomKey(1_000, 7);
     const gateway = await start({ keys: [key.entry], bans: { after: 5, for: '10m' }, ...store() });
     const statuses = await send(gateway, key.secret, 20);

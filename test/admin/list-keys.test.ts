@@ -18,7 +18,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Starts a list of keys of both sources. `active` lists the keys with requests, the most refused key first. */
+/** Starts a list of keys from file and directory. `active` lists the keys with requests, the most refused key first. */
 async function open(ids: {
   file?: readonly string[];
   directory?: readonly string[];

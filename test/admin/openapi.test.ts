@@ -31,7 +31,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
 );
 const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
 
-/** The API document in strict form: no object may have a member without a description. */
+/** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
   value?.type === 'object' && value.properties !== undefined && value.additionalProperties === undefined
     ? { ...value, additionalProperties: false }
@@ -60,7 +60,7 @@ const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
 const tight = { perMinute: 60, operations: ['listPets'] };
 
-/** Gateways of every kind, so that each optional member is present in one of them and absent in another. */
+/** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
   'in memory': () => settingsOf({ upstream: { url: backend.url }, keys: [key.entry], admin }),
   'on Redis': () =>
@@ -89,7 +89,7 @@ beforeAll(async () => {
 });
 afterAll(() => backend.close());
 
-/** The value for each name in a path. */
+/** The value for each parameter of a path. */
 const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
 const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
 
@@ -214,7 +214,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
 
   it('shows every setting in /settings', async () => {
     const { body } = await askAdmin(port, '/api/v1/settings', { token });
-    // `/settings` shows the path of the API reference, and not its document.
+    // `/settings` shows the path of the API reference, but not its document.
     const { docs, ...shown } = settings;
     const stated = Object.keys(JSON.parse(JSON.stringify(shown)));
     expect(Object.keys(body)).toEqual(expect.arrayContaining(stated));
@@ -272,7 +272,7 @@ function parametersOf({ parameters = [] }: Json): readonly Json[] {
   );
 }
 
-/** Members with an instant whose name does not end in `At`, and members whose name ends in `At` without an instant. */
+/** Members with a time whose name does not end in At, and members without a time whose name ends in At. */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
   if (typeof value === 'object' && value !== null) {

@@ -34,7 +34,7 @@ it('a distribution counts keys on a scale of 1, 2, 5, 10, …, and each bound be
     { from: 50, to: 100, keys: 1 },
     { from: 100, to: 200, keys: 1 },
   ]);
-  // At the limit, and above it.
+  // One case at the limit, and one case above it.
   expect(bucketsOf([60, 61, 100], 60)).toEqual([
     { from: 50, to: 61, keys: 1 },
     { from: 61, to: 100, keys: 1 },
@@ -95,7 +95,7 @@ it.each([
   count(usage, calm.entry.id, at(25));
   for (let request = 0; request < 3; request++) count(usage, calm.entry.id, at(2));
   count(usage, calm.entry.id, at(0));
-  // The requests of the first minute of the period, and of the minute before it.
+  // The requests in the first minute of the period, and in the minute before it.
   for (let request = 0; request < 60; request++) count(usage, greedy.entry.id, at(24, -1));
   for (let request = 0; request < 200; request++) count(usage, greedy.entry.id, at(24));
   for (let request = 0; request < 50; request++) count(usage, greedy.entry.id, at(23));

@@ -9,7 +9,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const { token, entry } = makeToken('read');
 
-/** Starts a reading thread in memory. The caller can change its bounds while the thread runs. */
+/** Starts a reading thread in memory. The caller can change the returned bounds while the thread runs. */
 async function start() {
   const bounds: { -readonly [Name in keyof Bounds]: Bounds[Name] } = { ...tunedBounds({}) };
   const logged: string[] = [];
@@ -56,7 +56,7 @@ it('the members of a body are counted before the schema checks it, and the API d
     413,
     'The request body has too many members; at most 65536 are allowed, in all objects and lists together.',
   ]);
-  // The thread has ended, and the document comes from the cache.
+  // The thread has ended, so the document comes from the cache.
   const document = (await ask('/openapi.json')).body;
   bounds.readingStuckMs = 1;
   expect((await ask('/keys/acme')).status).toBe(503);

@@ -32,7 +32,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return {
     reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
-    /** Sends requests in a minute, counted from noon. */
+    /** Sends requests in a minute that is counted from noon. */
     async send(secret: string, minute: number, requests: number): Promise<void> {
       nowMs = noon + minute * minuteMs;
       for (let sent = 0; sent < requests; sent++) {
@@ -130,14 +130,13 @@ it('a simulation gives bounds when bans depend on the order of requests', async 
   await gateway.send(key.secret, 1, 4);
   const tried = { plans: { free: { perMinute: 3 } } };
   const { keys, reproduced, minutes } = await gateway.simulate({ ...tried, minutesOf: 'acme' });
-  // The window refuses two requests; the third refusal bans the key. With three a minute a ban is possible but not
-  // certain.
+  // The window refuses two requests; a third refusal would ban the key. With a limit of three per minute a ban is possible but not certain.
   expect(reproduced).toMatchObject({ recordedRefusals: 2, replayedRefusals: 2, minutesThatDiffer: 0 });
   expect(keys).toMatchObject([
     { offered: 13, refusedNow: 11, refusedThen: 9, refusedThenMin: 7, refusedThenMax: 10 },
   ]);
   expect(minutes).toMatchObject([{ admittedThen: 3 }, { admittedThen: 1 }]);
-  // The present limits reproduce what happened, with its bans.
+  // A simulation with the current limits reproduces the recorded decisions and bans.
   const same = await gateway.simulate({ minutesOf: 'acme' });
   expect(same.keys).toMatchObject([{ refusedNow: 11, refusedThen: 11 }]);
   expect(same.totals).toMatchObject({ refusedThenMin: 11, refusedThenMax: 11 });
@@ -178,7 +177,7 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
   expect(reproduced.differences[0].why).toMatch(
     /^Edited .* other limits may have held: .*free 5 → 4 a minute/,
   );
-  // The record still has the figures.
+  // The usage record still contains the figures.
   expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });
 });
 

@@ -37,7 +37,7 @@ const invalid: Fault = {
   sinceAt: at('10:00:00'),
 };
 
-/** Judges two healthy processes on two hosts, with these members changed. */
+/** Returns the verdict about two healthy processes on two hosts, after these changes of members. */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],
   { store = redis, own = [] }: { store?: GatewayState['store']; own?: readonly Fault[] } = {},

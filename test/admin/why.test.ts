@@ -51,13 +51,13 @@ interface Case {
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** Minutes with their tallies, and the number of requests without a valid secret. */
+  /** Minutes with their counts, and the number of requests without a valid secret. */
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** Absent: the last reset of a spent window. */
+  /** Without this time, the last reset of an exhausted window applies. */
   readonly retryAtMs?: number;
 }
 

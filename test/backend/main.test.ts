@@ -43,7 +43,7 @@ describe('the store as a process', () => {
     const body = '{"name":"n","categoryId":1}';
     const head = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     busy.write(`POST /v1/pets HTTP/1.1\r\n${head}\r\n\r\n`);
-    // The store has read the head on the other connection once it answers this request.
+    // When the store answers this request, it has read the request head on the other connection.
     await (await fetch(`${url}/healthz`)).text();
     store.child.kill('SIGTERM');
     await store.line('store stopping');
@@ -72,7 +72,7 @@ async function petsOf(url: string): Promise<number> {
 
 function runStore(env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [main], { env: { PORT: '0', HOST: '127.0.0.1', ...env } });
-  // The parent may not have read the last output when the child emits `exit`.
+  // The parent may still have unread output when the child emits `exit`.
   const exitStatus = once(child, 'close').then(([status]) => status as number | null);
   onTestFinished(async () => {
     child.kill('SIGKILL');

@@ -10,7 +10,7 @@ export interface Credential {
   readonly limits: Limits;
 }
 
-/** The keys of the scenarios, with a file of each set's secrets for wrk. */
+/** The keys of the scenarios, with a file for wrk of the secrets of each set. */
 export interface Credentials {
   readonly all: readonly Credential[];
   readonly hotFile: string;
@@ -27,10 +27,10 @@ interface Limits {
 
 /** No run reaches this limit, so every request is admitted. */
 const unlimited: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000_000 };
-/** The first request spends this limit until the end of the UTC day, so every further request is refused. */
+/** The first request uses up this limit until the end of the UTC day, so every further request is refused. */
 const single: Limits = { perMinute: 1, perDay: 1 };
 
-/** Makes `count` keys whose limit no run reaches, the first of which is the hot key, and one key for the flood. */
+/** Creates `count` keys whose limit no run reaches, the first of which is the hot key, and one key for the flood. */
 export function makeCredentials(count: number, dir: string): Credentials {
   const many = Array.from({ length: count }, (_, index) => makeCredential(`bench-${index}`, unlimited));
   const flood = makeCredential('bench-flood', single);
@@ -48,7 +48,7 @@ export function makeCredentials(count: number, dir: string): Credentials {
   };
 }
 
-/** The secret is derived from the id, because it only needs the length of a real secret here. */
+/** The secret is derived from the id, because the benchmark only needs the length of a real secret. */
 function makeCredential(id: string, limits: Limits): Credential {
   const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
   return { id, secret, sha256: sha256Hex(secret), limits };

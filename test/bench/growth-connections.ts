@@ -3,7 +3,7 @@ import type { BenchRedis } from './redis.ts';
 import { hotKey, type NoteProblems, type Sample, takeSample, warmUp } from './scenarios.ts';
 import type { RunningSubject } from './subjects/subject.ts';
 
-/** The cost of a subject with this number of connections. */
+/** Measures the cost of a subject with this number of connections. */
 export interface ConnectionsFigures {
   readonly connections: number;
   readonly subject: string;
@@ -22,7 +22,7 @@ export interface ConnectionsOptions {
   readonly quick: boolean;
 }
 
-/** One hot key on a growing number of connections. The cost of a request must not grow with their number. */
+/** Measures one hot key on a growing number of connections. The cost of a request must not grow with the number of connections. */
 export async function measureConnections(options: ConnectionsOptions): Promise<ConnectionsFigures[]> {
   const { running, warmUpSeconds, quick } = options;
   const figures: ConnectionsFigures[] = [];

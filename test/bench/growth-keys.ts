@@ -10,20 +10,20 @@ import { spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { keysYaml, type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** The cost of configured keys for the gateway. */
+/** Measures the gateway's cost of configured keys. */
 export interface KeysFigures {
   readonly keys: number;
   readonly startMs: number;
   readonly residentBytes: number;
-  /** Memory after the first edits and before any load. The edits take memory, whatever the number of keys. */
+  /** The memory after the first edits and before any load. The first edits increase the memory, whatever the number of keys. */
   readonly residentAfterEditsBytes: number;
-  /** From the saved edit until it takes effect, including the wait for the next check of the files. */
+  /** The time from the saved edit until it takes effect, including the wait for the next check of the files. */
   readonly reloadMs: number;
   readonly reloadCpuSeconds: number;
-  /** Samples under load, in interleaved rounds. */
+  /** CPU samples under load, in interleaved rounds. */
   readonly withoutReloads: readonly Sample[];
   readonly withReloads: readonly Sample[];
-  /** The measured rate of reloads: an edit waits until the previous edit has taken effect. */
+  /** The measured rate of reloads. Each edit waits until the previous edit has taken effect. */
   readonly reloadsPerSecond: number;
 }
 
@@ -58,7 +58,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // The texts exist beforehand, so that an edit of one key costs the machine only one write of a file.
+  // The texts are created beforehand, so that an edit of one key costs the machine only one write of a file.
   const texts = ['one', 'other'].map((label) => keysYaml(credentials.all, label));
   let edits = 0;
   const edit = () => {
@@ -105,7 +105,7 @@ async function measureReload(gateway: StartedTollgate, edit: () => void) {
   return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid).total - cpuBefore };
 }
 
-/** Edits once a second, or as often as edits take effect, until it is stopped. @returns the rate */
+/** Edits the file once a second, or as often as edits take effect, until it is stopped. @returns the rate */
 function keepReloading(gateway: StartedTollgate, edit: () => void) {
   const startedMs = performance.now();
   let reloads = 0;

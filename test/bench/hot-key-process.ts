@@ -1,4 +1,4 @@
-/** A process with one limiter. It decides requests of one key for a while and sends its counts to its parent. */
+/** A process with one limiter of its own. The process decides requests of one key for a while and sends its counts to its parent. */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
@@ -12,7 +12,7 @@ const limiter = createLimiter({
   log: pino({ level: 'silent' }),
   nowMs: Date.now,
   planOf: () => undefined,
-  // Eight processes on few cores wait for each other, which must not count as an outage.
+  // Eight processes on few cores wait for each other, which must not count as an outage of Redis.
   bounds: { ...defaultBounds, storeDeadlineMs: 10_000, storeSilenceMaxMs: 10_000 },
 });
 const limits = [{ window: 'day', max: perDay }] as const;
@@ -20,7 +20,7 @@ const key = { id: 'hot', plan: 'free', limits, disabled: false };
 const bans = { after: bansAfter, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
 await limiter.decide(key, bans, 1);
-// A process mostly compiles in its first seconds.
+// A process mostly compiles code in its first seconds.
 await decideFor(warmUpSeconds);
 process.send?.('warm');
 await once(process, 'message');

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Installs the peers' packages from their own lock file, once. If that fails, the benchmark runs without the peers. */
+/** Installs the peers' packages from their own lock file, once. If the installation fails, the benchmark runs without the peers. */
 export async function installPeers(): Promise<void> {
   const home = fileURLToPath(new URL('.', import.meta.url));
   if (existsSync(`${home}/node_modules`)) return;

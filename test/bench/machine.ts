@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { findProgram } from './find-program.ts';
 
-/** The machine and the software of a run. The figures mean nothing without them. */
+/** Describes the machine and the software of a run. The figures are meaningless without this description. */
 export function describeMachine(): Readonly<Record<string, string>> {
   return {
     cpu: `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`,
@@ -30,7 +30,7 @@ export function describeMachine(): Readonly<Record<string, string>> {
   };
 }
 
-/** The version of a program. Some programs print it to standard error, and wrk exits with 1. */
+/** The version of a program. Some programs print the version to standard error, and wrk exits with 1. */
 function firstLine(name: string, args: readonly string[]): string {
   const program = findProgram(name);
   if (program === undefined) return 'missing';

@@ -12,9 +12,9 @@ export interface ProcessStat {
 }
 
 export interface CpuSeconds {
-  /** CPU time of the program's own code, with its garbage collection and compilation. */
+  /** The CPU time of the program's own code, including garbage collection and compilation. */
   readonly user: number;
-  /** CPU time of the kernel for the program, mainly its sockets. */
+  /** The CPU time of the kernel for the program, mainly for its sockets. */
   readonly system: number;
   readonly total: number;
 }
@@ -35,7 +35,7 @@ export function treeCpuSeconds(rootPid: number): CpuSeconds {
   };
 }
 
-/** Resident memory of one process, bytes. */
+/** The resident memory of one process in bytes. */
 export function residentBytes(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kilobytes ?? Number.NaN) * 1024;
@@ -49,7 +49,7 @@ function readAllStats(): Map<number, ProcessStat> {
     try {
       stats.set(pid, parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')));
     } catch {
-      // The process has ended since the listing.
+      // The process has ended since it was listed.
     }
   }
   return stats;
@@ -62,7 +62,7 @@ function descendsFrom(pid: number, rootPid: number, stats: ReadonlyMap<number, P
   return false;
 }
 
-/** The command's name may contain spaces and brackets, so fields are counted after its last bracket (proc(5)). */
+/** The command's name may contain spaces and brackets, so fields are counted from its last bracket (proc(5)). */
 export function parseStat(text: string): ProcessStat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const field = (index: number) => Number(fields[index]);

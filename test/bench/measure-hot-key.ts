@@ -10,9 +10,8 @@ import { type BenchRedis, startRedis } from './redis.ts';
 import type { Stage } from './subjects/subject.ts';
 
 /**
- * The largest rate of one key, which is on one server of a Cluster and on one core of that server, whatever the number
- * of gateways. Requests of one turn of a process's event loop share one call, and a key that was just refused is
- * refused without a call.
+ * Measures the largest rate of one key, which is always on one core of one Cluster server, whatever the number of gateways. Requests of one
+ * turn of a process's event loop share one call, and a key that was just refused is refused without a call.
  */
 export interface HotKeyFigures {
   readonly processes: number;
@@ -21,14 +20,14 @@ export interface HotKeyFigures {
 
 export interface HotKeyLoad {
   readonly load: string;
-  /** Figures per second, of all processes together. */
+  /** The figures per second of all processes together. */
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
   readonly calls: number;
   /**
-   * The part of its core that Redis used, and the calls that would fill the core; undefined when there were too few
-   * calls for an estimate.
+   * The part of its core that Redis used, and the calls that would use the whole core; undefined when there were too few calls for an
+   * estimate.
    */
   readonly redisCores: number;
   readonly callsPerCore?: number;
@@ -36,17 +35,17 @@ export interface HotKeyLoad {
 
 const processes = 8;
 const unlimited = 1e15 - 1;
-/** Calls per second. With fewer calls, Redis spends more CPU on its timers than on the calls. */
+/** Calls per second. With fewer calls, Redis spends more CPU time on its timers than on the calls. */
 const tellingCalls = 1_000;
 const loads = [
   { load: 'one request under way in each', perDay: unlimited, bansAfter: 100, clients: 1 },
   { load: '64 under way in each', perDay: unlimited, bansAfter: 100, clients: 64 },
-  // Refusals are reported, fifty in a call, until they ban the key.
+  // Refusals are reported, fifty per call, until they ban the key.
   { load: '64 under way in each, the limit spent', perDay: 1, bansAfter: 1e9, clients: 64 },
   { load: '64 under way in each, the key banned', perDay: 1, bansAfter: 100, clients: 64 },
 ] as const;
 
-/** Redis has the subjects' core to itself, as the only server of a Cluster. The processes share the other cores. */
+/** Redis runs alone on the subjects' core, as the only server of a Cluster. The gateway processes share the other cores. */
 export async function measureHotKey(stage: Stage, { quick }: { quick: boolean }): Promise<HotKeyFigures> {
   console.log(`one hot key on one server of a Cluster: ${processes} processes`);
   const dir = join(stage.dir, 'hot-key');
@@ -55,7 +54,7 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
     cpus: stage.subjectCpus,
     options: [
       ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
-      // The default is the server's port plus 10,000, which may not exist.
+      // The default port is the server's port plus 10,000, which may be out of range.
       ...['--cluster-port', String(await freePort())],
     ],
   });
@@ -112,11 +111,11 @@ async function nextMessage(child: ChildProcess): Promise<unknown> {
 export interface FloodOptions {
   readonly port: number;
   readonly perDay: number;
-  /** The number of refusals that bans the key. */
+  /** The number of refusals that causes a ban. */
   readonly bansAfter: number;
-  /** Requests under way at the same time. */
+  /** The number of concurrent requests. */
   readonly clients: number;
-  /** Seconds before the measurement, and seconds of the measurement. */
+  /** The seconds of warm-up, and the seconds of measurement. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }

@@ -7,12 +7,12 @@ import { type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** The cost of a scrape by Prometheus for a gateway with many keys and operations. */
+/** Measures the cost of a Prometheus scrape for a gateway with many keys and operations. */
 export interface MetricsFigures {
   readonly keys: number;
   readonly operations: number;
   readonly bytes: number;
-  /** From the request to the last octet, with no other request under way. */
+  /** The time from the request to the last octet, without concurrent requests. */
   readonly ms: Spread;
   readonly cpuMs: number;
 }

@@ -18,21 +18,21 @@ import { type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { type StartedTollgate, startTollgate } from './subjects/tollgate.ts';
 
-/** The cost of the usage record: a request with the record and without it, and a list of keys. */
+/** Measures the cost of the usage record: a request with the record and without it, and a list of keys. */
 export interface RecordFigures {
   readonly loads: readonly {
     readonly load: string;
     readonly atMost: number;
-    /** Both in the same rounds. */
+    /** Both gateways are measured in the same rounds. */
     readonly on: readonly Sample[];
     readonly off: readonly Sample[];
   }[];
   readonly list: {
     readonly keys: number;
     readonly active: number;
-    /** `/api/v1/keys?limit=50&sort=refused`, from the request to the last octet. */
+    /** The time of `/api/v1/keys?limit=50&sort=refused`, from the request to the last octet. */
     readonly ms: Spread;
-    /** The additional memory of a process with the record, once all keys were active. */
+    /** The additional memory of a process that records usage, after all keys were active. */
     readonly activeKeysBytes: number;
     readonly activeKeys: number;
   };
@@ -44,8 +44,7 @@ export const recordAtMost = { forwarded: 1.03, refused: 1.04, listMs: 100, activ
 const [keys, active] = [10_000, 1_000];
 
 /**
- * Two processes of the same program differ by up to a tenth as long as they live, because V8 optimises each in a
- * different way.
+ * Two processes of the same program differ by up to a tenth during their whole lives, because V8 optimises each differently.
  */
 const pairs = 4;
 
@@ -123,7 +122,7 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
 
   const settings = 'usage: { keepDays: 0 }';
   const without = await startTollgate({ ...stage, dir, credentials }, { name: 'record-none', settings });
-  // Both processes get the same number of requests, because a process does not free the memory of requests at once.
+  // Both processes get the same number of requests, because a process does not free the memory of requests immediately.
   await callAll(without, secrets.slice(0, active));
   for (const subject of [gateway, without]) await callAll(subject, secrets.slice(0, keys));
   const activeKeysBytes = residentBytes(gateway.pid) - residentBytes(without.pid);
@@ -132,10 +131,10 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
   return { keys, active, ms: spreadOf(times), activeKeysBytes, activeKeys: keys };
 }
 
-/** Long enough for the recorder to have sent each active key. */
+/** The wait is long enough for the recorder to send the counts of each active key. */
 const flushMs = 12_000;
 
-/** Sends one request of each key, a few at a time. */
+/** Sends one request with each key, a few at a time. */
 async function callAll({ origin }: StartedTollgate, secrets: readonly string[]): Promise<void> {
   const left = secrets.values();
   const caller = async () => {

@@ -3,7 +3,7 @@ import type { BenchRedis } from './redis.ts';
 import { type NoteProblems, type Sample, type Scenario, takeSample, warmUp } from './scenarios.ts';
 import type { RunningSubject } from './subjects/subject.ts';
 
-/** The cost of every subject in one scenario, round by round. */
+/** Measures the cost of every subject in one scenario, round by round. */
 export interface ScenarioFigures {
   readonly name: string;
   readonly title: string;
@@ -16,7 +16,7 @@ export interface ScenarioFigures {
 
 export interface ScenariosOptions {
   readonly scenarios: readonly Scenario[];
-  /** The subjects are warm, but not from the load of each scenario. */
+  /** The subjects are warm, but not yet from the load of this scenario. */
   readonly running: readonly RunningSubject[];
   readonly redis: BenchRedis;
   readonly credentials: Credentials;
@@ -29,9 +29,9 @@ export interface ScenariosOptions {
 }
 
 /**
- * A round takes one short sample of every subject in every scenario. Every second round is in the opposite order. The
- * speed of the machine changes by a factor of up to two within minutes, so only samples of one round are comparable.
- * Many short rounds give better figures than a few long rounds.
+ * A round takes one short sample of every subject in every scenario. Every second round is in the opposite order. The speed of the machine
+ * changes by up to a factor of two within minutes, so only samples of one round are comparable. Many short rounds give better figures than
+ * a few long rounds.
  */
 export async function measureScenarios(options: ScenariosOptions): Promise<ScenarioFigures[]> {
   const { scenarios, running, rounds } = options;

@@ -4,11 +4,11 @@ import { replayKey } from '../../gateway/usage/simulate/replay-key.ts';
 import type { Terms } from '../../gateway/usage/simulate/replayed-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';
 
-/** The cost of replaying the record of many keys, without the cost of reading it. */
+/** Measures the cost of replaying the records of many keys, without the cost of reading them. */
 export interface SimulationFigures {
   readonly keys: number;
   readonly days: number;
-  /** Minutes in which a key sent requests, of all keys together. */
+  /** The number of minutes with requests, of all keys together. */
   readonly minutes: number;
   /** CPU seconds of one core. */
   readonly seconds: Spread;
@@ -19,12 +19,11 @@ export const simulationAtMost = { seconds: 2 };
 
 const [keys, days] = [10_000, 7];
 const minutesPerDay = 1_440;
-/** Keys differ in their traffic. This number of records is made, and the keys use them in turn. */
+/** Keys have different traffic. This number of records is generated, and the keys share them. */
 const kinds = 32;
 
 /**
- * Every key sends requests in every minute, the most that a record can hold. The tried limit refuses requests in one
- * minute of fifty.
+ * Every key sends requests in every minute, which is the maximum of a record. The simulated limit refuses requests in one of fifty minutes.
  */
 export function measureSimulation({ quick }: { quick: boolean }): SimulationFigures {
   console.log(`simulation: ${keys} keys, ${days} days`);
@@ -54,7 +53,7 @@ export function measureSimulation({ quick }: { quick: boolean }): SimulationFigu
   return { keys, days, minutes: keys * days * minutesPerDay, seconds: spreadOf(samples) };
 }
 
-/** Traffic that is the same in every run: about 20 requests a minute, and up to 60 in one minute of fifty. */
+/** Traffic that is the same in every run: about 20 requests a minute, and up to 60 requests in one of fifty minutes. */
 function recordOf(kind: number): KeyMinutes {
   const length = days * minutesPerDay;
   const none = new Uint32Array(length);

@@ -11,17 +11,17 @@ import { nginxLua } from './subjects/nginx-lua.ts';
 import type { Stage, StartedSubject, Subject } from './subjects/subject.ts';
 import { tollgate } from './subjects/tollgate.ts';
 
-/** The cost of TLS for a subject. */
+/** Measures the cost of TLS for a subject. */
 export interface TlsFigures {
   readonly subject: string;
   /** The hot key on 64 persistent connections. */
   readonly kept: readonly Sample[];
-  /** A connection with a full handshake for each request. */
+  /** One connection with a full handshake for each request. */
   readonly fresh: readonly FreshSample[];
 }
 
 export interface FreshSample {
-  /** CPU of the handshake, the connection and the request. */
+  /** The CPU time of handshake, connection and request. */
   readonly cpuSecondsPer10k: number;
   readonly perSecond: number;
 }

@@ -9,12 +9,12 @@ import type { NoteProblems } from './scenarios.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** The effect on a key of the directory when a flood of unknown secrets makes the gateway look each of them up. */
+/** Measures the effect on a directory key while a flood of unknown secrets makes the gateway look up each secret. */
 export interface UnknownSecretsFigures {
   readonly loads: readonly UnknownSecretsLoad[];
 }
 
-/** One load of the key, round by round. */
+/** One load with the key, round by round. */
 export interface UnknownSecretsLoad {
   readonly connections: number;
   readonly requestsPerSecond: readonly number[];
@@ -22,7 +22,7 @@ export interface UnknownSecretsLoad {
   readonly floodPerSecond: readonly number[];
 }
 
-/** Connections of the key, which give about 800 and 3,000 requests a second. */
+/** The numbers of connections with the key, which give about 800 and 3,000 requests a second. */
 export const connectionsOfKey = [8, 32] as const;
 
 interface Options {
@@ -32,11 +32,11 @@ interface Options {
   readonly seconds: number;
 }
 
-/** 2,000 different secrets a second or slightly more. A connection pauses for 30 ms after each response. */
+/** At least 2,000 different secrets a second. A connection pauses for 30 ms after each response. */
 const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
-/** A run of the flood has this many secrets, so that it repeats none. */
+/** A run of the flood has this many secrets, so that no secret is repeated. */
 const secretsPerSecond = 4_000;
-/** The seconds that the flood runs before and after the load of the key, together. */
+/** The seconds for which the flood runs before and after the load with the key, together. */
 const floodAroundSeconds = 2;
 const loadPauseMs = 10;
 

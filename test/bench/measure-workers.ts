@@ -6,7 +6,7 @@ import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** The gain from further workers when everything runs on the same machine. */
+/** Measures the gain from further workers when everything runs on the same machine. */
 export interface WorkersFigures {
   readonly cores: number;
   readonly loads: readonly WorkersLoad[];
@@ -16,12 +16,12 @@ interface WorkersLoad {
   readonly load: string;
   readonly workers: number;
   readonly requestsPerSecond: Spread;
-  /** The rate divided by the rate of one worker, round by round. */
+  /** The request rate divided by the rate with one worker, round by round. */
   readonly timesOne: Spread | undefined;
   readonly p99Us: Spread;
   readonly gatewayCores: Spread;
   readonly redisCores: Spread;
-  /** CPU of other processes: mostly the load generator, and the backend for forwarded requests. */
+  /** The CPU time of other processes: mostly the load generator, and the backend for forwarded requests. */
   readonly otherCores: Spread;
 }
 
@@ -46,7 +46,7 @@ export async function measureWorkers({
   readonly backendPid: number;
 }): Promise<WorkersFigures> {
   const cores = cpus().length;
-  // The benchmark and its processes were pinned away from the subjects' core. Here all processes share all cores.
+  // So far, the benchmark and its processes were kept away from the subjects' core. Here all processes share all cores.
   for (const pid of stage.subjectCpus === undefined ? [] : [process.pid, common.redis.pid, backendPid])
     execFileSync('taskset', ['-cp', stage.subjectCpus ?? '', String(pid)], { stdio: 'ignore' });
   const counts = [1, Math.max(2, cores)];
@@ -97,7 +97,7 @@ export async function measureWorkers({
   return { cores, loads };
 }
 
-/** CPU seconds of the whole machine so far. */
+/** The CPU seconds that the whole machine has used so far. */
 function busySeconds(): number {
   return (
     cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0) / 1_000

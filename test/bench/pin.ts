@@ -2,20 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { findProgram } from './find-program.ts';
 
-/** The CPUs of the subjects, as arguments of taskset; undefined when nothing could be pinned. */
+/** The CPUs of the subjects, as arguments of `taskset`; undefined when processes could not be pinned. */
 export interface Pinning {
-  /** The CPU that only subjects run on. */
+  /** The CPU that is reserved for subjects. */
   readonly subjectCpus: string | undefined;
-  /** All CPUs, for a subject with a second thread that needs its own core. */
+  /** All CPUs, for a subject whose second thread needs a core of its own. */
   readonly allCpus: string | undefined;
-  /** A sentence for the report. */
+  /** A sentence about the pinning for the report. */
   readonly description: string;
 }
 
 /**
- * Reserves the first CPU for the subjects, of which only one works at a time. This process moves to the other CPUs, and
- * so do wrk, the backend and Redis, which it starts later. If these processes shared a CPU with the subject, the ratios
- * of a round would vary by 10–20 % instead of 1–2 %.
+ * Reserves the first CPU for the subjects, only one of which works at a time. This process moves to the other CPUs. wrk, the backend and
+ * Redis, which it starts later, inherit these CPUs. If these processes shared a CPU with the subject, the ratios of a round would vary by
+ * 10–20 % instead of 1–2 %.
  */
 export function pinBenchmark(): Pinning {
   const [subjectCpu, ...others] = allowedCpus();
@@ -23,8 +23,8 @@ export function pinBenchmark(): Pinning {
   if (findProgram('taskset') === undefined)
     return notPinned('taskset is missing: apt-get install util-linux');
   const list = others.join(',');
-  // Pins only this thread, from which later processes inherit. With `-a`, a thread that ends meanwhile would be an
-  // error.
+  // Only this thread is pinned, and later processes inherit the setting. With `-a`, taskset would fail if another thread ended in the
+  // meantime.
   const { status, stderr } = spawnSync('taskset', ['-cp', list, String(process.pid)], { encoding: 'utf8' });
   if (status !== 0) return notPinned(stderr.trim());
   return {
@@ -42,7 +42,7 @@ function notPinned(why: string): Pinning {
   };
 }
 
-/** The CPUs that this process may use. A container may allow only some CPUs, without the first. */
+/** The CPUs that this process may use. A container may allow only some CPUs, and not the first. */
 function allowedCpus(): number[] {
   const list = /^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return parseCpuList(list);

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const startTimeoutMs = 20_000;
-/** The time for a process to end by itself before it is killed. */
+/** How long a process may take to exit before it is killed. */
 const endTimeoutMs = 10_000;
 
 /** A process of the benchmark, which runs until it is ended. */
 export interface Running {
   readonly pid: number;
-  /** The file of its standard output and standard error. */
+  /** The file that receives its standard output and standard error. */
   readonly logFile: string;
 }
 
@@ -20,13 +20,13 @@ export interface ProcessPlace {
   readonly dir: string;
   /** The name of its log file. */
   readonly name: string;
-  /** The CPUs of all its threads and children, as arguments of taskset; undefined: the CPUs of the benchmark itself. */
+  /** The CPUs of all its threads and children, as arguments of `taskset`; undefined: the CPUs of the benchmark itself. */
   readonly cpus?: string | undefined;
 }
 
 /**
- * Starts a process whose output goes to a file. The process leads its own process group, so that a Ctrl-C reaches only
- * the benchmark, and its children end with it.
+ * Starts a process whose output goes to a file. The process leads its own process group. So a Ctrl-C reaches only the benchmark, and the
+ * process's children end with it.
  */
 export function startProcess(
   command: string,
@@ -61,7 +61,7 @@ export async function endAllProcesses(): Promise<void> {
   await Promise.all([...children].map((child) => endProcess(child.pid ?? 0)));
 }
 
-/** For an `exit` handler, which cannot wait. */
+/** Kills the process at once, for an exit handler, which cannot wait. */
 export function killAllProcesses(): void {
   for (const { pid } of children) if (pid !== undefined) signalGroup(pid, 'SIGKILL');
 }
@@ -70,7 +70,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group has ended already.
+    // The group has already ended.
   }
 }
 

@@ -11,8 +11,8 @@ import { startBackend } from './subjects/direct.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
 /**
- * Shows which code of the gateway takes CPU time in one scenario: `node test/bench/profile.ts [SCENARIO]`, by default
- * `hot-key`. Sampling costs about a tenth.
+ * Shows which code of the gateway takes CPU time in one scenario: `node test/bench/profile.ts [SCENARIO]`, by default `hot-key`. Sampling
+ * increases the CPU time by about a tenth.
  */
 async function profile(name: string, dir: string): Promise<void> {
   const scenario = scenarios.find((candidate) => candidate.name === name);
@@ -41,7 +41,7 @@ async function profile(name: string, dir: string): Promise<void> {
   redis.close();
   await endProcess(gateway.pid);
 
-  // Threads that load a configuration write a profile too. The profile of the process is the largest.
+  // Threads that load a configuration also write profiles. The largest profile belongs to the process.
   const texts = readdirSync(dir)
     .filter((file) => file.endsWith('.cpuprofile'))
     .map((file) => readFileSync(join(dir, file), 'utf8'))

@@ -6,14 +6,14 @@ import { startProcess } from './processes.ts';
 export interface BenchRedis {
   readonly pid: number;
   readonly port: number;
-  /** The number of script calls so far. Every subject decides with a script. */
+  /** The number of script calls since the start. Every subject decides with a Lua script. */
   scriptCalls(): Promise<number>;
   close(): void;
 }
 
 const connectTimeoutMs = 10_000;
 
-/** Starts a real Redis that writes nothing to disk, so the speed of the disk does not matter. */
+/** Starts a real Redis that writes nothing to disk, so that the speed of the disk does not matter. */
 export async function startRedis(
   dir: string,
   { cpus, options = [] }: { readonly cpus?: string | undefined; readonly options?: readonly string[] } = {},

@@ -23,7 +23,7 @@ export interface Report {
   readonly rounds: number;
   /** The reason why the run ended early. */
   readonly endedEarly?: string;
-  /** The CPUs that only the subjects ran on. */
+  /** The CPUs that were reserved for subjects. */
   readonly pinning: string;
   readonly missing: readonly string[];
   /** The reasons why the run is invalid, each with scenario and subject; empty when it is valid. */
@@ -111,7 +111,7 @@ export function renderReport(report: Report): string {
     .join('\n\n');
 }
 
-/** A table for each scenario. */
+/** Writes a table for each scenario. */
 export function renderScenarios(scenarios: readonly ScenarioFigures[]): string[] {
   return scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]);
 }

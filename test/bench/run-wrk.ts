@@ -1,27 +1,27 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Added to the duration for connecting, the last responses, and wrk's own summary. */
+/** Additional time for connecting, the last responses, and wrk's own summary. */
 const graceMs = 15_000;
 
 export interface Load {
   readonly url: string;
   readonly method: 'GET' | 'POST';
   readonly body: string;
-  /** One secret a line. Each request takes the next secret. */
+  /** The file with one secret per line. Each request takes the next secret. */
   readonly secretsFile: string;
   readonly connections: number;
   readonly seconds: number;
   readonly expectedStatus: number;
-  /** `check` checks the status of every response, which makes wrk slower. */
+  /** `check` verifies the status of every response, which makes wrk slower. */
   readonly mode: 'check' | 'measure';
-  /** The average pause in ms of each connection between a response and its next request; absent: none. */
+  /** The average pause in ms of each connection between a response and its next request; absent: no pause. */
   readonly pauseMs?: number;
-  /** The number of addresses that the requests claim in turn (`X-Forwarded-For`); absent: none. */
+  /** The number of client addresses that the requests claim in turn (X-Forwarded-For); absent: none. */
   readonly addresses?: number;
 }
 
-/** The figures of wrk; percentiles are from its histogram, which is corrected for coordinated omission. */
+/** The figures of wrk. The percentiles come from its histogram, which is corrected for coordinated omission. */
 export interface WrkFigures {
   readonly requests: number;
   readonly seconds: number;
@@ -33,7 +33,7 @@ export interface WrkFigures {
   readonly timeouts: number;
   /** Responses with a status above 399. */
   readonly above399: number;
-  /** The number of responses with an unexpected status, and one such status; only in `check`. */
+  /** The number of responses with an unexpected status, and one such status; only with `check`. */
   readonly unexpected: number;
   readonly example: number;
 }

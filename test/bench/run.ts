@@ -29,12 +29,12 @@ import { nodePeers } from './subjects/node-peers.ts';
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts';
 import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
 
-/** The benchmark ends after this time, even if something hangs. */
+/** The benchmark is stopped after this time, even if a part hangs. */
 const deadlineMs = 60 * 60_000;
-/** V8 needs seconds of load to optimise a program. A request in these seconds costs up to twice as much. */
+/** V8 needs seconds of load to optimise a program. A request during these seconds costs up to twice as much. */
 const firstWarmUpSeconds = 8;
 const quickFirstWarmUpSeconds = 4;
-/** Most of the program is already optimised when the load changes. */
+/** When the load changes, most of the program is already optimised. */
 const warmUpSeconds = 2;
 const quickWarmUpSeconds = 1;
 /** The values of `--only`. */
@@ -63,10 +63,10 @@ interface Options {
   readonly wanted: (name: string) => boolean;
 }
 
-/** The finished rounds, until the whole report is written. */
+/** The finished rounds are kept here until the whole report is written. */
 let unfinished: Report | undefined;
 
-/** Measures everything, prints and writes the report. @returns the exit code: 1 when a run was invalid */
+/** Runs all measurements, and prints and writes the report. @returns the exit code: 1 when a run was invalid */
 async function bench(options: Options, dir: string): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');
   await installPeers();
@@ -128,8 +128,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.wanted('connections')) {
     connections = await measureConnections({ ...common, running, warmUpSeconds });
   }
-  // The following measurements start their own subjects. An idle subject still takes a little CPU, which is visible in
-  // a p99.
+  // The following measurements start their own subjects. An idle subject still uses some CPU time, which would be visible in a p99.
   for (const { started } of running) await endProcess(started.pid);
   let tls: TlsFigures[] = [];
   if (options.wanted('tls')) {
@@ -143,7 +142,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let keys: KeysFigures[] = [];
   if (options.wanted('keys')) {
-    // A configuration loads in its own thread, which also has its own core in production.
+    // A configuration is loaded in a separate thread, which in production also has a separate core.
     const unpinned = { ...stage, subjectCpus: allCpus };
     keys = await measureKeys({ ...common, stage: unpinned, warmUpSeconds: firstWarmUpSeconds });
   }
@@ -170,7 +169,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let workers: WorkersFigures | undefined;
   if (options.wanted('workers')) {
-    // Workers that are pinned to one core would gain nothing.
+    // Workers that are pinned to one core would have no advantage.
     workers = await measureWorkers({
       ...common,
       stage: { ...stage, subjectCpus: allCpus },
@@ -202,7 +201,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   return writeReport(report);
 }
 
-/** The report names a peer that is missing or does not start. Without the gateway itself there is no report. */
+/** The report names a peer that is missing or does not start. Without the gateway there is no report. */
 async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   const running: RunningSubject[] = [];
   const missing: string[] = [];
@@ -254,7 +253,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // Stopping ends the processes, so a measurement that fails then is not the reason for the stop.
+  // Stopping the benchmark ends its processes, so a measurement that fails at this time is not the reason for the stop.
   if (isStopping) return;
   isStopping = true;
   if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });

@@ -4,7 +4,7 @@ import type { BenchRedis } from './redis.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { StartedSubject, Subject } from './subjects/subject.ts';
 
-/** One kind of load, for every subject that can take it. */
+/** One kind of load, applied to every subject that supports it. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
@@ -13,8 +13,7 @@ export interface Scenario {
   readonly body: string;
   readonly expectedStatus: number;
   /**
-   * The number of other responses that a correct limiter may send. A window that begins during the run admits one
-   * request.
+   * The number of other responses that a correct limiter may send. A window that begins during the run admits one request.
    */
   readonly admissionsMax: number;
   readonly secretsFile: (credentials: Credentials) => string;
@@ -43,7 +42,7 @@ export const manyKeys: Scenario = {
   suits: (subject) => subject.identifies,
 };
 
-/** The first three are compared with each other, so the benchmark measures them one after the other. */
+/** The first three subjects are compared with each other, so the benchmark measures them consecutively. */
 export const scenarios: readonly Scenario[] = [
   hotKey,
   manyKeys,
@@ -88,7 +87,7 @@ export const scenarios: readonly Scenario[] = [
 
 /** The cost of one subject in one round of one scenario. */
 export interface Sample {
-  /** User and system time together. */
+  /** The sum of user and system time. */
   readonly cpuSecondsPer10k: number;
   readonly userCpuSecondsPer10k: number;
   readonly systemCpuSecondsPer10k: number;
@@ -115,7 +114,7 @@ export interface WarmUpOptions {
   readonly noteProblems: NoteProblems;
 }
 
-/** Warms the subject up with the same load before the first sample, and checks the status of every response. */
+/** Warms up the subject with the same load before the first sample, and checks the status of every response. */
 export async function warmUp(options: WarmUpOptions): Promise<void> {
   await runLoad(options, 'check');
 }
@@ -124,7 +123,7 @@ export interface SampleOptions extends WarmUpOptions {
   readonly redis: BenchRedis;
 }
 
-/** Measures a warm subject. */
+/** Measures a subject that is warmed up. */
 export async function takeSample(options: SampleOptions): Promise<Sample> {
   const { subject, redis } = options;
   const cpuBefore = treeCpuSeconds(subject.pid);
@@ -166,7 +165,7 @@ async function runLoad(options: WarmUpOptions, mode: Load['mode']): Promise<WrkF
   return figures;
 }
 
-/** Spends the limit of the flood's key before the measurement, so that subjects with bans ban the key. */
+/** Uses up the limit of the flood's key before the measurement, so that subjects with bans ban the key. */
 export async function spendFloodKey(origin: string, { flood }: Credentials): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const response = await fetch(`${origin}/v1/pets`, {

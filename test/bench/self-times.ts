@@ -1,4 +1,4 @@
-/** The part of a V8 CPU profile that is used here; times in µs. */
+/** The used part of a V8 CPU profile, with times in µs. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;
@@ -10,11 +10,11 @@ export interface CpuProfile {
 
 export interface SelfTime {
   readonly place: string;
-  /** The share of the time that was not idle, 0 to 1. */
+  /** The share of time in which the process was not idle, from 0 to 1. */
   readonly share: number;
 }
 
-/** The time in each file and function, without idle time, longest first. */
+/** The time spent in each file and function, without idle time, longest first. */
 export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): {
   readonly byFile: SelfTime[];
   readonly byFunction: SelfTime[];

@@ -18,8 +18,7 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /**
- * The ratio of `a` to `b`, round by round. The two samples of a round are seconds apart, so other work of the machine
- * affects both equally.
+ * The ratio of `a` to `b` in each round. The two samples of a round are seconds apart, so other work on the machine affects both equally.
  */
 export function ratioOf(a: readonly number[], b: readonly number[]): Spread | undefined {
   const ratios = a.flatMap((value, round) => {
@@ -30,9 +29,9 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
 }
 
 /**
- * The median of `a` divided by the median of `b`, with the range of the single rounds' ratios. Meant for figures that a
- * single stall of the machine decides, such as the p99 of a round. A stall affects only one of the two, so the ratios
- * of rounds vary more than each figure.
+ * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. This ratio is for figures that a single
+ * stall of the machine determines, such as the p99 of a round. A stall affects only one of the two samples, so the ratios of rounds vary
+ * more than each figure.
  */
 export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {
   const rounds = ratioOf(a, b);

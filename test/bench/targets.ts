@@ -3,7 +3,7 @@ import type { Report } from './report.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, ratioOfMedians, type Spread } from './statistics.ts';
 
-/** A figure that the gateway should reach, and the figure that this run measured. */
+/** A figure that the gateway should reach, beside the figure that this run measured. */
 export interface TargetFigure {
   readonly figure: string;
   readonly atMost: number;
@@ -11,8 +11,7 @@ export interface TargetFigure {
 }
 
 /**
- * The performance figures that the gateway must reach. `measured` is undefined when this run did not measure the
- * figure.
+ * The performance goals of the gateway. `measured` is undefined when this run did not measure the figure.
  */
 export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknownSecrets'>): TargetFigure[] {
   const values = (scenario: string, subject: string, pick: (sample: Sample) => number) =>
@@ -21,7 +20,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
       .flatMap(({ samples }) => samples.map(pick));
   const against = (scenario: string, subject: string, pick = alone) =>
     ratioOf(values(scenario, 'tollgate', pick), values(scenario, subject, pick));
-  /** The ratio of a figure that was measured once. */
+  /** The ratio of a figure that was measured only once. */
   const ofTarget = (value: number | undefined, most: number) =>
     value === undefined ? undefined : ratioOf([value], [most]);
   const flood = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
@@ -100,7 +99,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
 
 const nginx = 'nginx + lua';
 
-/** Both subjects do the same job. Redis is a separate process, and its share depends on the number of calls. */
+/** Both subjects do the same job. Redis is a separate process whose share depends on the number of calls. */
 const againstNginx = [
   { scenario: 'hot-key', load: 'one hot key', atMost: 0.85 },
   { scenario: 'many-keys', load: '1,000 keys', atMost: 1 },

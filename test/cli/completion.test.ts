@@ -8,7 +8,7 @@ import { requireProgram } from '../support/require-program.ts';
 import { bareEnvironment, runTollgate } from '../support/run-tollgate.ts';
 import { until } from '../support/until.ts';
 
-/** The text before the Tab key, and the command line after it. `draft.yaml` is the only file. */
+/** The text before the Tab key, and the resulting command line. `draft.yaml` is the only file. */
 const completed = [
   ['keys gr', 'keys grant'],
   ['comp', 'completion'],
@@ -40,7 +40,7 @@ test.each([
     terminal.stdout.setEncoding('utf8').on('data', (text) => {
       output += text;
     });
-    // The prompt is in two parts here, so that the echo of its definition does not count.
+    // The prompt is defined in two parts, so that the echo of the definition does not look like the prompt.
     const prompts = () => output.split('Rea' + 'dy>').length - 1;
     const type = async (text: string) => {
       const before = prompts();

@@ -36,7 +36,7 @@ test('npm start states that counts are in Redis only while Redis is reachable', 
     const { headers } = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
     return headers.get('x-ratelimit-remaining');
   };
-  // A second run on the same Redis begins with unused keys.
+  // A second run with the same Redis starts with unused keys.
   for (let run = 0; run < 2; run++) {
     const guide = await startDemo({ REDIS_URL: redis.url });
     expect(guide).toContain('Counts are kept in Redis.');
@@ -58,7 +58,7 @@ test('npm start prints first a request that gets a 200, then the loop to the 429
   expect(guide.indexOf(pages)).toBeGreaterThan(guide.indexOf(loop));
   const shell = (line: string) => promisify(execFile)('bash', ['-c', line]);
   expect((await shell(first)).stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-  // Node's own pipe is a socket, which has no path in /dev.
+  // Node's own pipe is a socket, which cannot be opened as a path in /dev.
   const statuses = (await shell(`${loop} 2>&1 | cat`)).stdout.trim().split('\n');
   expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set(['200']), '429']);
 });

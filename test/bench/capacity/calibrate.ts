@@ -13,8 +13,8 @@ import { startBackend } from '../subjects/direct.ts';
 const [runs, connections] = [4, 64];
 
 /**
- * CPU of a request that goes straight to the backend, on this machine at this moment: five seconds of the load that the
- * benchmark and the measurement use too. The first run only warms the backend up.
+ * Measures the CPU of a direct request to the backend, on this machine at this moment. The load lasts five seconds and equals the load of
+ * the benchmark and of the measurement. The first run only warms up the backend.
  *
  * @throws Error when the cost cannot be measured
  */

@@ -9,11 +9,11 @@ export interface Comparison {
 }
 
 /**
- * The model's figures for a run on the small fleet, beside the measured figures. @param costs at the speed of that run
+ * Compares the model's figures for a run on the small fleet with the measured figures. @param costs at the speed of that run
  */
 export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[] {
   const { keys, skew, processes, shards, isFull, requestsPerSecond, measured } = run;
-  // The processes share a core, so a turn takes longer by their number.
+  // The processes share a core, so a turn takes as many times longer as there are processes.
   const turnSeconds = isFull ? costs.fullTurnSeconds * processes : costs.turnSeconds;
   const load = loadOf(
     { requestsPerSecond, groups: keyGroups(keys, skew), refusedShare: 0, directory: true, recorded: true },
@@ -29,7 +29,7 @@ export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[]
     redisOctets: load.redisOctets / requestsPerSecond,
     processBytes: costs.processBytes + heldBytes(load, costs),
     directoryBytes: costs.directoryBytes,
-    // The counts of a run of less than two minutes.
+    // The counts of a run that lasts less than two minutes.
     countsBytes:
       costs.countsBytes + costs.usageDayBytes + costs.usageMinuteBytes + processes * costs.usageSenderBytes,
   };

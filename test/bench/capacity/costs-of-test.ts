@@ -1,6 +1,6 @@
 import { type Costs, costNames } from './unit-costs.ts';
 
-/** Round figures for cases that are computed by hand. A cost that is not named is zero. */
+/** Round unit costs for cases that are computed by hand. A cost that is not listed is zero. */
 export function costsOfTest(named: Partial<Costs>): Costs {
   const nothing = Object.fromEntries(Object.keys(costNames).map((name) => [name, 0])) as Record<
     keyof Costs,

@@ -4,34 +4,34 @@ import { parseArgs } from 'node:util';
 export interface Inputs {
   readonly requestsPerSecond: number;
   readonly keys: number;
-  /** Keys that send requests within a day. */
+  /** The number of keys that send requests within a day. */
   readonly activeKeys: number;
-  /** Zipf's exponent of the keys' requests; 0: all keys send equally. */
+  /** Zipf's exponent for the distribution of requests among keys; 0: all keys send equally. */
   readonly skew: number;
   readonly refusedShare: number;
   readonly requestOctets: number;
   readonly responseOctets: number;
   readonly connections: number;
   readonly targets: number;
-  /** Replicas of each master of Redis. */
+  /** The number of replicas of each Redis master. */
   readonly replicas: number;
   readonly zones: number;
-  /** Processes that serve a key; Infinity: all. */
+  /** The number of processes that serve a key; Infinity: all. */
   readonly perKey: number;
-  /** The share of a full core that stays free, in gateways and in Redis. */
+  /** The share of a fully used core that stays free, in gateways and in Redis. */
   readonly headroom: number;
-  /** The mean rate of a day, as a share of `requestsPerSecond`. */
+  /** The average rate over a day, as a share of `requestsPerSecond`. */
   readonly meanShare: number;
   readonly directory: boolean;
-  /** Days for which the record is kept; 0: no record. */
+  /** The number of days for which usage is recorded; 0: no usage record. */
   readonly keepDays: number;
-  /** `maxmemory` of one server of Redis. */
+  /** The `maxmemory` setting of one Redis server. */
   readonly shardBytesMax: number;
 }
 
 interface NumberOption {
   readonly is: string;
-  /** The value when it is not given; it may follow from other values. */
+  /** The default value, which may depend on other values. */
   readonly default: (given: (name: string) => number) => number;
   readonly min: number;
   readonly max: number;

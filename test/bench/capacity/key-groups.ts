@@ -1,18 +1,18 @@
-/** Keys that send requests at the same rate. */
+/** A group of keys that send requests at the same rate. */
 export interface KeyGroup {
   readonly keys: number;
   /** The share of all requests that each of these keys sends. */
   readonly share: number;
 }
 
-/** The number of ranks that are their own group. */
+/** The number of top ranks that form a group each. */
 const exactRanks = 100;
-/** The size of a later group, as a share of the ranks before it. */
+/** The size of each later group, as a share of the preceding ranks. */
 const groupWidth = 0.05;
 
 /**
- * The division of the requests among the keys: the key of rank i sends in proportion to i^-skew (Zipf's law). With 0
- * all keys send equally. Some 300 groups make sums over a million keys cheap, and the shares of all keys add up to 1.
+ * Divides the requests among the keys: the key of rank i sends in proportion to i^-skew (Zipf's law). With skew 0 all keys send equally.
+ * About 300 groups make sums over a million keys cheap. The shares of all keys add up to 1.
  */
 export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   if (skew === 0) return [{ keys, share: 1 / keys }];
@@ -26,7 +26,7 @@ export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   return groups.map((group) => ({ keys: group.keys, share: group.share / total }));
 }
 
-/** The mean of rank^-skew over this number of ranks: exact for one rank, otherwise the integral. */
+/** The mean of rank^-skew over these ranks: exact for one rank, otherwise the integral. */
 function meanWeight(rank: number, width: number, skew: number): number {
   if (width === 1) return rank ** -skew;
   const [from, to] = [rank - 0.5, rank + width - 0.5];

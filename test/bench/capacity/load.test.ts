@@ -95,9 +95,9 @@ describe('the load of a fleet', () => {
     );
     const decisions = 1_000 * ((1 - Math.exp(-0.001)) / 0.001);
     expect(load.decisions).toBeCloseTo(decisions, 6);
-    // Each process sends each key once in ten seconds, except when the key had no request.
+    // Each process sends one batch for each key in ten seconds, unless the key had no request.
     expect(load.batches).toBeCloseTo((10 * 100 * (1 - Math.exp(-10))) / 10, 6);
-    // A process reads a key again at the key's first request after 60 s. On average this request arrives after 61 s.
+    // A process reads a key again at the key's first request after 60 s. This request arrives after 61 s on average.
     expect(load.lookUps).toBeCloseTo((10 * 100) / 61, 6);
     expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
     // Every process checks every target five times a second.
@@ -125,7 +125,7 @@ describe('the load of a fleet', () => {
     const many: Traffic = { ...traffic, requestsPerSecond: 1e6, groups: keyGroups(1_000_000, 0) };
     const one = { ...fleet, processes: 1, perKey: 1 };
     const { lookUps, held } = loadOf(many, one, costsOfTest({}));
-    // A process caches 100,000 of a million keys, so nine requests of ten need a read.
+    // A process caches 100,000 of a million keys, so nine of ten requests need a read.
     expect(lookUps).toBeCloseTo(900_000, -3);
     expect(held.directory).toBe(100_000);
   });

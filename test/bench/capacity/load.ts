@@ -6,41 +6,41 @@ import type { Costs } from './unit-costs.ts';
 export interface Traffic {
   readonly requestsPerSecond: number;
   readonly groups: readonly KeyGroup[];
-  /** The share of each key's requests that its limits refuse. */
+  /** The share of each key's requests that are refused. */
   readonly refusedShare: number;
-  /** Whether keys are in the directory instead of the configuration. */
+  /** Whether the keys are in the directory instead of the configuration. */
   readonly directory: boolean;
   readonly recorded: boolean;
 }
 
 export interface Fleet {
   readonly processes: number;
-  /** The number of processes that serve a key: all of them, unless the balancer routes by key. */
+  /** The number of processes that serve a key: all processes, unless the load balancer routes by key. */
   readonly perKey: number;
-  /** Masters of the Cluster. */
+  /** The number of masters of the Cluster. */
   readonly shards: number;
   readonly replicas: number;
-  /** Addresses of backends, each of which every process checks. */
+  /** The number of backend addresses, each of which every process checks. */
   readonly targets: number;
 }
 
-/** Figures per second for the whole fleet. CPU is in seconds a second, which is the number of cores. */
+/** The figures per second for the whole fleet. CPU is in CPU seconds per second, which is the number of cores. */
 export interface Load {
   readonly decisions: number;
   readonly batches: number;
   readonly lookUps: number;
-  /** Entries in the index of active keys. */
+  /** The number of entries in the index of active keys. */
   readonly activeEntries: number;
   readonly checks: number;
   readonly gatewayCpu: GatewayCpu;
-  /** CPU of all masters. */
+  /** The CPU of all masters. */
   readonly redisCpu: RedisCpu;
   readonly redisOctets: number;
-  /** From masters to all their replicas. */
+  /** The octets from masters to all their replicas. */
   readonly replicationOctets: number;
   /** The key with the most requests. */
   readonly hottest: { readonly requests: number; readonly calls: number; readonly redisCpu: number };
-  /** Keys that one process keeps in memory. */
+  /** The numbers of keys that one process keeps in memory. */
   readonly held: { readonly recorded: number; readonly remembered: number; readonly directory: number };
 }
 
@@ -58,7 +58,7 @@ interface RedisCpu {
   readonly lookUps: number;
   readonly replicas: number;
   readonly idle: number;
-  /** CPU of single slots: the list of processes, the record of all operations, the index of active keys. */
+  /** The CPU for single slots: the list of processes, the record of all operations, the index of active keys. */
   readonly presence: number;
   readonly operations: number;
   readonly activeIndex: number;
@@ -70,17 +70,17 @@ const heldSeconds = flushSeconds * defaultBounds.usageIdleRoundsMax;
 const notedSeconds = seconds(defaultBounds.usageActiveNotedMs);
 const cachedSeconds = seconds(defaultBounds.directoryCachedMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
-/** The pause between two checks of a target. The check itself takes no time compared with it. */
+/** The pause between two checks of a target. The duration of the check itself is negligible. */
 const checkSeconds = seconds(defaultBounds.healthPauseMs);
-/** The same figure as in `usage/store/add-counts.lua`. */
+/** `usage/store/add-counts.lua` has the same number. */
 export const sendersMax = 128;
 
-/** The load of a fleet. Its balancer gives each process that serves a key an equal share of the key's requests. */
+/** Computes the load of a fleet. Its load balancer distributes the requests of a key equally among the processes that serve the key. */
 export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const { requestsPerSecond, groups, refusedShare, directory, recorded } = traffic;
   const { processes, shards, replicas, targets } = fleet;
   const perKey = Math.min(fleet.perKey, processes);
-  /** Requests of a key per second at one process. */
+  /** The requests of a key per second in one process. */
   const rateOf = ({ share }: KeyGroup) => (share * requestsPerSecond) / perKey;
   const overAll = (perProcess: (rate: number) => number) =>
     perKey * sumOver(groups, (group) => perProcess(rateOf(group)));
@@ -93,7 +93,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const lookUps = directory ? overAll((rate) => renewals(usedSeconds, rate)) : 0;
   const checks = (processes * targets) / checkSeconds;
 
-  // One read brings all calls of a turn to one server, and one write takes their replies.
+  // In each turn, one read receives all calls to one server, and one write sends all replies.
   const callsATurn = (decisions * costs.turnSeconds) / (processes * shards);
   const readShare = readShareOf(callsATurn);
   const seen = (within: number) => overAll((rate) => shareSeenWithin(within, rate)) / processes;
@@ -135,7 +135,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       redisCpu: hotCalls * (costs.hotDecisionCpu + costs.readCpu + replicas * costs.replicaCpu),
     },
     held: {
-      // A recorder above its bound drops a key as soon as it has sent all counts of the key.
+      // A recorder with too many keys drops a key as soon as it has sent all counts of the key.
       recorded: recorded
         ? Math.min(seen(heldSeconds), Math.max(defaultBounds.usageKeysMax, seen(2 * flushSeconds)))
         : 0,
@@ -148,7 +148,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   };
 }
 
-/** The share of calls with their own read, when a turn brings this number of calls on average (Poisson). */
+/** The share of calls that need a read of their own, when a turn has this number of calls on average (Poisson). */
 export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
 }
@@ -168,9 +168,9 @@ export function total(parts: GatewayCpu | RedisCpu): number {
 }
 
 /**
- * Decision calls of one process for one key, per second. Requests of one turn of the event loop share a call, and turns
- * are at least `turnSeconds` apart. With r requests a second, a turn has a call when at least one request has arrived
- * (Poisson). A refusal is repeated from memory for one second, and refusals are reported fifty at a time.
+ * Decision calls of one process for one key, per second. Requests of one turn of the event loop share a call, and turns are at least
+ * `turnSeconds` apart. With r requests per second, a turn makes a call when at least one request has arrived (Poisson). A refusal is
+ * repeated from memory for one second, and refusals are reported fifty at a time.
  */
 export function callsOf(
   rate: number,
@@ -185,19 +185,18 @@ export function callsOf(
   );
 }
 
-/** The probability that an event with this rate (per second) happens within this number of seconds (Poisson). */
+/** The probability that an event with this rate per second happens within this number of seconds (Poisson). */
 export function shareSeenWithin(within: number, rate: number): number {
   return -Math.expm1(-within * rate);
 }
 
-/** The rate of an action that a request triggers, and that then pauses for this number of seconds. */
+/** The rate of an action that a request triggers, and that cannot be triggered again for this number of seconds. */
 function renewals(pause: number, rate: number): number {
   return rate / (1 + pause * rate);
 }
 
 /**
- * The time for which a process caches a key: `directoryCachedMs`, or less when it reads more keys in that time than it
- * can hold (Che's approximation).
+ * The time for which a process caches a key: `directoryCachedMs`, or less when the cache is full earlier (Che's approximation).
  *
  * @param served the share of all keys that a process serves
  */

@@ -13,9 +13,9 @@ import type { FleetRun } from './unit-costs.ts';
 const [processes, shards] = [2, 3];
 const keys = 20_000;
 const plan = 'free';
-/** The connections of each process. */
+/** The number of connections to each process. */
 const connections = 64;
-/** The time for which a process caches a key of the directory. Within this time each key is read once. */
+/** The time for which a process caches a key of the directory. A process reads each key once within this time. */
 const cachedSeconds = 60;
 
 /**
@@ -98,12 +98,12 @@ export async function measureFleet({
   }
 }
 
-/** Requests that gateways decided without Redis because it was late, on a machine with other work. */
+/** The number of requests that gateways decided without Redis because its replies were late, on a machine with other work. */
 function decidedAlone(gateways: readonly StartedTollgate[]): number {
   return gateways.reduce((sum, gateway) => sum + countDecidedLocally(gateway), 0);
 }
 
-/** As many lines as it takes to include each key of a day, in the order in which independent clients would send. */
+/** Enough lines to include each key of a day, in the order in which independent clients would send them. */
 function draw(credentials: readonly Credential[], skew: number): readonly Credential[] {
   const ends: number[] = [];
   for (const { keys, share } of keyGroups(credentials.length, skew)) {

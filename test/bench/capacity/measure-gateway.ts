@@ -12,17 +12,20 @@ import { type StartedTollgate, startTollgate } from '../subjects/tollgate.ts';
 import { readShareOf } from './load.ts';
 import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecrets } from './stage.ts';
 
-/** Many keys in turn. Each key makes its own call, and is recorded about twice in ten seconds. */
+/** A large number of keys that are used in turn. Each key makes its own call, and is recorded about twice in ten seconds. */
 const manyKeys = 20_000;
-/** Requests under way, as in the benchmark's scenarios. */
+/** The number of concurrent requests, as in the benchmark's scenarios. */
 const connections = 64;
-/** Upstreams with one target each. This is the largest number that a configuration may have. */
+/** The number of upstreams with one target each. This is the largest number that a configuration may have. */
 const upstreamsCount = 32;
 const idleConnections = 2_000;
-/** Masters of a second Cluster, among which the calls of a turn are divided. */
+/** The number of masters of a second Cluster, among which the calls of a turn are divided. */
 const spreadMasters = 12;
 
-/** The costs of one gateway on its own core, with a Cluster of one master and of twelve. This takes four minutes. */
+/**
+ * Measures the costs of one gateway on its own core, with a Cluster of one master and a Cluster of twelve. This measurement takes four
+ * minutes.
+ */
 export async function measureGateway({
   dir,
   quick,
@@ -98,7 +101,7 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // A flush follows the requests by up to ten seconds, and the measurement includes it.
+    // A flush follows its requests by up to ten seconds, and the measurement includes the flush.
     const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
@@ -135,7 +138,7 @@ export async function measureGateway({
       settings: 'usage: { keepDays: 0 }',
       replaced: { keys: 'keys: { file: ./keys.yaml, directory: true }' },
     });
-    // Each key sends one request, so each request is the first request of its key.
+    // Each key sends a single request, so each request is the first request of its key.
     const parts = Math.floor(issued.length / (quick ? 5_000 : 15_000));
     const lookUpCpus: number[] = [];
     await load(reading, hotFile, { seconds: quick ? 2 : 6 });
@@ -172,7 +175,7 @@ export async function measureGateway({
 interface Calls {
   readonly cpu: number;
   readonly perRequest: number;
-  /** The share of calls that arrived with their own read. */
+  /** The share of calls that arrived in a read of their own. */
   readonly readShare: number;
 }
 
@@ -182,7 +185,7 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
   return { perRequest, readShare: readShareOf(aTurn) };
 }
 
-/** One key makes at most one call a turn, which arrives alone. Two differences give two costs. */
+/** A single key makes at most one call per turn, so each call arrives alone. The two differences between the runs give the two costs. */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({
     calls: perRequest - hot.perRequest,
@@ -203,7 +206,7 @@ interface StartOptions {
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
-/** Connections that have had a response and wait for the next request. */
+/** Connections that have received a response and send no further request. */
 async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise<number> {
   const before = residentBytes(pid);
   const { port } = new URL(origin);
@@ -222,7 +225,7 @@ async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise
   return bytes;
 }
 
-/** Two processes without requests, one of which checks more targets. */
+/** Two processes without requests. One of the processes checks more targets. */
 async function measureChecks(one: StartedTollgate, other: StartedTollgate, seconds: number): Promise<number> {
   await sleep(2_000);
   const cpu = () => [one, other].map(({ pid }) => treeCpuSeconds(pid).total);

@@ -22,9 +22,9 @@ const limits = [
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /**
- * The memory that a process needs for a key: octets of heap and of buffers. Ids are separate strings, as after parsing.
- * The figures count live objects, so a bound times these octets gives the memory for its keys. `capacity.md` has the
- * sum, and the peak beside it.
+ * Measures the memory that a process needs for each key: octets of heap and of buffers. Each id is a separate string, as after parsing. The
+ * figures count live objects, so a bound multiplied by these octets gives the memory for its keys. `capacity.md` states the sum and the
+ * peak.
  */
 export async function measureHeap(keys: number) {
   console.log('heap of keys');
@@ -50,7 +50,7 @@ function heapBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Keys whose counts were sent to the store, and that have had no request since. */
+/** Keys whose counts have been sent to the store, without a request since then. */
 async function recordKeys(keys: number): Promise<unknown> {
   const nowMs = Date.now();
   const store: UsageStore = {

@@ -46,7 +46,7 @@ type RedisCost = Extract<
   | 'totalsBytes'
 >;
 
-/** Long timeouts, so that a server under full load is no outage. */
+/** Long timeouts, so that a server under full load does not count as unavailable. */
 const bounds = {
   ...defaultBounds,
   ...patientStore,
@@ -76,7 +76,8 @@ interface Size {
 }
 
 /**
- * The costs of calls on one master of a Cluster, with the connections of many processes and one call under way on each.
+ * Measures the costs of calls on one master of a Cluster, with the connections of many processes and one call in progress on each
+ * connection.
  */
 export async function measureRedis(quick: boolean): Promise<Record<RedisCost, number>> {
   const size = quick
@@ -101,7 +102,7 @@ async function onCluster<T>(
   }
 }
 
-/** The memory of keys. The measurement uses one connection, because Redis counts the buffers of connections too. */
+/** Measures the memory of keys. The measurement uses one connection, because the memory of Redis includes the buffers of connections. */
 async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size) {
   console.log('redis: memory');
   const at = await open(cluster, 1);
@@ -129,7 +130,7 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
   at.close();
   return {
     countsBytes,
-    // A new key leaves a mark beside its counts. `countsBytes` includes the mark.
+    // A new key leaves a mark beside its counts, which `countsBytes` includes.
     directoryBytes: marked - unmarked,
     usageDayBytes: short,
     usageMinuteBytes: (full - short) / (minutesPerDay - 1),
@@ -280,7 +281,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
   return {
     connections,
     counts,
-    /** The work of Redis while each connection has one call under way, after a warm-up of half the time. */
+    /** Measures the work of Redis while each connection has one call in progress, after a warm-up of half the duration. */
     async during(seconds: number, call: (connection: Connection, n: number) => Promise<unknown> | undefined) {
       let n = 0;
       let calls = 0;
@@ -300,7 +301,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
       await run(performance.now() + seconds * 1_000);
       return { ...since(before, await counts()), calls };
     },
-    /** The memory of one of many records. */
+    /** The memory of one record, as the mean of many records. */
     async bytesOf(many: number, make: (index: number) => Promise<unknown>): Promise<number> {
       // The first call loads a script and fills buffers, and the table of keys must not grow later.
       await make(0);
@@ -315,7 +316,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
   };
 }
 
-/** Calls back for each index. Each connection handles one index at a time. */
+/** Calls `work` once for each index. Each connection handles one index at a time. */
 async function inTurns(
   many: number,
   connections: readonly Connection[],
@@ -376,8 +377,8 @@ function digestOf(key: number): string {
 }
 
 /**
- * A key's day: a request in each of these minutes, from two addresses, with three operations. Each further process then
- * adds one batch.
+ * A day of one key: a request in each of these minutes, from two addresses, with three operations. Each further process then adds one
+ * batch.
  */
 function dayBatches(key: number, senders: number, minutes: number): readonly Batch[] {
   const usage = usageOf(key);
@@ -388,10 +389,10 @@ function dayBatches(key: number, senders: number, minutes: number): readonly Bat
   return [first, ...others];
 }
 
-/** An id as long as the recorder's. */
+/** An id with the length of the ids in the recorder's test. */
 const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
 
-/** The batch of one key for ten seconds in the middle of the day. */
+/** One key's batch for ten seconds in the middle of the day. */
 function runningBatch(key: number, sender: string, number: number): Batch {
   const usage = usageOf(key);
   for (let n = 0; n < 3; n++) request(usage, today * calendar.dayMs + 43_200_000 + (number % 60) * 60_000, n);
@@ -438,7 +439,7 @@ function totalsBatch(key: number): Batch {
   };
 }
 
-/** The batch of one process for ten seconds, with 50 operations that are all in use. */
+/** One process's batch for ten seconds, with 50 operations that all had requests. */
 function operationsBatch(operations: OperationsUsage, number: number): Batch {
   const atMs = today * calendar.dayMs + 43_200_000;
   for (let n = 0; n < 1_000; n++) {

@@ -29,7 +29,7 @@ describe('a fleet, as computed by hand,', () => {
     expect(plan).toMatchObject({ processes: 300, processesLeft: 200 });
     expect(plan.coreUse).toBeCloseTo(1 / 3, 6);
     expect(plan.coreUseLeft).toBeCloseTo(0.5, 6);
-    // Each costs 20 µs, which takes 20 cores and 40 masters.
+    // Each request costs 20 µs, which requires 20 cores and 40 masters.
     expect(plan).toMatchObject({ shards: 40, shardsForCpu: 40, shardsForMemory: 1 });
     expect(plan.redisBytes).toEqual({ counts: 250e6, directory: 0, record: 0, totals: 0 });
   });
@@ -134,7 +134,7 @@ describe('a fleet for random inputs', () => {
         },
         costs,
       );
-      // The number of processes is whole, so the figures make steps.
+      // The number of processes is whole, so the figures increase in steps.
       expect(there.find((wall) => wall.name === name)?.used, name).toBeGreaterThan(0.9);
     }
   });

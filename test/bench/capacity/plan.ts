@@ -4,29 +4,29 @@ import { keyGroups, sumOver } from './key-groups.ts';
 import { heldBytes, type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** A fleet that carries its inputs, even with one zone down. */
+/** Plans a fleet that carries the given load, even with one zone down. */
 export interface Plan {
   readonly inputs: Inputs;
   /** The load at the peak, with all zones up. */
   readonly load: Load;
-  /** One process a core. `processesLeft` carry the whole load with one zone down. */
+  /** One process per core. `processesLeft` processes carry the whole load with one zone down. */
   readonly processes: number;
   readonly processesLeft: number;
   /** The share of a core that a process uses, with all zones up and with one zone down. */
   readonly coreUse: number;
   readonly coreUseLeft: number;
-  /** Masters: as many as CPU or memory needs, and at least three. */
+  /** The number of masters that CPU or memory requires, at least three. */
   readonly shards: number;
   readonly shardsForCpu: number;
   readonly shardsForMemory: number;
-  /** The memory of all masters. Each set of replicas needs as much again. */
+  /** The memory of all masters. Each set of replicas needs the same memory again. */
   readonly redisBytes: RedisBytes;
   /** The memory of one process. */
   readonly processBytes: number;
   readonly heapBytes: number;
-  /** Connections to one master. */
+  /** The number of connections to one master. */
   readonly redisConnections: number;
-  /** The requests a second of a single key, and their calls, that a master can decide with no other work. */
+  /** The requests per second of a single key, and the resulting calls, that a master can decide without other work. */
   readonly hotKeyRequestsMax: number;
   readonly hotKeyCallsMax: number;
 }
@@ -41,16 +41,16 @@ export interface RedisBytes {
 /** The smallest number of masters of a Redis Cluster. */
 const shardsMin = 3;
 const rounds = 200;
-/** The search for a fleet ends here, because further processes would then add more work than they carry. */
+/** The search for a fleet ends here, because further processes would add more work than they carry. */
 const processesMax = 1e7;
 const secondsPerDay = 86_400;
 const minutesPerDay = 1_440;
-/** The record keeps a day for this much longer (`usage/usage.ts`). */
+/** The record keeps each day for this much longer (`usage/usage.ts`). */
 const graceDays = 2;
 
 /**
- * The smallest fleet that carries the peak with one zone down, each core with its headroom. The number of processes and
- * the number of calls depend on each other, so the search computes them in turn.
+ * Finds the smallest fleet that carries the peak with one zone down and the headroom on each core. The number of processes and the number
+ * of calls depend on each other, so the search computes them alternately.
  */
 export function planFleet(inputs: Inputs, costs: Costs): Plan {
   const { zones, replicas, targets, headroom, directory, perKey } = inputs;
@@ -148,15 +148,15 @@ function redisBytesOf(
 }
 
 /**
- * The inverse of the calls of a hot key. Infinity when the processes cannot make this many calls, because the requests
- * of a turn share one.
+ * The inverse of the function for the calls of a hot key. Infinity when the processes cannot make this many calls, because the requests of
+ * a turn share one call.
  */
 function requestsForCalls(calls: number, processes: number, { turnSeconds }: Costs): number {
   const share = (calls / processes) * turnSeconds;
   return share >= 1 ? Number.POSITIVE_INFINITY : (-Math.log1p(-share) / turnSeconds) * processes;
 }
 
-/** Rounds up, but ignores the error that floating point leaves above a whole number. */
+/** Rounds up, but ignores floating-point errors just above a whole number. */
 function ceil(value: number): number {
   return Math.max(1, Math.ceil(value - 1e-9));
 }

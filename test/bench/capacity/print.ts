@@ -12,13 +12,13 @@ import {
 } from './unit-costs.ts';
 import type { Wall } from './walls.ts';
 
-/** A table whose first row is its head. */
+/** Prints a table whose first row is its head. */
 export interface Table {
   readonly title: string;
   readonly rows: readonly (readonly string[])[];
 }
 
-/** The whole answer as tables. Each figure names the unit costs behind it. */
+/** Prints the whole plan as tables. Each figure names the unit costs behind it. */
 export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
   return [
     gatewaysTable(plan),
@@ -30,7 +30,7 @@ export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
   ];
 }
 
-/** The inputs in a sentence. */
+/** Describes the inputs in a sentence. */
 export function describeInputs(inputs: Inputs, plan: Plan): string {
   const {
     requestsPerSecond,
@@ -259,7 +259,7 @@ function wallsTable({ inputs }: Plan, walls: readonly Wall[]): Table {
   };
 }
 
-/** Several answers side by side. */
+/** Prints several plans side by side. */
 export function variantsTable(
   answers: readonly { readonly title: string; readonly plan: Plan; readonly walls: readonly Wall[] }[],
 ): Table {
@@ -300,7 +300,7 @@ export function costsTable({ values, sources }: UnitCosts): Table {
   };
 }
 
-/** The measurements of a small fleet beside the model's figures. */
+/** Prints the measurements of a small fleet beside the model's figures. */
 export function comparisonTable(runs: readonly { run: FleetRun; figures: readonly Comparison[] }[]): Table {
   const rows = runs.flatMap(({ run, figures }) =>
     figures.map(({ figure, predicted, measured }, index) => [
@@ -317,10 +317,10 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   };
 }
 
-/** The description of the differences leaves out smaller shares of a request. */
+/** The description of the differences omits costs that are a smaller share of a request. */
 const sharesMin = 0.005;
 
-/** The error of the model, by figure. */
+/** The model's error for each figure. */
 export function describeDifferences(comparisons: readonly Comparison[]): string {
   const figures = Map.groupBy(
     comparisons.filter(({ figure, predicted }) => isAmount(figure) || predicted >= sharesMin),
@@ -351,7 +351,7 @@ export function toMarkdown({ title, rows: [head = [], ...rows] }: Table, level =
   return [`${level} ${title}`, '', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** A table for a terminal. All columns are padded except the last. */
+/** Prints a table for a terminal. All columns except the last are padded. */
 export function toText({ title, rows }: Table): string {
   const plain = rows.map((cells) => cells.map((cell) => cell.replaceAll(/\*\*|`/g, '')));
   const columns = Math.max(...plain.map((cells) => cells.length));

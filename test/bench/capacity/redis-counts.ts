@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** The work of Redis servers since their start, all servers together. */
+/** The work of all Redis servers together since their start. */
 export interface RedisCounts {
   readonly cpuSeconds: number;
-  /** Octets in both directions between clients and servers. */
+  /** The octets in both directions between clients and servers. */
   readonly octets: number;
   /** Octets to replicas. */
   readonly replicatedOctets: number;
@@ -11,7 +11,7 @@ export interface RedisCounts {
   readonly batches: number;
   readonly lookUps: number;
   readonly presences: number;
-  /** Memory in use, without the buffers of clients and replicas. */
+  /** The memory in use, without the buffers of clients and replicas. */
   readonly memoryBytes: number;
 }
 
@@ -27,9 +27,8 @@ export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts
 }
 
 /**
- * The counts from `INFO`. A command that only one script uses gives the calls of that script: TYPE gives the batches of
- * the record, and ZRANGEBYSCORE the publications of processes. GET gives the look-ups. Every other script call is a
- * decision.
+ * The counts from `INFO`. A command that only one script uses counts the calls of that script: TYPE counts the batches of the record, and
+ * ZRANGEBYSCORE the publications of processes. GET counts the look-ups. All other script calls are decisions.
  */
 export function countsIn(info: string): RedisCounts {
   const figure = (name: string) => Number(new RegExp(`^${name}([\\d.]+)`, 'm').exec(info)?.[1] ?? 0);

@@ -37,7 +37,7 @@ import { type BenchmarkPart, type Measured, type UnitCosts, unitCostsOf, whyUnus
 import { wallsOf } from './walls.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
-/** The costs behind the page, for a machine without its own measurement. */
+/** The costs that the page uses, for a machine without its own measurement. */
 const shipped = fileURLToPath(new URL('unit-costs.json', import.meta.url));
 const page = fileURLToPath(new URL('../capacity.md', import.meta.url));
 const [pageBegins, pageEnds] = [
@@ -45,7 +45,7 @@ const [pageBegins, pageEnds] = [
   '<!-- to here -->',
 ];
 
-/** A report of the benchmark, and the results of `--measure`. */
+/** A report of the benchmark, or the results of `--measure`. */
 interface Basis {
   readonly report: BenchmarkPart;
   readonly measured: Measured;
@@ -72,14 +72,14 @@ function readReport(file: string): BenchmarkPart {
   return report;
 }
 
-/** The newest report with all necessary figures. */
+/** The newest report that has all necessary figures. */
 function newestReport(): BenchmarkPart | undefined {
   return newest(/^\d{4}-.*\.json$/)
     .map((file) => readJson<BenchmarkPart>(file))
     .find((report) => whyUnusable(report) === undefined);
 }
 
-/** Files of results, the newest first. */
+/** Files with results, the newest first. */
 function newest(name: RegExp): readonly string[] {
   if (!existsSync(results)) return [];
   const names = readdirSync(results).filter((file) => name.test(file));
@@ -107,14 +107,14 @@ async function measure(quick: boolean): Promise<void> {
   const [started, machine] = [new Date().toISOString(), describeMachine()];
   const heap = await measureHeap(quick ? 10_000 : 100_000);
   const redis = await measureRedis(quick);
-  // Redis has had all cores until here. The gateways get their own core from here on.
+  // Until here, Redis has had all cores. From here on, the gateways have their own core.
   const { subjectCpus } = pinBenchmark();
   const { directCpu, curve, costs } = await measureGateway({ dir, quick, subjectCpus });
   mkdirSync(results, { recursive: true });
   const file = join(results, `capacity-${started.replaceAll(':', '-').slice(0, 19)}.json`);
   const write = (fleet: Measured['fleet']) => {
     const all = { ...heap, ...redis, ...costs };
-    // The curve shows how the number of calls for a key depends on its connections. The model does not use it.
+    // The curve shows how the number of calls for a key depends on its connections. The model does not use this curve.
     const measured: Measured & { curve: unknown } = {
       started,
       machine,
@@ -135,7 +135,7 @@ async function measure(quick: boolean): Promise<void> {
 /** The inputs of the page. */
 const asked = ['--requests', '1e6', '--keys', '1e6', '--replicas', '2'];
 
-/** Writes the page's figures, and the file that machines without a measurement use. */
+/** Writes the page's figures, and the file for machines without a measurement. */
 function writePage(basis: Basis): void {
   const { report, measured } = basis;
   const costs = unitCostsOf(report, measured);
@@ -198,7 +198,7 @@ async function print(inputs: Inputs, { report, measured }: Basis, isCalibrated: 
   console.log([sentence, ...tables.map(toText), `${costs.machine}.`].join('\n\n'));
 }
 
-/** Without this figure the costs are those of another machine, as the last line of the output says. */
+/** Without this figure the costs are those of another machine, which the last line of the output states. */
 async function directCpuHere(): Promise<number | 'benchmark'> {
   try {
     return await measureDirectCpu();

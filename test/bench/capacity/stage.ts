@@ -9,16 +9,16 @@ import { treeCpuSeconds } from '../measure-cpu.ts';
 import { problemsOf, runWrk } from '../run-wrk.ts';
 import { type RedisCounts, readCounts, since } from './redis-counts.ts';
 
-/** The work of processes and servers under a load, or during a quiet time. */
+/** The work of processes and Redis servers during a load or a quiet period. */
 export interface Done extends RedisCounts {
   readonly requests: number;
   readonly requestsPerSecond: number;
-  /** CPU of the watched processes. */
+  /** The CPU time of the observed processes. */
   readonly processCpuSeconds: number;
 }
 
 export interface Load {
-  /** One origin for each process, each with its own wrk. */
+  /** One origin for each process. Each process gets its own wrk. */
   readonly origins: readonly string[];
   readonly secretsFile: string;
   readonly connections: number;
@@ -26,7 +26,7 @@ export interface Load {
   readonly pauseMs?: number;
 }
 
-/** The tolerated share of responses other than 200, because a look-up may be late on a busy machine. */
+/** The tolerated share of responses other than 200, because a look-up may time out on a busy machine. */
 const otherShareMax = 0.01;
 
 /** @throws when the share of other responses than 200 is larger */
@@ -66,7 +66,7 @@ export async function countDuring(
   return { ...since(before, await readCounts(servers)), processCpuSeconds: cpuSeconds() - cpuBefore };
 }
 
-/** A file for wrk with these secrets, in this order. */
+/** Writes a file with these secrets in this order, for wrk. */
 export function writeSecrets(dir: string, name: string, credentials: readonly Credential[]): string {
   const file = join(dir, name);
   writeFileSync(file, credentials.map(({ secret }) => `${secret}\n`).join(''));

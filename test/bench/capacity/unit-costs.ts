@@ -1,6 +1,6 @@
 import { spreadOf } from '../statistics.ts';
 
-/** The unit costs behind the model, in seconds and octets. Each is measured, and names its measurement. */
+/** The unit costs behind the model, in seconds and octets. Each cost is measured, and names its measurement. */
 export const costNames = {
   requestCpu: 'gateway, CPU of a forwarded request in a full process, apart from its calls to Redis',
   refusedCpu: 'gateway, CPU of a refusal in a flood',
@@ -44,7 +44,7 @@ export const costNames = {
 export type CostName = keyof typeof costNames;
 export type Costs = Readonly<Record<CostName, number>>;
 
-/** The costs with their sources. */
+/** The costs with their origin. */
 export interface UnitCosts {
   readonly values: Costs;
   /** The measurement of each cost. */
@@ -53,14 +53,13 @@ export interface UnitCosts {
   readonly machine: string;
 }
 
-/** The output of `measure-costs.ts`. */
+/** The form of the output of `measure-costs.ts`. */
 export interface Measured {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;
   readonly quick: boolean;
   /**
-   * CPU of a request that goes straight to the backend, measured in the same minutes. It gives the speed of the
-   * machine.
+   * The CPU of a direct request to the backend, measured at about the same time. It indicates the speed of the machine.
    */
   readonly directCpu: number;
   readonly costs: Readonly<Record<Exclude<CostName, BenchmarkCost>, number>>;
@@ -69,24 +68,23 @@ export interface Measured {
 
 type BenchmarkCost = 'requestCpu' | 'refusedCpu';
 
-/** One load on the small fleet. Figures per request are means of the whole run. */
+/** The measurement of one load on the small fleet. Figures per request are means of the whole run. */
 export interface FleetRun {
   readonly load: string;
   readonly keys: number;
   readonly skew: number;
   readonly processes: number;
   readonly shards: number;
-  /** True if the processes kept one core busy; false if they were idle at times, because the clients paused. */
+  /** True if the processes kept one core busy; false if they were sometimes idle, because the clients paused. */
   readonly isFull: boolean;
   readonly requestsPerSecond: number;
-  /** The share of requests that were decided without Redis because it was late. */
+  /** The share of requests that were decided without Redis because its reply was late. */
   readonly aloneShare: number;
   readonly measured: Readonly<Partial<Record<FleetFigure, number>>>;
 }
 
 /**
- * The figures that are compared on the small fleet: per request, of a process, and of a key in the run that filled
- * Redis. Seconds and octets.
+ * The figures that are compared on the small fleet: per request, per process, and per key in the run that filled Redis. Seconds and octets.
  */
 export const fleetFigures = {
   gatewayCpu: 'CPU of the gateways, µs',
@@ -136,9 +134,8 @@ export function whyUnusable(report: BenchmarkPart): string | undefined {
 }
 
 /**
- * The speed of the machine changes by a factor of up to two within hours. Both runs have measured the backend alone.
- * The CPU costs of one run can therefore be stated at the speed of the other, or of a machine that has measured only
- * the backend.
+ * The speed of the machine changes by up to a factor of two within hours. Both runs have also measured the backend alone. So the CPU costs
+ * of one run can be converted to the speed of the other run, or of a machine that has measured only the backend.
  *
  * @param at the run that gives the speed, or the CPU that a request takes from the backend alone
  */

@@ -3,17 +3,17 @@ import type { Inputs } from './inputs.ts';
 import { type Plan, planFleet } from './plan.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** A limit that more machines cannot remove. */
+/** A bottleneck that more machines cannot remove. */
 export interface Wall {
   readonly name: string;
-  /** The used share of the limit at the inputs. From 1 on the fleet fails. */
+  /** The share of the limit that the given load uses. Above 1 the fleet fails. */
   readonly used: number;
-  /** A description with the limit. */
+  /** A description that includes the limit. */
   readonly now: string;
   readonly remedy: string;
   /**
-   * Requests a second at which the load reaches the wall, with connections and targets growing too; Infinity: not at
-   * 128 times the load.
+   * The requests per second at which the load reaches the bottleneck, with connections and targets growing too. Infinity: not at 128 times
+   * the load.
    */
   readonly comesAt: number;
 }
@@ -25,11 +25,11 @@ interface Kind {
   readonly remedy: string;
 }
 
-/** The default of Redis: `maxclients`. */
+/** The default of the Redis setting `maxclients`. */
 const redisClientsMax = 10_000;
-/** The size for which the Redis Cluster specification is made. */
+/** The largest size that the Redis Cluster specification is designed for. */
 const clusterNodesMax = 1_000;
-/** The largest tolerable share of checks among the requests to a target. */
+/** The largest tolerable share of health checks among the requests to a target. */
 const checksShareMax = 0.1;
 
 const room = ({ inputs }: Plan) => 1 - inputs.headroom;
@@ -112,10 +112,10 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** The largest factor for the load and the largest divisor, and the number of steps between them. */
+/** The largest factor and the largest divisor of the load, and the number of steps between them. */
 const [timesMax, steps] = [128, 14];
 
-/** The walls in the order in which a growing load reaches them. */
+/** The bottlenecks in the order in which a growing load reaches them. */
 export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
   const plan = planFleet(inputs, costs);
   const plans = new Map<number, Plan>();
@@ -135,7 +135,7 @@ export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
     .sort((one, other) => one.comesAt - other.comesAt);
 }
 
-/** The factor for the load that uses a wall fully; Infinity when no factor in the range does. */
+/** The factor of the load at which a bottleneck is fully used; Infinity when no factor in the range reaches it. */
 function findFactor(usedAt: (factor: number) => number): number {
   let high = 1;
   while (high < timesMax && usedAt(high) < 1) high *= 2;

@@ -1,9 +1,8 @@
 /**
- * Measures the cost of an open page for a browser:
- * `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h'] [--slow]`. Prints the time until a page
- * shows figures. Ten responses then arrive each second, or with `--slow` as many as the page requests by itself.
- * Meanwhile it prints the heap after each collection and the share of a core that the process takes. Exits with 1 when
- * a figure is larger than promised.
+ * Measures the cost of an open page for a browser: `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h'] [--slow]`.
+ * Prints the time until a page shows figures. Then ten responses arrive each second, or with `--slow` as many as the page itself requests.
+ * During this time it prints the heap after each garbage collection and the CPU share of the process. Exits with 1 when a figure exceeds
+ * the promised figure.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +13,7 @@ import { type Scene, startScene } from './scene.ts';
 
 const promised = { firstFiguresMs: 1_000, heapBytes: 50_000_000, cpuShare: 0.05 };
 const sampleEveryMs = 20_000;
-/** The browser optimises the page's code in the first seconds. */
+/** The browser optimises the page's code during the first seconds. */
 const warmUpMs = 20_000;
 
 const { values } = parseArgs({
@@ -25,7 +24,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The time until a browser with an empty cache shows the sentence at the top of the page. */
+/** Measures the time until a browser with an empty cache shows the sentence at the top of the page. */
 async function measureFirstFigures(browser: Browser, { origin, token }: Scene): Promise<number> {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
@@ -43,8 +42,7 @@ async function measureFirstFigures(browser: Browser, { origin, token }: Scene): 
 }
 
 /**
- * Changes in the page's modules that make it request `/state` ten times a second instead of once, even when the
- * response is slow.
+ * Edits of the page's modules that make it request `/state` ten times a second instead of once, even when responses are slow.
  */
 const faster = [
   { module: 'live.js', from: 'stateEveryMs = 1_000', to: 'stateEveryMs = 100' },
@@ -52,8 +50,7 @@ const faster = [
 ];
 
 /**
- * The page is not puppeteer's own, because puppeteer receives an event for every request, which costs more than the
- * request.
+ * The page is opened without puppeteer, because puppeteer receives an event for every request, which costs more than the request.
  */
 async function openFastPage(browser: Browser, { origin, token }: Scene): Promise<CDPSession> {
   const whole = await browser.target().createCDPSession();
@@ -100,7 +97,7 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
 interface Sample {
   readonly atMs: number;
   /**
-   * A sample after a collection, with the CPU time before the collection and after it. The page by itself has fewer
+   * A sample after a garbage collection, with the CPU time before and after the collection. Without the measurement, the page has fewer
    * collections.
    */
   readonly heapBytes: number;
@@ -110,7 +107,7 @@ interface Sample {
   readonly responses: number;
 }
 
-/** CPU of the page's main thread, and of all renderer processes. */
+/** The CPU time of the page's main thread, and of all renderer processes. */
 interface CpuSeconds {
   readonly mainThread: number;
   readonly renderers: number;
@@ -145,12 +142,12 @@ async function takeSample(browser: Browser, cdp: CDPSession): Promise<Sample> {
   return sample;
 }
 
-/** CPU seconds for each second between two samples. */
+/** The CPU seconds per second between two samples. */
 function share(from: Sample, to: Sample, of: keyof CpuSeconds): number {
   return (to.before[of] - from.after[of]) / ((to.atMs - from.atMs) / 1_000);
 }
 
-/** The growth of the heap in an hour, by least squares. */
+/** The growth of the heap per hour, by least squares. */
 function growthPerHour(samples: readonly Sample[]): number {
   const mean = (of: (sample: Sample) => number) =>
     samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;

@@ -32,8 +32,8 @@ const hosts = ['127.0.0.2', '127.0.0.3'];
 const customers = ['initech', 'hooli', 'stark', 'wayne', 'cyberdyne', 'tyrell', 'soylent', 'wonka', 'oscorp'];
 
 /**
- * Requests a second of each key. Plans are mixed: `acme` is at its limit, `globex` is banned, and `initrode` is near
- * the end of its day.
+ * The requests per second of each key. The plans are mixed: acme is at its limit, globex is banned, and initrode has nearly used up its
+ * day.
  */
 function keysAndRates() {
   const known = [
@@ -52,7 +52,7 @@ function keysAndRates() {
   return [...known, ...others].map(({ entry, perSecond }) => ({ ...makeKey(entry), perSecond }));
 }
 
-/** Starts three gateways on one Redis with two targets, and clients that send requests until `stop`. */
+/** Starts three gateways on one Redis with two targets, and clients that send requests until `stop` is called. */
 export async function startScene({
   gateways: number = 3,
 }: {
@@ -117,14 +117,14 @@ async function issueKey(adminUrl: string | undefined, token: string): Promise<st
     const response = await fetch(`${adminUrl}/api/v1/keys`, { method: 'POST', headers, body });
     const issued = (await response.json()) as { readonly secret?: string };
     if (issued.secret !== undefined) return issued.secret;
-    // The gateway is not connected to Redis yet.
+    // At this point, the gateway may not be connected to Redis.
     await sleep(100);
   }
 }
 
 const paths = ['/pets?limit=5', '/pets?limit=5', '/pets?limit=20', '/pets/1', '/pets?limit=3'];
 
-/** One client. Its rate rises and falls over ten minutes, as real traffic does. */
+/** One client. The rate of this key rises and falls over ten minutes, like real traffic. */
 async function callAgainAndAgain(
   { secret, perSecond }: { readonly secret: string; readonly perSecond: number },
   gateways: readonly GatewayProcess[],

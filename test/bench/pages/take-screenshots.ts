@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of /README.md and of the page of the admin API from gateways with traffic:
- * `node test/bench/pages/take-screenshots.ts [--minutes 16]`. A target dies one minute before.
+ * Takes the pictures of /README.md and of the page of the admin API from gateways with traffic: `node test/bench/pages/take-screenshots.ts
+ * [--minutes 16]`. One target is killed a minute before the pictures.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -25,9 +25,9 @@ for (const [name, path, ready] of [
   await page.setViewport({ width: 1280, height: 900 });
   await openWithToken(page, `${scene.origin}${path}`, scene.token);
   await page.waitForSelector(ready);
-  // Long enough for the page to request all lists twice.
+  // The wait is long enough for the page to request all lists twice.
   await sleep(10_000);
-  // On a busy machine figures may be late, and then they are grey.
+  // Figures may be late on a busy machine, and the page then shows them in grey.
   await page.waitForFunction("document.querySelector('.stale') === null");
   await page.screenshot({ path: `${folder}${name}.webp`, type: 'webp', quality: 85 });
 }

@@ -1,9 +1,9 @@
-// The smallest possible cost: node:http as the server, undici's Pool.dispatch as the client, and nothing between them.
+// The lowest possible cost: node:http as the server, undici's `Pool.dispatch` as the client, and nothing in between.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { options } from './options.mjs';
 
-// The undici of this repository's tests, because the peers' packages have an older version.
+// The file imports undici from the packages of this repository's tests, because the peers' packages have an older version.
 const { Pool } = createRequire(new URL('../../../package.json', import.meta.url))('undici');
 
 const pool = new Pool(`http://127.0.0.1:${options.backendPort}`, { connections: 256 });
@@ -43,7 +43,7 @@ createServer((req, res) => {
   );
 }).listen(options.port, '127.0.0.1');
 
-/** The header fields (Node's flat list of name, value, …) without hop-by-hop fields. */
+/** Returns the header fields (Node's flat list of name, value, …) without hop-by-hop fields. */
 function forwardable(rawHeaders) {
   const headers = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {

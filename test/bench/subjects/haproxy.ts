@@ -5,7 +5,7 @@ import { findProgram } from '../find-program.ts';
 import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, Subject } from './subject.ts';
 
-/** haproxy with a stick table. Its limits are in its own memory and not shared with other processes. */
+/** haproxy with a stick table. Its limits are in its own memory and are not shared with other processes. */
 export const haproxy: Subject = {
   name: 'haproxy',
   job: 'key, one window in its own memory, access line, forward',
@@ -34,8 +34,7 @@ export const haproxy: Subject = {
 };
 
 /**
- * One thread, like the single worker of the other subjects. A map cannot contain a space, so only the secret is looked
- * up.
+ * haproxy uses one thread, like the single worker of the other subjects. A map key cannot contain a space, so only the secret is looked up.
  */
 function haproxyConf({
   home,

@@ -1,5 +1,5 @@
--- The same job on nginx, written with care: it finds keys by digest, uses one Redis script for both windows (the
--- gateway's own, so that the work in Redis is the same), and sends all headers. Connections to Redis are persistent.
+-- The gateway's job on nginx, carefully written. It finds keys by digest, uses the gateway's own Redis script for both windows, and sends
+-- all headers. Its Redis connections are persistent.
 
 local redis = require "nginx.redis"
 local sha256 = require "nginx.sha256"

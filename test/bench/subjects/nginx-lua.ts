@@ -22,7 +22,8 @@ const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
   .join('');
 
 /**
- * The engine of Kong and APISIX with the same job written by hand, which is the lowest cost of any product based on it.
+ * nginx with Lua, the engine of Kong and APISIX, does the same job in hand-written code. Its cost is the lowest possible cost of a product
+ * with this engine.
  */
 export const nginxLua: Subject = {
   name: 'nginx + lua',
@@ -46,13 +47,13 @@ export const nginxLua: Subject = {
       name: 'nginx',
       cpus: stage.subjectCpus,
     });
-    // nginx answers this request over TLS too, with 400.
+    // nginx also receives this request over TLS, and responds with 400.
     await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
     return { ...running, origin: `${stage.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}` };
   },
 };
 
-/** The configured keys as a Lua table by digest, like the gateway's. */
+/** A Lua table of the configured keys by digest, like the gateway's table. */
 function keysLua({ credentials }: Stage): string {
   const entries = credentials.all.map(
     ({ id, sha256, limits }) =>

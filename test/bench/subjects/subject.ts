@@ -3,7 +3,7 @@ import type { Running } from '../processes.ts';
 
 /** What a subject needs to start. */
 export interface Stage {
-  /** The folder of its configuration and logs. */
+  /** The folder for its configuration and logs. */
   readonly dir: string;
   readonly backendPort: number;
   readonly redisPort: number;
@@ -17,9 +17,9 @@ export interface Stage {
 /** A gateway, or a part of one, that the benchmark measures. */
 export interface Subject {
   readonly name: string;
-  /** The subject's work for each request, for the report. */
+  /** A description for the report of the subject's work for each request. */
   readonly job: string;
-  /** Whether the subject looks keys up, so that their number matters. */
+  /** Whether the subject looks up keys, so that the number of keys matters. */
   readonly identifies: boolean;
   /** Whether the subject refuses a key above its limit. */
   readonly limits: boolean;
@@ -34,6 +34,6 @@ export interface RunningSubject {
 }
 
 export interface StartedSubject extends Running {
-  /** The origin, without a path. */
+  /** The origin of the subject's URL, without a path. */
   readonly origin: string;
 }

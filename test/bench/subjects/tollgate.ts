@@ -10,7 +10,7 @@ import type { Stage, StartedSubject, Subject } from './subject.ts';
 const main = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));
 const openapi = fileURLToPath(new URL('../../../config/openapi.yaml', import.meta.url));
 
-/** This gateway with every default and its access log in a file. */
+/** Tollgate with all default settings and its access log in a file. */
 export const tollgate: Subject = {
   name: 'tollgate',
   job: 'key, both windows in Redis, all headers, access line, forward',
@@ -34,7 +34,7 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** Replacement lines (YAML), by the word that the replaced line begins with. */
+  /** Replacement lines (YAML) by the first word of the line that each replaces. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -61,7 +61,7 @@ export async function startTollgate(
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
-  // The gateway answers this request over TLS too, with 400.
+  // The gateway also receives this request over TLS, and responds with 400.
   await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
   const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
@@ -127,7 +127,7 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * Requests decided without Redis because it did not reply in time. A run with many of them did not do the whole job.
+ * The number of requests decided without Redis because it did not reply in time. A run with many such requests did only part of the job.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);

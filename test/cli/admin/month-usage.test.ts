@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts';
 
 const token = makeToken('read');
 const bounds = { ...patientStore, usageFlushIntervalMs: 200, usageSlicesPerFlush: 2, usageActiveNotedMs: 0 };
-/** Names of customers, and the form of each name in a file for a spreadsheet. */
+/** Names of customers, and their form in a spreadsheet file. */
 const names = [
   ['plain', 'plain'],
   ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
@@ -78,7 +78,7 @@ for (const keys of [60, 300])
       }),
     );
     const [used, unused] = [`customer-${keys - 1}`, `customer-${keys - 6}`];
-    // The file and the directory each lose one used key, which keeps its record, and one unused key, which leaves none.
+    // Both the file and the directory lose one used key, which keeps its record, and one unused key, which has no record.
     await writeKeys(customers.filter(({ id }) => id !== used && id !== unused));
     await directory.discard('issued-19');
     await directory.discard('issued-16');

@@ -37,7 +37,7 @@ describe('the step of usage', () => {
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],
-    // The record keeps only whole days for a time so long ago.
+    // A time so long ago is recorded only by whole days.
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
     [{ to: '2026-10-31' }, 'day'],

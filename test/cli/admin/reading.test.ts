@@ -45,7 +45,7 @@ beforeAll(async () => {
     { tuning: { windowsMs: freshWindows(Date.now()), bounds: patientGateway } },
   );
   env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
-  // All refusals are in one minute, so that one line shows them.
+  // All refusals are in one minute, so that one line shows them all.
   await withinOneMinute(10_000);
   await send(acme.secret, 9, '/pets');
   await send(long.secret, 2, '/pets/404');
@@ -73,7 +73,7 @@ async function run(...args: string[]) {
   return stdout;
 }
 
-/** Members whose value changes with each request. */
+/** The members whose values change with each request. */
 const moments =
   /"(sentence|ageMs|lastSeenMs|resetMs|toAt|fromAt|requestsPerSecond|failuresPerSecond|inFlight|connections|p50Ms|p99Ms|upstreamP50Ms|upstreamP99Ms|2xx|3xx|4xx|429|5xx)":("[^"]*"|[\d.]+),?/g;
 
@@ -104,8 +104,7 @@ describe('--json', () => {
       const said = await ask(path);
       return lasting(member === undefined ? said : said[member]);
     };
-    // An hour may end during the command, so the test compares its output with a response before and a response after
-    // it.
+    // An hour may end during the command, so its output must match a response from before or after the command.
     const before = await saidNow();
     const given = JSON.parse(await run(...command.split(' '), '--json'));
     expect([before, await saidNow()]).toContain(lasting(given));
@@ -217,7 +216,7 @@ describe('the text output', () => {
 
   it('of keys show counts one refusal as one', async () => {
     await send(once.secret, 2, '/nowhere');
-    // The gateway reports a refusal a little after its response.
+    // The gateway reports a refusal shortly after its response.
     await expect
       .poll(() => run('keys', 'show', 'once'))
       .toMatch(/^strikes +1 refusal that counts towards the next ban$/m);
@@ -337,7 +336,7 @@ it('changes states for an empty list that other processes are not shown while Re
     return async () => (await runTollgate(['changes'], at)).stdout;
   };
   const said = await sentences(redisUrl(), patientStore);
-  // The gateway may not be connected to Redis yet.
+  // The gateway may not yet be connected to Redis.
   await expect.poll(said).toBe('No change is on record.\n');
   const saidAlone = await sentences('redis://127.0.0.1:1');
   expect(await saidAlone()).toBe(

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const prefix = freshPrefix();
   const start = () => startGatewayHere(config(prefix), { tuning: { bounds: patientStore } });
   gateways = await Promise.all([start(), start()]);
-  // The gateways listen before they have a connection to Redis.
+  // The gateways listen before they are connected to Redis.
   await until('a key is issued', async () => {
     return (await run('create taken --plan free --directory')).exitCode === 0;
   });
@@ -88,7 +88,7 @@ test('a key of the directory is issued, rotated, revoked and restored, with effe
   );
   expect(await statusOf(secret)).toBe(401);
   expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
-  // A process that refused the key reads it again one second later.
+  // A process that refused the key reads the key again one second later.
   await expect.poll(() => statusOf(secret)).toBe(200);
 
   const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };

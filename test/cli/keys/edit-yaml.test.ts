@@ -21,8 +21,7 @@ function edited(text: string, ...edits: YamlEdit[]): string {
 }
 
 /**
- * Lists of keys in the styles that people write. The edit disables the second key, and gives the first key an end and a
- * secret.
+ * Lists of keys in the styles that people write. The edit disables the second key, and gives the first key an expiry and a secret.
  */
 const styles: [style: string, before: string, after: string][] = [
   [

@@ -24,7 +24,7 @@ import { runTollgateProcess, runTollgate as tollgate } from '../../support/run-t
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
-/** A keys file with comments and formatting. An edit must keep every byte of them. */
+/** A keys file with comments and formatting. An edit must preserve every byte of them. */
 const commentedKeys = `# Our keys; ask Ada before you edit.
 
 -   id:   acme      # the first customer
@@ -38,7 +38,7 @@ const commentedKeys = `# Our keys; ask Ada before you edit.
 # the end
 `;
 
-/** The text of a file, with `(now)` for each instant of the last minute. */
+/** Returns the text of a file, with `(now)` in place of each time within the last minute. */
 function withoutTimes(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (at) =>
     Math.abs(Date.parse(at) - Date.now()) < 60_000 ? '(now)' : at,
@@ -104,7 +104,7 @@ test('a file behind a link is locked under its own name, so that no command edit
   mkdirSync(pathOf('data'));
   renameSync(pathOf('keys.yaml'), pathOf('data/k.yaml'));
   symlinkSync('data/k.yaml', pathOf('keys.yaml'));
-  // The lock of a dead process goes when another process takes it.
+  // The lock of a dead process is removed when another process takes the lock.
   const lock = pathOf('data/k.yaml.lock');
   mkdirSync(lock);
   writeFileSync(join(lock, `${spawnSync(process.execPath, ['-e', '']).pid}@${hostname()}`), '');
@@ -341,7 +341,7 @@ test('a key that shares text with other keys stays unchanged, with a sentence th
 
 test('a running gateway follows commands that revoke, restore, rotate and issue', async () => {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('{}')) });
-  // The test repeats a request until each change is effective, so the plan needs high limits.
+  // The test repeats a request until each change takes effect, so the plan needs high limits.
   const acme = makeKey({ id: 'acme', plan: 'business' });
   const gateway = await startGatewayHere(testConfig({ upstream: { url: backend.url }, keys: [acme.entry] }));
   try {
