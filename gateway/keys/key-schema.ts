@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { allowedRangeFault, canonicalRange } from '../shared/address-ranges.ts';
 import {
   dateAsMs,
   digestOf,
@@ -34,6 +35,35 @@ export const operationIds = list(text('the operationId of an operation'), 'a lis
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
   .transform((ids): readonly string[] => [...new Set(ids)]);
 
+const addressRange = text('an address or range such as 203.0.113.0/24').superRefine((value, { addIssue }) => {
+  const fault = allowedRangeFault(value);
+  if (fault !== undefined) addIssue(fault);
+});
+
+const addressesMax = 100;
+
+/** The list keeps the spelling of its author. */
+const addressRanges = list(addressRange, 'a list of addresses and ranges such as 203.0.113.0/24')
+  .min(
+    1,
+    expects('a list of at least one address or range; without `addresses` every client address is allowed'),
+  )
+  .max(addressesMax, expects(`a list of at most ${addressesMax} addresses and ranges`))
+  .superRefine((ranges, { addIssue }) => {
+    const first = new Map<string, number>();
+    for (const [index, range] of ranges.entries()) {
+      const canonical = canonicalRange(range);
+      const same = first.get(canonical);
+      if (same === undefined) first.set(canonical, index);
+      else
+        addIssue({
+          code: 'custom',
+          path: [index],
+          message: `repeats the entry \`${ranges[same]}\`; remove one of them`,
+        });
+    }
+  });
+
 export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
 
 /** A key id appears in Redis keys, headers and log lines. So it has no braces (Redis Cluster's hash tags), spaces or control characters. */
@@ -62,6 +92,11 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   operations: operationIds
     .optional()
     .describe('The operations of its plan that this key may call; absent: all of them.'),
+  addresses: addressRanges
+    .optional()
+    .describe(
+      'The client addresses and CIDR ranges, at most 100, from which the key may be used; absent: every address. Other clients get 403 address_not_allowed.',
+    ),
   disabled: flag()
     .default(false)
     .describe('Whether the key is disabled. A disabled key gets 401 invalid_key.'),

@@ -1,15 +1,16 @@
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import { addressGroup } from '../shared/address-group.ts';
-import { type Caller, type UnreadSecret, unknownSecret } from './authenticate/authenticate-key.ts';
+import {
+  type Caller,
+  type PresentedSecret,
+  type UnreadSecret,
+  unknownSecret,
+} from './authenticate/authenticate-key.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /** The secret that a request presents, and the configuration of that request. */
-export interface Presented {
+export interface Presented extends PresentedSecret {
   readonly snapshot: Pick<Snapshot, 'settings' | 'authenticate'>;
-  /** The raw value of the `Authorization` field. */
-  readonly authorization: string | undefined;
-  /** The client's address. Each address group has a share of the look-ups in the key directory. */
-  readonly address: string;
 }
 
 export interface KeyReader {
@@ -24,7 +25,7 @@ export async function authenticateRequest(
   presented: Presented,
   reader: KeyReader,
 ): Promise<Caller<KnownKey>> {
-  const caller = presented.snapshot.authenticate(presented.authorization, reader.nowMs());
+  const caller = presented.snapshot.authenticate(presented, reader.nowMs());
   return caller.kind === 'unread' ? readKey(presented, caller, reader) : caller;
 }
 
@@ -33,11 +34,13 @@ export async function authenticateRequest(
  * key before this function continues, so the reply is used directly and the cache is not read again.
  */
 export async function readKey(
-  { snapshot, authorization, address }: Presented,
+  presented: Presented,
   unread: UnreadSecret,
   { directory, nowMs }: KeyReader,
 ): Promise<Caller<KnownKey>> {
+  const { snapshot, address } = presented;
+  // The look-up counts towards the share of the address's group.
   const read = await directory?.lookUp(unread.digest, addressGroup(address), snapshot.settings);
   if (read === 'absent') return unknownSecret(unread.digest);
-  return typeof read === 'object' ? snapshot.authenticate(authorization, nowMs(), read) : unread;
+  return typeof read === 'object' ? snapshot.authenticate(presented, nowMs(), read) : unread;
 }

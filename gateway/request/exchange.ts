@@ -36,7 +36,7 @@ export class Exchange {
   readonly endsConnection: boolean = false;
   readonly offered: OfferedOperation | undefined = undefined;
   readonly key: KnownKey | undefined = undefined;
-  /** The refused secret, for the log. Set instead of `key` when the secret is not valid. */
+  /** The refused secret, for the log. Set instead of `key` when the client cannot use the secret. */
   readonly invalidSecret: InvalidSecret | undefined = undefined;
   readonly decision: Decision | BucketDecision | undefined = undefined;
   /** The time of the decision on the key's limits; monotonic, ms. */

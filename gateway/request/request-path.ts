@@ -85,7 +85,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const offered = route.kind === 'operation' ? route.offered : undefined;
   if (offered !== undefined) writable(screened).offered = offered;
 
-  let caller = snapshot.authenticate(screened.authorization, stations.nowMs());
+  let caller = snapshot.authenticate(screened, stations.nowMs());
   if (caller.kind === 'unread') caller = await readKey(screened, caller, stations);
   if (caller.kind !== 'authenticated') return refuseUnauthenticated(screened, stations, caller);
   const authenticated = authenticate(screened, caller.key);

@@ -1,12 +1,11 @@
-import type { BlockList } from 'node:net';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
+import { type AddressRanges, compileRanges } from '../shared/address-ranges.ts';
 import type { Key, Settings } from '../shared/model.ts';
 import {
   type AuthenticateKey,
   createAuthenticateKey,
   type ValidSecret,
 } from './authenticate/authenticate-key.ts';
-import { compileTrustedProxies } from './authenticate/client-origin.ts';
 import { keyMembers, operationMember } from './log-members.ts';
 import type { ReferenceAssets } from './pages/api-reference.ts';
 import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
@@ -21,7 +20,8 @@ export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
   readonly pages: OwnPages;
-  readonly trustedProxies: BlockList | undefined;
+  /** Undefined when there are none. */
+  readonly trustedProxies: AddressRanges | undefined;
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
@@ -51,7 +51,7 @@ export function createSnapshot(
     settings,
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     pages: createOwnPages(settings, assets),
-    trustedProxies: compileTrustedProxies(settings.trustedProxies),
+    trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
     authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings)),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),

@@ -187,11 +187,11 @@ export function createRequestSide({
 
 /** The part of a finished exchange that is written to the usage record. */
 function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
-  const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
+  const { key, decision, decidedMs, offered, status } = exchange;
   return {
     // A decision of an address bucket belongs to no key, so it is not recorded.
     keyId: decidedMs === undefined ? undefined : key?.id,
-    unauthorized: unauthorizedOf(invalidSecret),
+    ...refusedSecretOf(exchange),
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
@@ -201,8 +201,16 @@ function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExcha
   };
 }
 
-function unauthorizedOf(secret: Exchange['invalidSecret']): EndedExchange['unauthorized'] {
-  return secret?.keyId === undefined ? undefined : { keyId: secret.keyId, digestStart: secret.digestStart };
+/** For the record of the key whose secret was refused. */
+function refusedSecretOf({
+  invalidSecret,
+  address,
+}: Exchange): Pick<EndedExchange, 'unauthorized' | 'refusedAddress'> | undefined {
+  if (invalidSecret?.keyId === undefined) return undefined;
+  const { keyId, digestStart, status } = invalidSecret;
+  return status === 'address_not_allowed'
+    ? { refusedAddress: { keyId, address } }
+    : { unauthorized: { keyId, digestStart } };
 }
 
 function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {

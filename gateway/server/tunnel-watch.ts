@@ -11,7 +11,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownKey>>;
 
 /**
- * Closes open WebSockets whose secret is no longer valid, or whose key may no longer call the WebSocket's operation. Without these checks a
+ * Closes open WebSockets whose secret is no longer valid, or whose key no longer allows the client's address or the WebSocket's operation.
+ * Without these checks a
  * WebSocket could outlive its key for as long as client and upstream keep it open.
  */
 export function createTunnelWatch({
@@ -80,7 +81,7 @@ export function createTunnelWatch({
   }
 
   function heldCaller({ opener }: OpenTunnel): Caller<KnownKey> {
-    return snapshot().authenticate(opener.authorization, reader.nowMs());
+    return snapshot().authenticate(opener, reader.nowMs());
   }
 
   /** Only one run is active at a time. A call during a run starts one more run after the current run. */
@@ -118,7 +119,7 @@ function reasonToClose(caller: Caller<KnownKey>, operation: Operation): string |
     case 'unread':
       return undefined;
     case 'refused':
-      return caller.code === 'invalid_key' ? caller.presented.status : caller.code;
+      return caller.code === 'missing_key' ? caller.code : caller.presented.status;
     case 'authenticated':
       return mayCall(caller.key, operation) ? undefined : 'operation_not_allowed';
   }

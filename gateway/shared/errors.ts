@@ -21,6 +21,11 @@ const catalogue = {
     message: 'An API key is required: send "Authorization: Bearer <API_KEY>".',
   },
   invalid_key: { status: 401, fault: 'client', message: 'The API key is not valid.' },
+  address_not_allowed: {
+    status: 403,
+    fault: 'client',
+    message: 'The API key may not be used from this address.',
+  },
   operation_not_allowed: {
     status: 403,
     fault: 'client',

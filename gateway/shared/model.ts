@@ -39,6 +39,8 @@ export interface Key {
   readonly limits: Limits;
   /** Ids of the operations that the key may call; absent: all. */
   readonly operations?: readonly string[] | undefined;
+  /** The addresses and CIDR ranges from which clients may use the key; absent: every address. */
+  readonly addresses?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
    * The `changedMs` of the key's quota hash when the key was read. The store returns `stale` when the hash now has another value.
@@ -109,6 +111,8 @@ export type ReadSecret =
       /** The expiry of the secret, as in `Secret`. */
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
+      /** When a refusal of this key may be used. It is short, because a refusal does not reveal that the key has changed. */
+      readonly refusalPeriod: Readonly<Period>;
     }
   | {
       readonly kind: 'refused';

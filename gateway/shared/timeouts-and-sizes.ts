@@ -405,6 +405,8 @@ export const defaultBounds = Object.freeze({
   usageOperationsPerKeyMax: 100,
   /** The number of secrets of one key whose last use a process records per day. */
   usageSecretsPerKeyMax: 8,
+  /** The number of networks of one key that a process records by name per day, of refused requests. Further networks are counted together. */
+  usageNetworksPerKeyMax: 8,
   /** The number of flushes without a request after which a process evicts the usage counts of a key. */
   usageIdleRoundsMax: 30,
   /**

@@ -8,8 +8,10 @@ import {
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
+  networkField,
   offeredNumber,
   operationField,
+  refusedNumber,
   requestsNumber,
   secretField,
   serverErrorsNumber,
@@ -26,8 +28,8 @@ import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usa
 /** The number of the outcome. */
 const admitted = 0;
 
-/** The shared name of all operations beyond `operationsMax`. */
-const otherOperations = '*';
+/** The shared name of all operations beyond `operationsMax`, and of all networks beyond `networksMax`. */
+const others = '*';
 
 interface OperationCounts {
   readonly id: string;
@@ -40,9 +42,10 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** The largest numbers of operations and of secrets with a field of their own per day. */
+  /** The largest numbers of operations, secrets and networks with a field of their own per day. */
   readonly operationsMax: number;
   readonly secretsMax: number;
+  readonly networksMax: number;
 }
 
 interface SecretUse {
@@ -83,6 +86,10 @@ export class KeyUsage {
   /** The invalid secrets with a field of their own on `invalidDay`. */
   private invalidSecrets: Set<string> | undefined;
   private invalidDay = -1;
+  /** The networks with a field of their own on `networksDay`. */
+  private networks: Set<string> | undefined;
+  private readonly networksMax: number;
+  private networksDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
   /** The bit of today's first address. */
@@ -90,12 +97,13 @@ export class KeyUsage {
   /** A bitmap from the second address on, so thousands of addresses take no more memory. */
   private addressesSeen: Uint8Array | undefined;
 
-  constructor(keyId: string, { calendar, room, operationsMax, secretsMax }: KeyUsageDeps) {
+  constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {
     this.keyId = keyId;
     this.calendar = calendar;
     this.room = room;
     this.operationsMax = operationsMax;
     this.secretsMax = secretsMax;
+    this.networksMax = networksMax;
     this.unsent = new UnsentCounts(room);
   }
 
@@ -130,6 +138,20 @@ export class KeyUsage {
     this.invalidSecrets.add(secret);
     this.unsent.add(day, invalidSecretField(secret), latest, atMs - day * dayMs);
     this.unsent.add(day, invalidSecretField(secret), invalidSecretNumber, 1);
+  }
+
+  /** Counts a request from an address that the key does not allow. It is charged to no limit of the key, and is no use of the key. */
+  refusedAddress(atMs: number, network: string): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    if (day !== this.networksDay) this.networks = undefined;
+    this.networksDay = day;
+    this.networks ??= new Set();
+    const isNamed = this.networks.has(network) || this.networks.size < this.networksMax;
+    if (isNamed) this.networks.add(network);
+    const field = networkField(isNamed ? network : others);
+    if (!this.unsent.add(day, field, refusedNumber(hourOfDay(Math.floor(atMs / hourMs))), 1)) return;
+    this.unsent.add(day, field, latest, atMs - day * dayMs);
   }
 
   ended(operationId: string, atMs: number, status: number): void {
@@ -253,7 +275,7 @@ export class KeyUsage {
 
   private nameOf(operationId: string): string {
     const isNamed = this.operations.has(operationId) || this.operations.size < this.operationsMax;
-    return isNamed ? operationId : otherOperations;
+    return isNamed ? operationId : others;
   }
 
   private useOf(digestStart: string): SecretUse {

@@ -4,6 +4,7 @@ import {
   clientErrorsNumber,
   durationNumber,
   isOperationField,
+  nameIn,
   operationField,
   operationInHour,
   requestsNumber,
@@ -86,7 +87,7 @@ export function createOperationsReader({
       const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
       return records?.flatMap((fields, index) =>
         [...fields].flatMap(([field, counts]) => {
-          const operationId = operationIn(field);
+          const operationId = nameIn(field, operationField);
           if (operationId === undefined) return [];
           return callsByHour(counts, (days[index] ?? 0) * dayMs)
             .filter(({ atMs }) => isWithin(atMs, hourMs, period))
@@ -180,11 +181,6 @@ export function createOperationsReader({
       serverErrors: counts.get(serverErrorsNumber(hour)) ?? 0,
     })).filter(({ requests }) => requests > 0);
   }
-}
-
-function operationIn(field: string): string | undefined {
-  const start = operationField('');
-  return field.startsWith(start) ? field.slice(start.length) : undefined;
 }
 
 function sumOfCalls(all: readonly Calls[]): Calls {

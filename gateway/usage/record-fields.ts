@@ -12,6 +12,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
+ * | | `network:<network>` | by hour: requests from this network, which the key does not allow; 0: the last arrival |
  * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
  * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
@@ -24,9 +25,16 @@ export const operationField = (operationId: string) => `operation:${operationId}
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
+export const networkField = (network: string) => `network:${network}`;
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
+
+/** The name in a field, such as the operation's id in `operation:<id>`; undefined for other fields. */
+export function nameIn(field: string, fieldOf: (name: string) => string): string | undefined {
+  const start = fieldOf('');
+  return field.startsWith(start) ? field.slice(start.length) : undefined;
+}
 
 /** In `hours`. */
 export const offeredNumber = (hour: number) => 1 + 2 * hour;
@@ -42,6 +50,9 @@ export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
 
 /** In `invalid:<digest>`. */
 export const invalidSecretNumber = 1;
+
+/** In `network:<network>`. */
+export const refusedNumber = (hour: number) => 1 + hour;
 
 /** In `operation:<id>`. */
 export const requestsNumber = (hour: number) => 1 + 3 * hour;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { networkOf } from '../shared/address-ranges.ts';
 import type { Decision } from '../shared/model.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -34,6 +35,8 @@ export interface EndedExchange extends EndedRequest {
   readonly keyId: string | undefined;
   /** Set when the presented secret belongs to a key but is not valid. */
   readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
+  /** Set when the key of the presented secret does not allow the client's address. */
+  readonly refusedAddress?: { readonly keyId: string; readonly address: string } | undefined;
 }
 
 /** The counts of one key or of all operations, and their batch that the store has not confirmed yet. */
@@ -84,6 +87,7 @@ export function createUsageRecorder({
     | 'usageUnsentCountsMax'
     | 'usageOperationsPerKeyMax'
     | 'usageSecretsPerKeyMax'
+    | 'usageNetworksPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
     | 'usageActiveNotedMs'
@@ -130,9 +134,11 @@ export function createUsageRecorder({
     },
     ended(exchange) {
       counted.ended(exchange);
-      const { keyId, unauthorized, operationId, atMs, status } = exchange;
+      const { keyId, unauthorized, refusedAddress, operationId, atMs, status } = exchange;
       if (unauthorized !== undefined)
         sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
+      if (refusedAddress !== undefined)
+        sourceOf(refusedAddress.keyId).counted.refusedAddress(atMs, networkOf(refusedAddress.address));
       if (keyId === undefined) return;
       sourceOf(keyId).counted.ended(operationId, atMs, status);
     },
@@ -182,6 +188,7 @@ export function createUsageRecorder({
         room,
         operationsMax: bounds.usageOperationsPerKeyMax,
         secretsMax: bounds.usageSecretsPerKeyMax,
+        networksMax: bounds.usageNetworksPerKeyMax,
       }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,

@@ -11,7 +11,10 @@ import {
   hoursField,
   invalidSecretField,
   invalidSecretNumber,
+  nameIn,
+  networkField,
   offeredNumber,
+  refusedNumber,
   secretField,
   unauthorizedField,
   unauthorizedNumber,
@@ -22,7 +25,14 @@ import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
 import { emptyTally, offeredOf, sumOf, type Tally, talliesIn, unitsOf } from './tally.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
-import { daysOf, hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
+import {
+  daysOf,
+  hourOfDay,
+  isWithin,
+  minuteOfHour,
+  minutesField,
+  type UsageCalendar,
+} from './usage-calendar.ts';
 
 /** Reads the usage record from the store, with the counts that this process has not sent yet. */
 export interface UsageReader extends OperationsReader {
@@ -34,6 +44,8 @@ export interface UsageReader extends OperationsReader {
     digestStarts: readonly string[],
     period: Period,
   ): Promise<ReadonlyMap<string, SecretUse> | undefined>;
+  /** The networks whose requests a key refused because of their address, by hour. `*` has all networks beyond the recorded ones. */
+  refusedNetworks(keyId: string, period: Period): Promise<readonly RefusedNetwork[] | undefined>;
   /** About how many client addresses a key used, on each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /**
@@ -70,6 +82,13 @@ export interface SecretUse {
   /** Requests with the secret while the secret was not valid. */
   readonly unauthorized: number;
   readonly lastUnauthorizedMs: number;
+}
+
+export interface RefusedNetwork {
+  /** A CIDR range (`networkOf`), or `*`. */
+  readonly network: string;
+  readonly requests: number;
+  readonly lastMs: number;
 }
 
 export interface AddressesOfDay {
@@ -192,6 +211,28 @@ export function createUsageReader({
           return [digestStart, { lastMs, unauthorized, lastUnauthorizedMs }];
         }),
       );
+    },
+
+    async refusedNetworks(keyId, period) {
+      const days = daysOf(period, calendar);
+      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
+      if (records === undefined) return undefined;
+      const byNetwork = new Map<string, RefusedNetwork>();
+      for (const [index, fields] of records.entries()) {
+        const dayStartMs = (days[index] ?? 0) * dayMs;
+        for (const [field, counts] of fields) {
+          const network = nameIn(field, networkField);
+          if (network === undefined) continue;
+          let requests = byNetwork.get(network)?.requests ?? 0;
+          for (let hour = 0; hour < dayMs / hourMs; hour++) {
+            if (isWithin(dayStartMs + hour * hourMs, hourMs, period))
+              requests += counts.get(refusedNumber(hour)) ?? 0;
+          }
+          const lastMs = dayStartMs + (counts.get(latest) ?? 0);
+          if (requests > 0) byNetwork.set(network, { network, requests, lastMs });
+        }
+      }
+      return [...byNetwork.values()].sort((a, b) => b.requests - a.requests);
     },
 
     async addresses(keyId, period) {

@@ -32,6 +32,7 @@ export interface ChangedGateway {
     options?: { readonly headers?: Record<string, string>; readonly token?: string },
   ): Promise<AdminReply>;
   readonly adminPort: number;
+  readonly publicPort: number;
   reload(overrides: Record<string, unknown>): Promise<void>;
 }
 
@@ -96,6 +97,7 @@ export async function startGateways(
       ask: (method, path, json, options = {}) =>
         askAdmin(admin.port, `/api/v1${path}`, { method, json, token: writer.token, ...options }),
       adminPort: admin.port,
+      publicPort: listen.port,
       reload: async (own) => gateway.reload(await settings(own)),
     });
   }

@@ -55,6 +55,7 @@ interface Case {
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
+  readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
   /** Without this time, the last reset of an exhausted window applies. */
@@ -69,6 +70,7 @@ function sentenceOf(of: Case): string {
     minutes = [],
     operations = [],
     addresses,
+    refusedNetworks = [],
     isRecorded = true,
   } = of;
   const facts = {
@@ -94,6 +96,7 @@ function sentenceOf(of: Case): string {
       return { operationId, requests, atMs: nowMs, clientErrors: 0, serverErrors: 0 };
     }),
     addresses: addresses === undefined ? [] : [{ atMs: nowMs, about: addresses }],
+    refusedNetworks: refusedNetworks.map(([network, requests]) => ({ network, requests, lastMs: nowMs })),
     keptDays: 8,
   };
   return why({ ...facts, state, ...(isRecorded && { recorded }) }).sentence;
@@ -257,6 +260,17 @@ describe('the sentence that explains the responses to a key', () => {
       'is used while nothing is recorded',
       { minuteUsed: 60, isRecorded: false },
       'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC.',
+    ],
+    [
+      'was used from addresses that it does not allow',
+      {
+        refusedNetworks: [
+          ['198.51.100.0/24', 11],
+          ['*', 4],
+          ['2001:db8:1::/48', 1],
+        ],
+      },
+      'acme (free) has sent no request in the last 8 days. In the last 24 h 16 requests had a valid secret but came from an address that the key does not allow, last at 10:31: 11 from 198.51.100.0/24, 1 from 2001:db8:1::/48 and 4 from other networks.',
     ],
     [
       'was just admitted by another process, whose record has not arrived',

@@ -97,6 +97,7 @@ describe('a WebSocket of a key in YAML', () => {
     ['is removed', undefined, 'unknown'],
     ['has another secret in its place', { ...key.entry, ...secretsOf('another') }, 'unknown'],
     ['may call other operations only', { ...key.entry, operations: ['news'] }, 'operation_not_allowed'],
+    ['allows other addresses only', { ...key.entry, addresses: ['192.0.2.0/24'] }, 'address_not_allowed'],
   ])('is closed when the key %s, and no other WebSocket is', async (_, entry, reason) => {
     const fleet = await start(1, [key.entry, other.entry], bounds);
     const client = await open(fleet, key.secret);

@@ -24,6 +24,7 @@ export interface KeyEntry {
   readonly plan: string;
   readonly limits?: LimitsByField;
   readonly operations?: readonly string[];
+  readonly addresses?: readonly string[];
   readonly disabled?: boolean;
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }

@@ -87,6 +87,7 @@ export async function showKey(
         usage.reader.minutes(id, period),
         usage.reader.operationsOf(id, period),
         usage.reader.addresses(id, { fromMs: nowMs, toMs: nowMs }),
+        usage.reader.refusedNetworks(id, period),
         usage.reader.secretsUsed(
           id,
           secrets.map(({ digestStart }) => digestStart),
@@ -96,8 +97,8 @@ export async function showKey(
   ]);
   const status = statuses?.get(id);
   if (status === undefined) return 'no_store';
-  const [recent, minutes, operations, addresses, secretsUsed] = recorded ?? [];
-  const isRecorded = recent && minutes && operations && addresses && secretsUsed;
+  const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed] = recorded ?? [];
+  const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed;
   if (usage && !isRecorded) return 'no_store';
   const facts = { ...listed, status, nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
@@ -132,6 +133,7 @@ export async function showKey(
               minutes,
               operations: operations.filter(({ atMs }) => atMs >= startOfHourMs),
               addresses,
+              refusedNetworks,
               keptDays: usage.state().keptDays,
             }
           : undefined,

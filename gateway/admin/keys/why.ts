@@ -4,7 +4,12 @@ import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/operations-reader.ts';
 import { differingUnits, offeredOf, refusedByWindow, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
-import { type AddressesOfDay, type UsageMinute, unauthorizedIn } from '../../usage/usage-reader.ts';
+import {
+  type AddressesOfDay,
+  type RefusedNetwork,
+  type UsageMinute,
+  unauthorizedIn,
+} from '../../usage/usage-reader.ts';
 import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
@@ -21,6 +26,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
         /** Usage of the present hour. */
         readonly operations: readonly OperationHour[];
         readonly addresses: readonly AddressesOfDay[];
+        readonly refusedNetworks: readonly RefusedNetwork[];
         readonly keptDays: number;
       }
     | undefined;
@@ -45,6 +51,19 @@ export const whyShown = z.object({
       unauthorized: count.describe(
         'Requests with an invalid secret of the key. They do not count as offered.',
       ),
+      refusedNetworks: list(
+        z.object({
+          network: z
+            .string()
+            .describe('The /24 of an IPv4 address or the /48 of an IPv6 address; `*`: all further networks.'),
+          requests: positive,
+          lastAt: instant,
+        }),
+      )
+        .optional()
+        .describe(
+          'Requests with a valid secret from addresses that the key does not allow, by network, to the hour. They do not count as offered. Absent: none.',
+        ),
     })
     .optional(),
   operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
@@ -61,7 +80,7 @@ export type Why = z.output<typeof whyShown>;
 export function why(facts: WhyFacts): Why {
   const { recorded } = facts;
   if (recorded === undefined) return { sentence: nowSentence(facts) };
-  const { minutes, operations, addresses } = recorded;
+  const { minutes, operations, addresses, refusedNetworks } = recorded;
   const tally = sumOf(minutes.map((minute) => minute.tally));
   const refusing = minutes.filter((minute) => refusals(minute.tally) > 0);
   const [first] = refusing;
@@ -76,6 +95,7 @@ export function why(facts: WhyFacts): Why {
     nowSentence(facts),
     daySentence(facts, tally, refusing),
     unauthorizedSentence(facts, minutes),
+    networksSentence(refusedNetworks, facts.nowMs),
     hourSentence(byOperation, addressesToday),
   ];
   return {
@@ -89,6 +109,10 @@ export function why(facts: WhyFacts): Why {
       minutesRefused: refusing.length,
       firstRefusedAt: first && isoOf(first.atMs),
       unauthorized: unauthorizedIn(minutes),
+      refusedNetworks:
+        refusedNetworks.length === 0
+          ? undefined
+          : refusedNetworks.map(({ lastMs, ...refused }) => ({ ...refused, lastAt: isoOf(lastMs) })),
     },
     operationsThisHour: byOperation,
     addressesToday,
@@ -204,6 +228,22 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
       : '';
   }
   return `In the last 24 h ${counted(requests, 'request')} presented an invalid secret of the key, last at ${minuteOf(last.atMs, facts.nowMs)}.`;
+}
+
+const networksNamedMax = 3;
+
+/** The largest networks by name. The owner of the key recognises them, or learns that the secret leaked. */
+function networksSentence(refused: readonly RefusedNetwork[], nowMs: number): string {
+  if (refused.length === 0) return '';
+  const requests = refused.reduce((sum, network) => sum + network.requests, 0);
+  const lastMs = Math.max(...refused.map((network) => network.lastMs));
+  const named = refused.filter(({ network }) => network !== '*').slice(0, networksNamedMax);
+  const rest = requests - named.reduce((sum, network) => sum + network.requests, 0);
+  const parts = [
+    ...named.map((one) => `${figure(one.requests)} from ${one.network}`),
+    ...(rest > 0 ? [`${figure(rest)} from other networks`] : []),
+  ];
+  return `In the last 24 h ${counted(requests, 'request')} had a valid secret but came from an address that the key does not allow, last at ${minuteOf(lastMs, nowMs)}: ${listOf(parts)}.`;
 }
 
 /** Whether each of its requests gets 401. */

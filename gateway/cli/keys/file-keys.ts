@@ -30,7 +30,7 @@ export function createFileKeys(
   return {
     async create(key) {
       const secret = issueSecret();
-      const { id, plan, name, limits, expires } = key;
+      const { id, plan, name, limits, addresses, expires } = key;
       const prepare = async ({ settings }: LoadedKeys) => {
         if (!settings.directory || settings.keys.has(id)) return;
         if (!(await idsInDirectory([id], client)).has(id)) return;
@@ -39,7 +39,7 @@ export function createFileKeys(
         );
       };
       const choose = ({ settings }: LoadedKeys): YamlEdit[] => {
-        const entry = { id, plan, name, limits, secrets: [secretEntry(secret, expires)] };
+        const entry = { id, plan, name, limits, addresses, secrets: [secretEntry(secret, expires)] };
         requireKnownTerms(key, settings);
         requireFutureDate(expires);
         requireShape(entry);
@@ -172,6 +172,7 @@ const optionOf = new Map<string, string>([
   ['id', 'Its id'],
   ['plan', '--plan'],
   ['name', '--name'],
+  ['addresses', '--address'],
   ...limitFieldNames.map((field) => [`limits.${field}`, limitOption(field)] as const),
 ]);
 
@@ -179,5 +180,6 @@ const optionOf = new Map<string, string>([
 function requireShape(entry: unknown): void {
   const issue = keySchema.safeParse(entry).error?.issues[0];
   if (issue === undefined) return;
-  throw new CommandError(`${optionOf.get(issue.path.join('.')) ?? 'The key'} ${issue.message}.`);
+  const names = issue.path.filter((step) => typeof step !== 'number');
+  throw new CommandError(`${optionOf.get(names.join('.')) ?? 'The key'} ${issue.message}.`);
 }

@@ -23,6 +23,7 @@ interface CreateOptions extends Changing, LimitsByField {
   readonly id?: string;
   readonly plan: string;
   readonly name?: string;
+  readonly address?: readonly string[];
   readonly expires?: string;
 }
 
@@ -47,16 +48,19 @@ export function addKeyCommands(keys: Command): void {
       examples(
         'keys create acme --plan free --name "Acme Ltd" --expires 2027-01-31',
         'keys create big --plan enterprise --per-minute 5000 --directory',
+        'keys create office --plan pro --address 203.0.113.0/24 2001:db8::/32',
       ),
     )
     .option('--id <id>', 'the same as the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'the owner of the key')
+    .option('--address <range...>', 'the client addresses that may use it, such as 203.0.113.0/24')
     .option(...expires)
     .action(async (argument: string | undefined, options: CreateOptions) => {
-      const { plan, name, expires } = options;
+      const { plan, name, address: addresses, expires } = options;
       const id = idOf(argument, options.id);
-      const issued = await writable(options).create({ id, plan, name, limits: limitsOf(options), expires });
+      const limits = limitsOf(options);
+      const issued = await writable(options).create({ id, plan, name, limits, addresses, expires });
       showSecret(issued, options, { isNew: true });
       await tellChange(options, { action: 'create', key: id, after: toldKey(issued.key) }, issued);
     });

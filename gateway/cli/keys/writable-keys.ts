@@ -20,6 +20,8 @@ export interface NewKey {
   readonly name: string | undefined;
   /** For a custom plan. */
   readonly limits: LimitsByField | undefined;
+  /** The addresses and ranges from which the key may be used; absent: every address. */
+  readonly addresses?: readonly string[] | undefined;
   /** The end of its secret, a date or date-time. */
   readonly expires: string | undefined;
 }

@@ -78,6 +78,8 @@ function limitReason(entry: LogEntry): string | undefined {
       return `its key ${keyId} is disabled`;
     case 'no_plan':
       return `its key ${keyId} is on a plan that the configuration did not have`;
+    case 'address_not_allowed':
+      return `its key ${keyId} does not allow the address of the client`;
   }
   switch (decision) {
     case 'admitted':

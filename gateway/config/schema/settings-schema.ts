@@ -1,7 +1,7 @@
-import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
+import { isAddressOrRange } from '../../shared/address-ranges.ts';
 import {
   agePattern,
   durationPattern,
@@ -370,11 +370,4 @@ function isOriginUrl(value: string): boolean {
 function isOrigin(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === value;
-}
-
-function isAddressOrRange(value: string): boolean {
-  const [host = '', prefix] = value.split('/');
-  // The library also accepts forms such as 010.1, which other programs read as a different address.
-  const isAddress = ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
-  return isAddress && (prefix === undefined || ipaddr.isValidCIDR(value));
 }

@@ -156,5 +156,5 @@ function readSecret(
     warn(id, `this key of the directory gets 401: the configuration gives it no limits on its plan ${plan}`);
     return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
   }
-  return { kind: 'usable', key: { ...key, generation }, expiresMs, period };
+  return { kind: 'usable', key: { ...key, generation }, expiresMs, period, refusalPeriod };
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { type AddressRanges, compileRanges, hasAddress } from '../../shared/address-ranges.ts';
 import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/model.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';
@@ -7,7 +8,11 @@ import { digestStart } from '../../shared/secrets.ts';
 export type Caller<Known> =
   | { readonly kind: 'authenticated'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
-  | { readonly kind: 'refused'; readonly code: 'invalid_key'; readonly presented: InvalidSecret }
+  | {
+      readonly kind: 'refused';
+      readonly code: 'invalid_key' | 'address_not_allowed';
+      readonly presented: InvalidSecret;
+    }
   | UnreadSecret;
 
 /** A secret that the configuration does not have. The caller must look it up in the key directory. */
@@ -24,25 +29,33 @@ export interface ValidSecret {
   readonly digestStart: string;
 }
 
-/** A secret that was refused, with the reason for the log. The client gets the same response for every reason. */
+/** A secret that was refused, with the reason for the log. The client gets the same response for every reason but the last. */
 export interface InvalidSecret {
   /**
    * `unknown`: no key has the secret. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the secret
-   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration.
+   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the secret is
+   * valid, but the key does not allow the client's address.
    */
-  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan';
+  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'address_not_allowed';
   readonly digestStart: string;
   /** The id of the key. Undefined when the secret is unknown. */
   readonly keyId?: string | undefined;
 }
 
+/** The secret of a request and its origin. */
+export interface PresentedSecret {
+  /** The raw value of the field. A scheme other than Bearer counts as a missing key (RFC 6750 §3.1). */
+  readonly authorization: string | undefined;
+  /** The client's address. */
+  readonly address: string;
+}
+
 /**
- * @param authorization the raw value of the field; a scheme other than Bearer counts as a missing key (RFC 6750 §3.1)
  * @param nowMs epoch ms
  * @param read the result of a look-up in the directory for this request, which takes precedence over the cache
  */
 export type AuthenticateKey<Known> = (
-  authorization: string | undefined,
+  presented: PresentedSecret,
   nowMs: number,
   read?: ReadSecret,
 ) => Caller<Known>;
@@ -64,6 +77,19 @@ interface Remembered<Known> {
   readonly expiresMs: number;
   readonly beforeExpiry: Caller<Known>;
   readonly afterExpiry: Caller<Known>;
+  /** Undefined when the key may be used from every address. */
+  readonly restriction: Restriction | undefined;
+}
+
+/** The addresses from which a key may be used, and the result for other addresses. */
+interface Restriction {
+  readonly ranges: AddressRanges;
+  readonly refused: Caller<never>;
+  /**
+   * For a key of the directory. A refusal does not reveal that the key has changed, so it may be used only for a short period. After
+   * that the key is read again.
+   */
+  readonly rereads: { readonly period: Readonly<Period>; readonly unread: UnreadSecret } | undefined;
 }
 
 /**
@@ -85,9 +111,15 @@ export function createAuthenticateKey<Known>(
   const remembered = new Map<string, Remembered<Known>>();
   const rememberedMax = keys.secrets + (directory?.secretsMax ?? 0) + 1;
 
-  function authenticate(presented: string, nowMs: number, read: ReadSecret | undefined): Caller<Known> {
+  function authenticate(
+    presented: string,
+    address: string,
+    nowMs: number,
+    read: ReadSecret | undefined,
+  ): Caller<Known> {
     const before = remembered.get(presented);
-    if (before !== undefined && holds(before, nowMs)) return callerAt(before, nowMs);
+    const isReadNow = read !== undefined;
+    if (before !== undefined && holds(before, nowMs)) return callerAt(before, address, nowMs, isReadNow);
     // Node decodes header fields as Latin-1. Encoding them again restores the octets that the client sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
@@ -96,11 +128,11 @@ export function createAuthenticateKey<Known>(
     if (known === undefined) return { kind: 'unread', digest };
     if (known === 'absent') return unknownSecret(digest);
     const shown = digestStart(digest);
-    const found = 'kind' in known ? rememberedOfRead(known, shown) : rememberedOf(known, shown);
+    const found = 'kind' in known ? rememberedOfRead(known, digest) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
     // The cache key is a copy. A substring would keep the whole header field in memory, which a client may pad.
     remembered.set(bytes.toString('latin1'), found);
-    return callerAt(found, nowMs);
+    return callerAt(found, address, nowMs, isReadNow);
   }
 
   function rememberedOf({ key, secret }: FoundKey, digestStart: string): Remembered<Known> {
@@ -108,44 +140,75 @@ export function createAuthenticateKey<Known>(
     return validUntil(secret.expiresMs, key, digestStart);
   }
 
-  function rememberedOfRead(secret: ReadSecret, digestStart: string): Remembered<Known> {
+  function rememberedOfRead(secret: ReadSecret, digest: string): Remembered<Known> {
     const { period, expiresMs } = secret;
-    if (secret.kind === 'usable') return validUntil(expiresMs, secret.key, digestStart, period);
-    return refusedAlways({ status: secret.status, digestStart, keyId: secret.keyId }, period);
+    const shown = digestStart(digest);
+    if (secret.kind === 'refused')
+      return refusedAlways({ status: secret.status, digestStart: shown, keyId: secret.keyId }, period);
+    const { key, refusalPeriod } = secret;
+    const rereads = { period: refusalPeriod, unread: { kind: 'unread', digest } } as const;
+    return { ...validUntil(expiresMs, key, shown), period, restriction: restrictionOf(key, shown, rereads) };
   }
 
-  function validUntil(
-    expiresMs: number,
-    key: Key,
-    digestStart: string,
-    period?: Readonly<Period>,
-  ): Remembered<Known> {
+  function validUntil(expiresMs: number, key: Key, digestStart: string): Remembered<Known> {
     return {
-      period,
+      period: undefined,
       expiresMs,
       beforeExpiry: { kind: 'authenticated', key: know(key, { expiresMs, digestStart }) },
       afterExpiry: invalid({ status: 'expired', digestStart, keyId: key.id }),
+      restriction: restrictionOf(key, digestStart),
     };
   }
 
-  return (authorization, nowMs, read) => {
+  return ({ authorization, address }, nowMs, read) => {
     const presented = authorization === undefined ? undefined : bearerSecret(authorization);
-    return presented === undefined ? missing : authenticate(presented, nowMs, read);
+    return presented === undefined ? missing : authenticate(presented, address, nowMs, read);
   };
 }
 
-function callerAt<Known>(found: Remembered<Known>, nowMs: number): Caller<Known> {
-  return found.expiresMs <= nowMs ? found.afterExpiry : found.beforeExpiry;
+/** @param isReadNow whether the key was read for this request */
+function callerAt<Known>(
+  { expiresMs, beforeExpiry, afterExpiry, restriction }: Remembered<Known>,
+  address: string,
+  nowMs: number,
+  isReadNow: boolean,
+): Caller<Known> {
+  if (expiresMs <= nowMs) return afterExpiry;
+  if (restriction === undefined || hasAddress(restriction.ranges, address)) return beforeExpiry;
+  const { refused, rereads } = restriction;
+  return rereads === undefined || isReadNow || isIn(rereads.period, nowMs) ? refused : rereads.unread;
 }
 
-/** Whether a cache entry is valid now. An entry is also invalid before its period, because the clock may have been set back. */
+function restrictionOf(
+  { id, addresses }: Key,
+  digestStart: string,
+  rereads?: Restriction['rereads'],
+): Restriction | undefined {
+  if (addresses === undefined) return undefined;
+  const presented = { status: 'address_not_allowed', digestStart, keyId: id } as const;
+  const refused = { kind: 'refused', code: 'address_not_allowed', presented } as const;
+  return { ranges: compileRanges(addresses), refused, rereads };
+}
+
+/** Whether a cache entry is valid now. */
 function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
-  return period === undefined || (nowMs >= period.fromMs && nowMs < period.untilMs);
+  return period === undefined || isIn(period, nowMs);
+}
+
+/** An instant before the period is outside too, because the clock may have been set back. */
+function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
+  return nowMs >= fromMs && nowMs < untilMs;
 }
 
 function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Remembered<never> {
   const refused = invalid(presented);
-  return { period, expiresMs: Number.POSITIVE_INFINITY, beforeExpiry: refused, afterExpiry: refused };
+  return {
+    period,
+    expiresMs: Number.POSITIVE_INFINITY,
+    beforeExpiry: refused,
+    afterExpiry: refused,
+    restriction: undefined,
+  };
 }
 
 /** Returns the refusal of a secret that neither the configuration nor the key directory has. */

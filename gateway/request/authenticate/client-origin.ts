@@ -1,5 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { plainAddress } from '../../shared/address-group.ts';
+import { type AddressRanges, hasAddress } from '../../shared/address-ranges.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
 /** The client's address, and the values of the `X-Forwarded-*` fields that the gateway sends to the upstream. */
@@ -24,26 +25,13 @@ export interface OriginFields {
   readonly xForwardedProto: string | undefined;
 }
 
-/** Makes a set of addresses and CIDR ranges. Returns undefined when there are none. */
-export function compileTrustedProxies(trustedProxies: readonly string[]): BlockList | undefined {
-  if (trustedProxies.length === 0) return undefined;
-  const trusted = new BlockList();
-  for (const entry of trustedProxies) {
-    const [address = '', prefix] = entry.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefix === undefined) trusted.addAddress(address, family);
-    else trusted.addSubnet(address, Number(prefix), family);
-  }
-  return trusted;
-}
-
 /**
  * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. `X-Forwarded-For` is then read from
  * the right. The first address that is not a trusted proxy is the client's. The client may have forged the addresses left of it.
  */
-export function clientOrigin(fields: OriginFields, trusted: BlockList | undefined): ClientOrigin {
+export function clientOrigin(fields: OriginFields, trusted: AddressRanges | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);
-  if (trusted === undefined || !isTrusted(trusted, peer)) {
+  if (trusted === undefined || !hasAddress(trusted, peer)) {
     return {
       address: peer,
       trustedPeer: false,
@@ -63,18 +51,13 @@ export function clientOrigin(fields: OriginFields, trusted: BlockList | undefine
 }
 
 /** Returns the first untrusted address from the right. A malformed hop ends the search, because hops left of it may be forged. */
-function firstUntrusted(chain: readonly string[], trusted: BlockList): string | undefined {
+function firstUntrusted(chain: readonly string[], trusted: AddressRanges): string | undefined {
   let nearest: string | undefined;
   for (const hop of chain.toReversed()) {
     const address = plainAddress(hop);
     if (isIP(address) === 0) return nearest;
     nearest = address;
-    if (!isTrusted(trusted, address)) return address;
+    if (!hasAddress(trusted, address)) return address;
   }
   return nearest;
-}
-
-function isTrusted(trusted: BlockList, address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }

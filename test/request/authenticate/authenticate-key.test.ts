@@ -38,7 +38,10 @@ const known = ring(
 );
 
 const start = (secret: string) => sha256(secret).slice(0, 8);
-const authenticateKey = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
+const address = '192.0.2.1';
+const authenticateBy = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
+const authenticateKey = (authorization: string | undefined, atMs: number) =>
+  authenticateBy({ authorization, address }, atMs);
 
 describe('authenticateKey', () => {
   it.each([
@@ -124,12 +127,34 @@ describe('authenticateKey with a directory', () => {
       },
       secretsMax: 2,
     });
-    return { asked, authenticate: (secret: string, atMs = nowMs) => authenticate(`Bearer ${secret}`, atMs) };
+    return {
+      asked,
+      authenticate: (secret: string, atMs = nowMs, from = address) =>
+        authenticate({ authorization: `Bearer ${secret}`, address: from }, atMs),
+    };
   }
 
-  function usable(id: string, period = { fromMs: nowMs, untilMs: nowMs + 10 }): ReadSecret {
-    return { kind: 'usable', key: { ...acme, id, generation: 1 }, expiresMs: forever, period };
+  function usable(
+    id: string,
+    period = { fromMs: nowMs, untilMs: nowMs + 10 },
+    addresses?: readonly string[],
+  ): ReadSecret {
+    const key = { ...acme, id, addresses, generation: 1 };
+    const refusalPeriod = { fromMs: nowMs, untilMs: nowMs + 2 };
+    return { kind: 'usable', key, expiresMs: forever, period, refusalPeriod };
   }
+
+  it('a key of the directory that does not allow an address is soon read again for this address', () => {
+    const { authenticate } = open(new Map([[sha256('issued'), usable('issued', undefined, ['192.0.2.1'])]]));
+    expect(authenticate('issued', nowMs + 9)).toMatchObject({ kind: 'authenticated' });
+    const presented = { status: 'address_not_allowed', keyId: 'issued', digestStart: start('issued') };
+    const refused = { kind: 'refused', code: 'address_not_allowed', presented };
+    expect(authenticate('issued', nowMs + 1, '192.0.2.2')).toEqual(refused);
+    expect(authenticate('issued', nowMs + 2, '192.0.2.2')).toEqual({
+      kind: 'unread',
+      digest: sha256('issued'),
+    });
+  });
 
   it('looks up only secrets that the configuration does not have', () => {
     const { asked, authenticate } = open(new Map());

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  clientOrigin,
-  compileTrustedProxies,
-  type OriginFields,
-} from '../../../gateway/request/authenticate/client-origin.ts';
+import { clientOrigin, type OriginFields } from '../../../gateway/request/authenticate/client-origin.ts';
+import { compileRanges } from '../../../gateway/shared/address-ranges.ts';
 
 function originOf(
   fields: Partial<OriginFields>,
@@ -19,7 +16,7 @@ function originOf(
       xForwardedProto: undefined,
       ...fields,
     },
-    compileTrustedProxies(trustedProxies),
+    compileRanges(trustedProxies),
   );
 }
 
