@@ -1,4 +1,4 @@
-import { apiDocumentPath, type Operation } from '../shared/model.ts';
+import { apiDocumentPath, limitsParts, type Operation } from '../shared/model.ts';
 import { basePathOf } from './build-settings.ts';
 import type { Problem } from './problems/problem.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
@@ -42,7 +42,14 @@ function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
     paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
-  if (limitsPath !== undefined) write('limitsPath', limitsPath, false);
+  if (limitsPath !== undefined) {
+    write('limitsPath', limitsPath, false);
+    for (const part of limitsParts) {
+      const path = `${limitsPath}/${part}`;
+      const advice = 'it is served with `limitsPath`: write another path';
+      paths.push({ setting: 'limitsPath', path, below: false, name: `\`${path}\``, advice });
+    }
+  }
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);
     paths.push({

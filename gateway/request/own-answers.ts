@@ -1,8 +1,11 @@
 import { addressGroup } from '../shared/address-group.ts';
+import type { WholeResponse } from '../shared/errors.ts';
 import { authenticateRequest } from './authenticate-request.ts';
 import { answered, type Ending, refused } from './end-exchange.ts';
 import { type Authenticated, type Charged, found, type Screened } from './exchange.ts';
-import { limitsPage } from './pages/limits-page.ts';
+import { deprecatedCallsOf, usageOf } from './holder-answers.ts';
+import type { HolderPart } from './pages/holder-page.ts';
+import { jsonPage, limitsView } from './pages/limits-view.ts';
 import { isPageMethod, pageMethods } from './pages/own-pages.ts';
 import type { ServedFile } from './pages/served-file.ts';
 import { refuseUnauthenticated } from './refuse-unauthenticated.ts';
@@ -22,32 +25,44 @@ export async function answerPreflight(exchange: Screened, { limiter, bounds }: S
   return answered(charged, { status: 204, fields, body: '' });
 }
 
-/** Serves a file of the API reference. The request needs no key and is charged to the client's address. */
+/** Serves a public file. The request needs no key and is charged to the client's address. */
 export async function answerPublicPage(
   exchange: Screened,
   { limiter, unreadPages }: Stations,
   file: ServedFile,
 ): Promise<Ending> {
-  const { address, req, res } = exchange;
+  const { address, req } = exchange;
   const decision = await limiter.chargeDocs(address);
   const charged = found(exchange, { decision });
   if (decision.kind === 'refused') {
-    return refused(charged, bucketRefusal(decision, 'requests for the API reference from this address'));
+    return refused(charged, bucketRefusal(decision, 'requests for pages from this address'));
   }
   if (!isPageMethod(req.method)) return refuseMethod(charged);
   const response = await file.respond(req.headers);
-  if (!res.isAnswerable) return { kind: 'client_gone', exchange };
-  const bytes = req.method === 'HEAD' ? 0 : response.body.length;
-  if (!unreadPages.hold({ holder: addressGroup(address), bytes, res })) {
-    const message = 'This address has too many unread responses. Retry in 1 s.';
-    return refused(charged, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
-  }
-  return answered(charged, response);
+  return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Serves the limits of the calling key, even if it is banned. The request is charged to a separate bucket, not to the quota. */
-export async function answerLimits(exchange: Authenticated, stations: Stations): Promise<Ending> {
-  const { limiter } = stations;
+/** Sends the response, or 429 if clients of this address have too many unread octets of earlier responses. */
+function answerUnlessUnread(
+  exchange: Charged,
+  response: WholeResponse,
+  unreadPages: Stations['unreadPages'],
+): Ending {
+  const { address, req, res } = exchange;
+  if (!res.isAnswerable) return { kind: 'client_gone', exchange };
+  const bytes = req.method === 'HEAD' ? 0 : response.body.length;
+  if (unreadPages.hold({ holder: addressGroup(address), bytes, res })) return answered(exchange, response);
+  const message = 'This address has too many unread responses. Retry in 1 s.';
+  return refused(exchange, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
+}
+
+/** Serves data of the calling key to its holder, even if the key is banned. The request is charged to a separate bucket, not to the quota. */
+export async function answerHolder(
+  exchange: Authenticated,
+  part: HolderPart,
+  stations: Stations,
+): Promise<Ending> {
+  const { limiter, unreadPages } = stations;
   let { key } = exchange;
   const decision = await limiter.chargeLimits(key.id);
   const charged = found(exchange, { decision });
@@ -66,11 +81,28 @@ export async function answerLimits(exchange: Authenticated, stations: Stations):
     ({ key } = caller);
     found(exchange, { key });
   }
+  if (part === 'limits') return answerLimits(found(charged, { key }), stations);
+  const data = await (part === 'usage' ? usageOf : deprecatedCallsOf)(found(charged, { key }), stations);
+  switch (data.kind) {
+    case 'json':
+      return answerUnlessUnread(charged, jsonPage(data.value), unreadPages);
+    case 'invalid':
+      return refused(charged, { code: 'invalid_request', message: data.message });
+    case 'away':
+      return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });
+  }
+}
+
+async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
+  const { key } = exchange;
   const read = await limiter.readOwn(key);
   if (read.kind === 'unavailable') return refused(found(exchange, { decision: read }), limitRefusal(read));
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
-  return answered(found(exchange, { decision: counted }), limitsPage(key, status, key.expiry?.atMs));
+  return answered(
+    found(exchange, { decision: counted }),
+    jsonPage(limitsView(key, status, key.expiry?.atMs), ['Vary', 'Accept, Authorization']),
+  );
 }
 
 function refuseMethod(exchange: Charged): Ending {

@@ -19,7 +19,8 @@ import {
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
 import { screenRequest } from './listen/screen-request.ts';
-import { answerLimits, answerPreflight, answerPublicPage } from './own-answers.ts';
+import { answerHolder, answerPreflight, answerPublicPage } from './own-answers.ts';
+import { publicFileOf } from './pages/own-pages.ts';
 import { chargeAddress, refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { limitRefusal } from './respond/limit-refusal.ts';
@@ -79,7 +80,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   // A page of the gateway itself. Validation ensures that no operation has the path of a page.
   const page = snapshot.pages.get(screened.path);
-  if (page?.kind === 'public') return answerPublicPage(screened, stations, page.file);
+  const file = page && publicFileOf(page, req);
+  if (file !== undefined) return answerPublicPage(screened, stations, file);
 
   const route = routeRequest(snapshot.operations, req.method ?? '', screened.path);
   const offered = route.kind === 'operation' ? route.offered : undefined;
@@ -90,7 +92,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (caller.kind !== 'authenticated') return refuseUnauthenticated(screened, stations, caller);
   const authenticated = authenticate(screened, caller.key);
 
-  if (page?.kind === 'limits') return answerLimits(authenticated, stations);
+  if (page?.kind === 'holder') return answerHolder(authenticated, page.part, stations);
 
   let { key } = authenticated;
   let decision = await stations.limiter.decide(key, snapshot.settings.bans, unitsOfRequest);

@@ -7,8 +7,7 @@ import {
   type ValidSecret,
 } from './authenticate/authenticate-key.ts';
 import { keyMembers, operationMember } from './log-members.ts';
-import type { ReferenceAssets } from './pages/api-reference.ts';
-import { createOwnPages, type OwnPages } from './pages/own-pages.ts';
+import { createOwnPages, type OwnPages, type PageAssets } from './pages/own-pages.ts';
 import { hstsFieldsOf } from './respond/common-fields.ts';
 import type { CorsOrigins } from './respond/cors-fields.ts';
 import { type KeyExpiry, keyExpiryOf } from './respond/key-expiry.ts';
@@ -39,12 +38,12 @@ export interface KnownKey extends Key {
 }
 
 /**
- * @param assets the files of the API reference, which are the same in every snapshot
+ * @param assets files of the gateway's own pages; the same in every snapshot
  * @param directory undefined when all keys are in the configuration
  */
 export function createSnapshot(
   settings: Settings,
-  assets: ReferenceAssets,
+  assets: PageAssets,
   directory?: Pick<KeyDirectory, 'keysRead'>,
 ): Snapshot {
   return Object.freeze({

@@ -2,6 +2,8 @@ import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { UsageRecorder } from '../usage/recorder.ts';
+import type { UsageReader } from '../usage/usage-reader.ts';
+import type { RowSources } from '../usage/usage-rows.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
@@ -17,6 +19,8 @@ export interface Stations {
   readonly unreadPages: UnreadPages;
   /** The usage record. Undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
+  /** What holders of keys may read of the usage record; undefined without a usage record. */
+  readonly ownUsage: OwnUsage | undefined;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock instead. */
   readonly nowMs: () => number;
@@ -24,4 +28,11 @@ export interface Stations {
   readonly records: readonly ((exchange: Exchange) => void)[];
   /** Called with every exception in the request path. */
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
+}
+
+/** What holders of keys may read of the usage record. */
+export interface OwnUsage extends RowSources {
+  readonly reader: Pick<UsageReader, 'minutes' | 'operationsOf'>;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
 }

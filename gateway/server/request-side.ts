@@ -7,7 +7,7 @@ import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
 import { createForwarder } from '../request/forward/forwarder.ts';
 import { createListener } from '../request/listen/listener.ts';
-import { createReferenceAssets } from '../request/pages/api-reference.ts';
+import { createPageAssets } from '../request/pages/own-pages.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { serveExchange } from '../request/request-path.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
@@ -57,8 +57,8 @@ export function createRequestSide({
   ticketSecret,
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
-  const referenceAssets = createReferenceAssets();
-  let snapshot = createSnapshot(settings, referenceAssets, directory);
+  const pageAssets = createPageAssets();
+  let snapshot = createSnapshot(settings, pageAssets, directory);
   let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
@@ -80,6 +80,7 @@ export function createRequestSide({
     unreadPages: new UnreadPages(bounds),
     directory,
     usage: usage?.recorder,
+    ownUsage: usage && { ...usage, nowMs: limiter.storeNowMs },
     bounds,
     nowMs,
     records: [
@@ -131,7 +132,7 @@ export function createRequestSide({
     alsoAccept: listener.alsoAccept,
     /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
-      snapshot = createSnapshot(next, referenceAssets, directory);
+      snapshot = createSnapshot(next, pageAssets, directory);
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();

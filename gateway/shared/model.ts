@@ -303,6 +303,9 @@ export type TargetEvent =
 /** The path of the API document as JSON, served with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
+/** What the gateway serves below `limitsPath`: data of the key that a request presents, and files of the page for key holders. */
+export const limitsParts = ['usage', 'deprecated', 'holder.js', 'holder.css'] as const;
+
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
 export const anyMethod = '*';
 

@@ -73,6 +73,12 @@ export const defaultBounds = Object.freeze({
   docsReadTimeoutMs: 120_000,
   /** How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. No quota is charged. */
   limitsReadsPerMinuteMax: 60,
+  /** For how many days one request may read the usage of its key, in rows of a minute, an hour or a day; beyond it 400. */
+  ownUsageMinutesDaysMax: 1,
+  ownUsageHoursDaysMax: 7,
+  ownUsageDaysMax: 31,
+  /** How many deprecated operations are looked for among the calls of a key, those that end first. */
+  ownDeprecatedOperationsMax: 100,
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
   storeDeadlineMs: 50,

@@ -17,8 +17,12 @@ import { daysOf, isWithin, type UsageCalendar } from './usage-calendar.ts';
 
 /** The part of the usage record that counts by operation. */
 export interface OperationsReader {
-  /** The calls of a key by operation and hour. */
-  operationsOf(keyId: string, period: Period): Promise<readonly OperationHour[] | undefined>;
+  /** The calls of a key by operation and hour: of all operations, or of the named ones. */
+  operationsOf(
+    keyId: string,
+    period: Period,
+    operationIds?: readonly string[],
+  ): Promise<readonly OperationHour[] | undefined>;
   /** The active keys that called an operation, with their calls. */
   callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
   /** The requests of all clients by minute, without empty minutes. */
@@ -82,9 +86,12 @@ export function createOperationsReader({
   const { minuteMs, hourMs, dayMs } = calendar;
 
   return {
-    async operationsOf(keyId, period) {
+    async operationsOf(keyId, period, operationIds) {
       const days = daysOf(period, calendar);
-      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day } })));
+      const fields = operationIds?.map(operationField);
+      const records = await read(
+        days.map((day) => ({ record: { kind: 'day', keyId, day }, ...(fields && { fields }) })),
+      );
       return records?.flatMap((fields, index) =>
         [...fields].flatMap(([field, counts]) => {
           const operationId = nameIn(field, operationField);

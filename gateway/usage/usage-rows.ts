@@ -1,5 +1,5 @@
 import { isoSecondOf, type Period } from '../shared/schema/dates-and-durations.ts';
-import { differingUnits, offeredOf, refusedByWindow, unitsOf } from './tally.ts';
+import { differingUnits, offeredOf, refusedByWindow, type Tally, unitsOf } from './tally.ts';
 import type { Usage, UsageState } from './usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
 
@@ -41,12 +41,16 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
 /**
  * The usage of a key. Days without their minutes are included only as whole days. Undefined when the store does not
  * reply.
+ *
+ * @param days whether days are made of their minutes while these are kept, or of the daily totals where there are some. Totals are
+ * cheap, but do not have `unauthorized`.
  */
 export async function usageRows(
   usage: RowSources,
   keyId: string,
   { fromMs, toMs, step }: UsageQuery,
   nowMs: number,
+  days: 'minutes' | 'totals' = 'minutes',
 ): Promise<readonly UsageRow[] | undefined> {
   const length = stepMs[step];
   // Rows are whole, so the first row begins with its minute, hour or day.
@@ -55,20 +59,22 @@ export async function usageRows(
     toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs),
   };
   const keptFromMs = (Math.floor(nowMs / stepMs.day) - usage.state().keptDays) * stepMs.day;
+  const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
+  const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
+  if (totals === undefined) return undefined;
+  // A day gets its total one day after its end, so the days behind the last total have only minutes.
+  const minutesFromMs =
+    days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
   const minutes = await usage.reader.minutes(keyId, {
     ...period,
-    fromMs: Math.max(period.fromMs, keptFromMs),
+    fromMs: Math.max(period.fromMs, minutesFromMs),
   });
   if (minutes === undefined) return undefined;
-  const rows = byPeriod(minutes, length);
-  if (step !== 'day' || period.fromMs >= keptFromMs) return rows.map(rowOf);
-  const [totals] = (await usage.totals([keyId])) ?? [];
-  if (totals === undefined) return undefined;
   const older = [...totals]
     .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
-    .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < keptFromMs)
+    .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < minutesFromMs)
     .sort((a, b) => a.atMs - b.atMs);
-  return [...older, ...rows].map(rowOf);
+  return [...older, ...byPeriod(minutes, length)].map(rowOf);
 }
 
 export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
+import { limitsParts } from '../../gateway/shared/model.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 /** Loads the small configuration with these extra lines. Its base URL has the path `basePath`. */
@@ -48,6 +49,18 @@ test.each([
     `tollgate.yaml:9:13: \`limitsPath\` is also a path of the operation \`${id}\`; write another path`,
   );
 });
+
+test.each(limitsParts)(
+  '%s below limitsPath belongs to the gateway, and any other path below it may be an operation',
+  (part) => {
+    const paths = (template: string) => `  ${template}: { get: { operationId: getAny } }\n`;
+    const refused = load('limitsPath: /me\n', { basePath: '', paths: paths('/me/{any}') });
+    expect(refused.report).toContain(
+      `tollgate.yaml:9:13: \`/me/${part}\` is also a path of the operation \`getAny\`; it is served with \`limitsPath\`: write another path`,
+    );
+    expect(load('limitsPath: /me\n', { basePath: '', paths: paths('/me/orders') }).settings).toBeDefined();
+  },
+);
 
 test.each([
   ['/docs', '/docs', '', '`docsPath` is also a path of the operation `getAny`; write another path'],

@@ -9,7 +9,7 @@ import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { createGateway } from '../../gateway/server/gateway.ts';
-import { startBrowser, watchedPage } from '../support/browser.ts';
+import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
@@ -44,7 +44,9 @@ async function start(
   });
   await rm(folder, { recursive: true });
   const log = { logger: pino({ level: 'silent' }), access: () => {} };
-  const gateway = createGateway({ settings, log });
+  // The clock stands still, so no window starts over during a test.
+  const startedMs = Date.now();
+  const gateway = createGateway({ settings, log, nowMs: () => startedMs });
   const { port } = (await gateway.start()).listen;
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return { origin: `http://127.0.0.1:${port}`, secret: key.secret };
@@ -178,6 +180,44 @@ it('the API reference states that a document cannot be read', { tags: 'full' }, 
   expect(await textOf(page, '#reference')).toEqual([
     'The API document could not be read: 429: Too many requests.',
   ]);
+});
+
+it('the page for key holders shows limits, usage and refusals of the entered key, and keeps the key in its memory alone', async () => {
+  const { origin, secret } = await start(undefined, {
+    limitsPath: '/limits',
+    plans: { ...plans, free: { perMinute: 5, perDay: 50 } },
+  });
+  const bearer = { authorization: `Bearer ${secret}` };
+  for (let i = 0; i < 6; i++) await (await fetch(`${origin}/v1/pets/1`, { headers: bearer })).arrayBuffer();
+  const { page, complaints } = await watchedPage(browser, origin, 390);
+  await page.goto(`${origin}/limits`);
+  const enter = async (key: string, shown: string) => {
+    await page.type('#key', key);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(shown);
+  };
+  await enter('guessed', '#failure:not([hidden])');
+  expect(await textOf(page, '#failure')).toEqual(['The API key is not valid.']);
+  await enter(secret, '#shown:not([hidden]) section');
+  const sections = (await textOf(page, 'section h3')).join(', ');
+  expect(sections).toBe('Limits, Usage, Refused requests, Deprecated operations that this key called');
+  const [text = ''] = await textOf(page, '#shown');
+  expect(text).toMatch(/this day.*5 of 50 used, 45 left/s);
+  expect(text).toContain('5 requests were admitted and 1 refused.');
+  expect(text).toMatch(/limit of a minute.*GET \/v1\/pets\/\{petId\}/s);
+  await page.click('button[aria-pressed=false]');
+  expect(await page.$$eval('.column', (columns) => columns.length)).toBe(30);
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+    expect([theme, await axeFindings(page)]).toEqual([theme, []]);
+  }
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
+  const stored = await page.evaluate(
+    'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, document.documentElement.outerHTML])',
+  );
+  expect(stored).not.toContain(secret);
+  // The browser reports the 401 of the guessed key.
+  expect(complaints).toEqual([expect.stringContaining('401')]);
 });
 
 it('a page opens a WebSocket with its secret in a subprotocol, although the backend selects none', async () => {

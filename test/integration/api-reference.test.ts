@@ -177,9 +177,7 @@ it('an address may read the API reference 600 times a minute, and its requests w
     [429, 2],
   ]);
   const refused = await send('/docs');
-  expect(await refused.text()).toMatch(
-    /"Too many requests for the API reference from this address\. Retry in \d+ s\."/,
-  );
+  expect(await refused.text()).toMatch(/"Too many requests for pages from this address\. Retry in \d+ s\."/);
   expect((await send('/v1/pets', { headers: bearer })).status).toBe(200);
 });
 

@@ -45,12 +45,21 @@ async function start(
     await gateway.drain({ graceMs: 0 });
     await backend.close();
   });
-  const send = async (path: string, init: RequestInit & { key?: { secret: string } | undefined } = {}) => {
+  const send = async (
+    path: string,
+    init: RequestInit & { key?: { secret: string } | null | undefined } = {},
+  ) => {
     const { key = keys[0], ...rest } = init;
     const headers = { ...(key && { authorization: `Bearer ${key.secret}` }), ...rest.headers };
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...rest, headers });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: text && JSON.parse(text) };
+    const isJson = response.headers.get('content-type') === 'application/json';
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text && isJson && JSON.parse(text),
+    };
   };
   return { send, nowMs, lines, forwarded: backend.requests, adminPort: admin.port };
 }
@@ -100,6 +109,94 @@ it('HEAD of the limits page has the fields of GET, other methods get 405, and si
     expect((await send(path)).status).toBe(404);
   }
   expect((await send('/limits?key=a')).status).toBe(200);
+});
+
+it.each([
+  ['text/html,application/xhtml+xml,*/*;q=0.8', undefined, 'text/html; charset=utf-8', 200],
+  ['application/json;q=0.5, text/html;q=0.9', undefined, 'text/html; charset=utf-8', 200],
+  ['text/html;q=0.5, application/json', undefined, 'application/json', 401],
+  ['text/html;q=0', undefined, 'application/json', 401],
+  ['*/*', undefined, 'application/json', 401],
+  ['text/html', 'valid', 'application/json', 200],
+  ['text/html', 'guessed', 'application/json', 401],
+])('at limitsPath, Accept %s with the key %s gets %s', async (accept, which, type, status) => {
+  const key = makeKey({ plan: 'small' });
+  const { send } = await start({}, [key]);
+  const presented = which === 'guessed' ? { secret: 'guessed' } : which === 'valid' ? key : null;
+  const got = await send('/limits', { headers: { accept }, key: presented });
+  expect([got.status, got.headers.get('content-type')]).toEqual([status, type]);
+  if (status === 200) expect(got.headers.get('vary')).toContain('Accept, Authorization');
+});
+
+it('the page for key holders is charged to its address, allows nothing from elsewhere, and its files need no key', async () => {
+  const { send } = await start({});
+  const { headers, text } = await send('/limits', { headers: { accept: 'text/html' }, key: null });
+  expect(headers.get('ratelimit-policy')).toBe('"docs";q=600;w=60');
+  expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/);
+  expect(text).toContain('<main id="holder" data-limits="/limits">');
+  for (const name of ['holder.js', 'holder.css']) {
+    const file = await send(`/limits/${name}`, { key: null });
+    expect([file.status, file.headers.get('x-content-type-options')]).toEqual([200, 'nosniff']);
+  }
+  for (const path of ['/limits/usage', '/limits/deprecated']) {
+    expect((await send(path, { headers: { accept: 'text/html' }, key: null })).status).toBe(401);
+  }
+});
+
+it('a key reads its own usage as the admin API shows it, and that of no other key', async () => {
+  const operator = makeToken('read', 'alice');
+  const admin = { host: '127.0.0.1', port: 0, tokens: [operator.entry] };
+  const [own, other] = [makeKey({ plan: 'small' }), makeKey({ plan: 'small' })];
+  const { send, adminPort, nowMs } = await start({ admin }, [own, other]);
+  for (let i = 0; i < 7; i++) await send('/v1/pets', { key: own });
+  await send('/v1/pets', { key: other });
+  for (const step of ['minute', 'hour', 'day']) {
+    const { body } = await send(`/limits/usage?step=${step}`, { key: own });
+    const path = `/api/v1/keys/${own.entry.id}/usage?step=${step}`;
+    expect(body).toEqual((await askAdmin(adminPort, path, { token: operator.token })).body);
+    expect(body.rows).toMatchObject([{ offered: 7, admitted: 5, refused: { minute: 2 } }]);
+  }
+  expect((await send('/limits/usage', { key: own })).body.step).toBe('minute');
+  expect((await send('/limits/usage', { key: other })).body.rows).toMatchObject([
+    { offered: 1, admitted: 1 },
+  ]);
+  const past = new Date(nowMs - 3 * dayMs).toISOString();
+  for (const query of [
+    `key=${own.entry.id}`,
+    `step=hour&step=day`,
+    'step=week',
+    `step=minute&from=${past}`,
+  ]) {
+    const refused = await send(`/limits/usage?${query}`, { key: other });
+    expect([refused.status, refused.body.code]).toEqual([400, 'invalid_request']);
+  }
+  expect((await send('/limits/usage', { method: 'POST', key: own })).headers.get('allow')).toBe('GET, HEAD');
+  expect((await send('/v1/pets', { key: other })).headers.get('x-ratelimit-remaining')).toBe('3');
+});
+
+it('without a usage record the usage of a key has no rows', async () => {
+  const { send } = await start({ usage: { keepDays: 0 } });
+  await send('/v1/pets');
+  expect((await send('/limits/usage')).body).toEqual({ step: 'minute', rows: [] });
+  expect((await send('/limits/deprecated')).body).toEqual({ operations: [] });
+});
+
+it('a key reads which deprecated operations it called, when they end, and what to use instead', async () => {
+  const [own, other] = [makeKey({ plan: 'small' }), makeKey({ plan: 'small' })];
+  const { send } = await start({}, [own, other]);
+  await send('/v1/pets', { key: own });
+  for (let i = 0; i < 2; i++) await send('/v1/pets/1', { key: own });
+  expect((await send('/limits/deprecated', { key: own })).body).toEqual({
+    operations: [
+      expect.objectContaining({
+        operationId: 'getPet',
+        method: 'GET',
+        path: '/v1/pets/{petId}',
+        requests: 2,
+      }),
+    ],
+  });
+  expect((await send('/limits/deprecated', { key: other })).body).toEqual({ operations: [] });
 });
 
 it('the limits page gives 401 without a valid key, as every path does, and does not exist without a configured path', async () => {

@@ -1,5 +1,7 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Settings } from '../../shared/model.ts';
-import { apiReference, type ReferenceAssets } from './api-reference.ts';
+import { apiReference, createReferenceAssets } from './api-reference.ts';
+import { createHolderAssets, type HolderPath, holderPaths } from './holder-page.ts';
 import type { ServedFile } from './served-file.ts';
 
 /**
@@ -7,19 +9,57 @@ import type { ServedFile } from './served-file.ts';
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 
-/** `limits`: the page on which a key reads its own limits. `public`: a file of the API reference, which needs no key. */
-export type OwnPage = { readonly kind: 'limits' } | { readonly kind: 'public'; readonly file: ServedFile };
+/** `public`: a file that needs no key. */
+export type OwnPage = { readonly kind: 'public'; readonly file: ServedFile } | HolderPath;
+
+/** The files of all pages. They do not depend on the configuration, so a process makes them once. */
+export type PageAssets = ReturnType<typeof createPageAssets>;
+
+export function createPageAssets() {
+  return { reference: createReferenceAssets(), holder: createHolderAssets() };
+}
 
 export function createOwnPages(
   { limitsPath, docs }: Pick<Settings, 'limitsPath' | 'docs'>,
-  assets: ReferenceAssets,
+  assets: PageAssets,
 ): OwnPages {
   const pages = new Map<string, OwnPage>();
-  if (limitsPath !== undefined) pages.set(limitsPath, { kind: 'limits' });
+  if (limitsPath !== undefined) {
+    for (const [path, page] of holderPaths(limitsPath)) pages.set(path, page);
+    for (const [name, file] of assets.holder) pages.set(`${limitsPath}/${name}`, { kind: 'public', file });
+  }
   if (docs !== undefined) {
-    for (const [path, file] of apiReference(docs, assets)) pages.set(path, { kind: 'public', file });
+    for (const [path, file] of apiReference(docs, assets.reference))
+      pages.set(path, { kind: 'public', file });
   }
   return pages;
+}
+
+/** The file for a request without a key; undefined when the request needs a key. */
+export function publicFileOf(
+  page: OwnPage,
+  { method, headers }: { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders },
+): ServedFile | undefined {
+  if (page.kind === 'public') return page.file;
+  const wantsPage =
+    headers.authorization === undefined && isPageMethod(method) && prefersHtml(headers.accept);
+  return wantsPage ? page.page : undefined;
+}
+
+/** Whether `Accept` names HTML, and does not prefer JSON (RFC 9110 §12.5.1). Programs that accept anything get JSON. */
+function prefersHtml(accept = ''): boolean {
+  const weights = new Map(
+    accept.split(',').map((range) => {
+      const [type = '', ...parameters] = range.toLowerCase().split(';');
+      const weight = parameters
+        .find((one) => one.trim().startsWith('q='))
+        ?.trim()
+        .slice(2);
+      return [type.trim(), weight === undefined ? 1 : Number(weight)];
+    }),
+  );
+  const html = weights.get('text/html') ?? 0;
+  return html > 0 && html >= (weights.get('application/json') ?? 0);
 }
 
 /** Whether a page may be requested with this method. */

@@ -3,17 +3,17 @@ import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 
 /**
- * Makes the JSON response with which a key reads its own limits. Instants are ISO 8601.
+ * Makes the JSON value with which a key reads its own limits. Instants are ISO 8601.
  *
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
-export function limitsPage(
+export function limitsView(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   expiresMs: number | undefined,
-): WholeResponse {
+): object {
   const { windows, ban } = rateLimit;
-  const body = JSON.stringify({
+  return {
     id,
     plan,
     windows: windows.map(({ name, limit, remaining, resetMs }, i) => ({
@@ -26,10 +26,14 @@ export function limitsPage(
     ban: ban && { untilAt: isoInstant(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
     secret: { expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs) },
-  });
-  const length = String(body.length);
-  const fields = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
-  return { status: 200, fields, body };
+  };
+}
+
+/** @param fields further fields of the response, flat name, value, … */
+export function jsonPage(value: object, fields: readonly string[] = []): WholeResponse {
+  const body = Buffer.from(JSON.stringify(value));
+  const own = ['Content-Type', 'application/json', 'Content-Length', String(body.length)];
+  return { status: 200, fields: [...own, 'Cache-Control', 'no-store', ...fields], body };
 }
 
 function grantView({ limits, fromMs, untilMs }: Grant) {

@@ -1,0 +1,90 @@
+import type { Operation } from '../shared/model.ts';
+import { isoOf } from '../shared/schema/dates-and-durations.ts';
+import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../shared/schema/query-parameters.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { type UsageStep, usageRows, usageSteps } from '../usage/usage-rows.ts';
+import type { Authenticated } from './exchange.ts';
+import { mayCall } from './route/operation-table.ts';
+import type { Stations } from './stations.ts';
+
+/** `away`: the store of the usage record does not answer. */
+type HolderData =
+  | { readonly kind: 'json'; readonly value: object }
+  | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'away' };
+
+const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
+
+/** The usage of a key in rows, as in the admin API. */
+export async function usageOf(
+  { key, req }: Authenticated,
+  { ownUsage, bounds, nowMs }: Stations,
+): Promise<HolderData> {
+  const [, search = ''] = (req.url ?? '').split(/\?(.*)/s);
+  const parsed = parseQuery(usageQuery, search);
+  if (parsed.kind === 'invalid') return parsed;
+  const { step } = parsed.query;
+  const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
+  if ('kind' in period) return period;
+  const rows =
+    ownUsage === undefined
+      ? []
+      : await usageRows(ownUsage, key.id, { ...period, step }, ownUsage.nowMs(), 'totals');
+  return rows === undefined ? { kind: 'away' } : { kind: 'json', value: { step, rows } };
+}
+
+function daysMaxOf(step: UsageStep, bounds: Bounds): number {
+  switch (step) {
+    case 'minute':
+      return bounds.ownUsageMinutesDaysMax;
+    case 'hour':
+      return bounds.ownUsageHoursDaysMax;
+    case 'day':
+      return bounds.ownUsageDaysMax;
+  }
+}
+
+/** The deprecated operations that the key called within the last days, the earliest end first. */
+export async function deprecatedCallsOf(
+  { key, snapshot: { settings } }: Authenticated,
+  { ownUsage, bounds }: Stations,
+): Promise<HolderData> {
+  const deprecated = settings.operations
+    .filter((operation) => operation.deprecation !== undefined && mayCall(key, operation))
+    .sort((a, b) => endOf(a) - endOf(b))
+    .slice(0, bounds.ownDeprecatedOperationsMax);
+  if (ownUsage === undefined || deprecated.length === 0) return { kind: 'json', value: { operations: [] } };
+  const toMs = ownUsage.nowMs();
+  const days = Math.min(bounds.ownUsageDaysMax, ownUsage.state().keptDays);
+  const period = { fromMs: toMs - days * 86_400_000, toMs };
+  const ids = deprecated.map(({ id }) => id);
+  const hours = await ownUsage.reader.operationsOf(key.id, period, ids);
+  if (hours === undefined) return { kind: 'away' };
+  const byId = Map.groupBy(hours, ({ operationId }) => operationId);
+  const operations = deprecated.flatMap((operation) => {
+    const called = byId.get(operation.id);
+    return called === undefined ? [] : [callsView(operation, called, settings.basePath)];
+  });
+  return { kind: 'json', value: { operations } };
+}
+
+function endOf({ deprecation }: Operation): number {
+  return deprecation?.sunsetMs ?? Number.POSITIVE_INFINITY;
+}
+
+function callsView(
+  { id, method, template, deprecation }: Operation,
+  hours: readonly { readonly atMs: number; readonly requests: number }[],
+  basePath: string,
+): object {
+  return {
+    operationId: id,
+    method,
+    path: basePath + template,
+    deprecatedAt: isoOf(deprecation?.sinceMs),
+    sunsetAt: isoOf(deprecation?.sunsetMs),
+    successor: deprecation?.successor && basePath + deprecation.successor,
+    requests: hours.reduce((sum, { requests }) => sum + requests, 0),
+    lastHourAt: isoOf(Math.max(...hours.map(({ atMs }) => atMs))),
+  };
+}

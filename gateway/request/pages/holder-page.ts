@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { createServedFile, type ServedFile } from './served-file.ts';
+
+/** The files that the page for key holders loads, by name. A process makes them once. */
+export type HolderAssets = ReadonlyMap<string, ServedFile>;
+
+const { resolve } = createRequire(import.meta.url);
+
+export function createHolderAssets(): HolderAssets {
+  return new Map([
+    ['holder.js', fileOf('text/javascript; charset=utf-8', './browser/holder.js')],
+    ['holder.css', fileOf('text/css; charset=utf-8', './browser/holder.css')],
+  ]);
+}
+
+/** The browser revalidates each file at each use, so a page never mixes files of two versions. */
+function fileOf(type: string, name: string): ServedFile {
+  return createServedFile({ type, cacheControl: 'no-cache', read: async () => readFile(resolve(name)) });
+}
+
+/** A path with data of the key that a request presents. A browser without a key gets `page` in its place. */
+export interface HolderPath {
+  readonly kind: 'holder';
+  readonly part: HolderPart;
+  readonly page?: ServedFile;
+}
+
+/** What the holder of a key may read: its limits, its usage, or the deprecated operations that it calls. */
+export type HolderPart = 'limits' | 'usage' | 'deprecated';
+
+/**
+ * What holders of keys may call below `limitsPath`: the state of the key, its usage, its calls of deprecated operations, and the page
+ * that shows all of them in a browser.
+ */
+export function* holderPaths(limitsPath: string): Generator<readonly [path: string, page: HolderPath]> {
+  const page = createServedFile({
+    type: 'text/html; charset=utf-8',
+    // The response depends on both fields: a browser gets this page, a request with a key gets JSON.
+    fields: ['Content-Security-Policy', contentSecurityPolicy, 'Vary', 'Accept, Authorization'],
+    cacheControl: 'no-cache',
+    read: async () => Buffer.from(pageOf(limitsPath)),
+  });
+  yield [limitsPath, { kind: 'holder', part: 'limits', page }];
+  yield [`${limitsPath}/usage`, { kind: 'holder', part: 'usage' }];
+  yield [`${limitsPath}/deprecated`, { kind: 'holder', part: 'deprecated' }];
+}
+
+/**
+ * Allows only scripts, styles and requests of this origin, no inline scripts or styles, no form submission, and no frame around the
+ * page. So no text of a response can read the key.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  'img-src data:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+function pageOf(limitsPath: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Your API key</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${limitsPath}/holder.css">
+<script type="module" src="${limitsPath}/holder.js"></script>
+</head>
+<body>
+<main id="holder" data-limits="${limitsPath}">
+<h1>Your API key</h1>
+<form>
+<label for="key">API key</label>
+<input id="key" type="password" autocomplete="off" spellcheck="false" required>
+<button>Show</button>
+</form>
+<p class="muted">The key stays in the memory of this page and is sent only to this server. Close the page, and it is gone.</p>
+<p id="failure" role="alert" hidden></p>
+<div id="shown" hidden></div>
+</main>
+<noscript>This page needs JavaScript. The same as JSON: <code>curl -H "Authorization: Bearer $API_KEY" …${limitsPath}</code></noscript>
+</body>
+</html>
+`;
+}
