@@ -34,7 +34,7 @@ const balanced = read('config/balanced.compose.yml');
 
 const namesOf = (part: object | undefined) => Object.keys(part ?? {});
 
-/** A service without its name, network, environment and other members that differ from place to place. */
+/** A service without its name, network, environment and other members that differ between services. */
 function bare({ image, ports, networks, environment, volumes, ...service }: Service) {
   const {
     build,
@@ -52,7 +52,7 @@ function bare({ image, ports, networks, environment, volumes, ...service }: Serv
   };
 }
 
-/** These tests check the files. How Docker acts on them was checked by hand. */
+/** These tests check the Compose files. The behaviour of Docker with these files was checked by hand. */
 describe.each([
   ['production', production, ''],
   ['staging', staging, '-staging'],
@@ -65,7 +65,7 @@ describe.each([
     expect(mem_limit).toMatch(/^\d+[mg]$/);
     expect(pids_limit).toBeGreaterThan(0);
     expect(logging?.options).toEqual({ 'max-size': '50m', 'max-file': '10' });
-    // Compose substitutes `$` itself and leaves `$$` to the shell in the container.
+    // Compose substitutes `$`, and passes `$$` as `$` to the shell in the container.
     expect([...entrypoint, ...command].join(' ')).not.toMatch(/(?<!\$)\$(?!\$)|--requirepass/);
   });
 
@@ -103,7 +103,7 @@ describe.each([
       networks: ofGateway?.networks,
     });
     expect(ports).toBeUndefined();
-    // One entry point runs the gateway and the other runs the command line. Both begin with the same words.
+    // One entry point runs the gateway and the other entry point runs the command line. Both entry points begin with the same words.
     expect(services.cli?.entrypoint?.slice(0, -1)).toEqual(ofGateway?.entrypoint?.slice(0, -1));
   });
 });
@@ -114,7 +114,7 @@ describe('production and staging', () => {
       Object.values(services).flatMap(({ image = '' }) => (image.startsWith('tollgate-') ? [image] : []));
     const partsOf = (file: ComposeFile) => [
       ...builtImages(file),
-      // `cli` is never a lasting service: each command runs in a container of its own.
+      // `cli` is not a permanent service: each command runs in its own container.
       ...namesOf(file.services).filter((name) => name !== 'cli'),
       ...namesOf(file.networks),
       ...namesOf(file.volumes),
@@ -166,7 +166,7 @@ describe('Prometheus', () => {
     expect(jobs[0].dns_sd_configs).toEqual([
       expect.objectContaining({ names: ['gateway'], type: 'A', port: adminPort }),
     ]);
-    // The networks of the gateways, with and without the balancer, because Compose joins the lists.
+    // The networks of the gateways, with and without the load balancer, because Compose joins the lists.
     const ofGateways = [...(gateway?.networks ?? []), ...(balanced.services.gateway?.networks ?? [])];
     expect(prometheus?.networks?.filter((name) => ofGateways.includes(name))).toHaveLength(1);
   });
@@ -191,7 +191,7 @@ describe('config/balanced.compose.yml', () => {
 
   it('gives gateways and balancer one common network, and cli the environment of the gateways', () => {
     const ofGateways = [...(production.services.gateway?.networks ?? []), ...(gateway?.networks ?? [])];
-    // The balancer would find a gateway twice if they shared two networks.
+    // The load balancer would find a gateway twice if they shared two networks.
     expect(balancer?.networks?.filter((name) => ofGateways.includes(name))).toEqual(gateway?.networks);
     expect(cli?.environment).toEqual(gateway?.environment);
   });

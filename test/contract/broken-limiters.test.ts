@@ -176,7 +176,7 @@ function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
   return (deps) => alter(createRedisQuotaStore(deps));
 }
 
-/** The real limiter, which receives changed calls. */
+/** The real limiter with modified calls. */
 function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
 }
@@ -226,7 +226,7 @@ function liftWithoutGeneration(deps: Deps): QuotaStore {
   };
 }
 
-/** The real limiter, which receives changed grants. */
+/** The real limiter with modified grants. */
 function withGrants(change: (grant: Grant) => Grant | undefined): MakeStore {
   return altered((store) => ({
     ...store,
@@ -345,7 +345,7 @@ const chargeOne = `
   if used < tonumber(ARGV[1]) then return {1, redis.call('INCR', KEYS[1])} end
   return {0, used}`;
 
-/** Charges the day, and only then checks the minute. */
+/** Charges the day window before it checks the minute window. */
 async function oneCallPerWindow({ redis }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const day = (await redis.commands.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
   const minute = (await redis.commands.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [

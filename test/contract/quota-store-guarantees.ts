@@ -18,8 +18,8 @@ import { freshPrefix } from '../support/redis.ts';
 import type { RedisSubject } from './redis-subject.ts';
 
 /**
- * The contract of a QuotaStore, as named checks. `quota-store.test.ts` runs them on the real stores.
- * `broken-limiters.test.ts` runs them on broken stores, which they must catch.
+ * The contract of a QuotaStore, as named checks. `quota-store.test.ts` runs the checks on the real stores. `broken-limiters.test.ts` runs
+ * them on broken stores, which must fail a check.
  */
 export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   async 'many simultaneous requests of several clients are admitted up to exactly the limit'(subject) {
@@ -196,8 +196,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    // A busy machine may send a request so late that the ladder has started over. The check then runs again with
-    // another key.
+    // On a busy machine, a request may be sent so late that the ban ladder has started again. The check then runs again with another key.
     for (let isInTime = false; !isInTime; ) {
       const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
       await decide(store, call);
@@ -349,9 +348,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant ends at its instant, to the millisecond'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
-    // The only request that the limit without a grant admits.
+    // Without a grant, the limit admits only this request.
     await decide(store, call);
-    // Repeats until one decision was in the last millisecond of the grant and one in the next millisecond.
+    // Repeats until one decision was made in the last millisecond of the grant and one in the next millisecond.
     const seen = new Set<number>();
     while (!(seen.has(1) && seen.has(0))) {
       const untilMs = (await subject.nowMs()) + 30;
@@ -375,9 +374,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   async 'a grant begins at its instant, and not one millisecond earlier'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
-    // The only request that the limit without a grant admits.
+    // Without a grant, the limit admits only this request.
     await decide(store, call);
-    // Repeats until one decision was in the last millisecond before the grant and one in its first millisecond.
+    // Repeats until one decision was made in the last millisecond before the grant and one in the grant's first millisecond.
     const seen = new Set<number>();
     while (!(seen.has(-1) && seen.has(0))) {
       const fromMs = (await subject.nowMs()) + 30;
@@ -449,8 +448,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
 };
 
 /**
- * The contract of stores that several processes share. A store in memory has only one process, so no other process
- * changes its keys.
+ * The contract of stores that several processes share. Only one process uses a store in memory, so no other process changes its keys.
  */
 export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) => Promise<void>>> = {
   async 'a call with another generation than the key’s is stale: it decides nothing, charges nothing and keeps no counts'(
@@ -474,10 +472,10 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
       expect(await subject.client.hgetall(quota)).toEqual(before);
     }
     expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
-    // A key whose change Redis has forgotten is stale too.
+    // A key whose change Redis has lost is also stale.
     await subject.client.hdel(quota, 'changedMs');
     expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
-    // A call without a generation belongs to a key that only a reload changes.
+    // A call without a generation is for a key that changes only with a reload.
     expect((await decide(store, call)).state.minuteUsed).toBe(3);
   },
 };
@@ -493,7 +491,7 @@ function usedOf({ secondUsed, minuteUsed, hourUsed, dayUsed, monthUsed }: Readon
 
 /** A store under test. */
 export interface Subject {
-  /** Opens another client of the store. `skewMs` is the error of that process's own clock. */
+  /** Opens another client of the store. `skewMs` is the error of the client's own clock. */
   open(lengths: WindowsMs, skewMs?: number): Promise<QuotaStore> | QuotaStore;
   /** The store's clock. */
   nowMs(): Promise<number>;
@@ -512,7 +510,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call with 0 requests for a new key, 1 unit each. No test reaches its ban policy. */
+/** A call with 0 requests for a new key with cost 1 per request. No test reaches this ban policy. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };

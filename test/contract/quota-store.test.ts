@@ -109,7 +109,7 @@ for (const form of allRedisForms)
 
 describe('the memory store', () => {
   const stores = new Map<string, QuotaStore>();
-  /** A process has one store in memory, so all clients with the same windows share one store. */
+  /** Each process has one store in memory, so all clients with the same windows share one store. */
   const subject: Subject = {
     open(windowsMs) {
       const id = JSON.stringify(windowsMs);

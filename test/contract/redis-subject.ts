@@ -9,11 +9,11 @@ import type { Subject } from './quota-store-guarantees.ts';
 export type MakeStore = (deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** Long deadlines, because these tests are about the decisions of Redis and not about the speed of this machine. */
+  /** Long deadlines, because these tests check the decisions of Redis and not the speed of this machine. */
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;
-  /** The clock of the process, not the clock of Redis. */
+  /** The store must use the clock of Redis, not this clock of the process. */
   nowMs: () => number;
 }) => QuotaStore;
 

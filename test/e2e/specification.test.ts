@@ -39,7 +39,7 @@ function post(body: string, headers: Record<string, string> = { 'Content-Type': 
   return call('/pets', { method: 'POST', body, headers });
 }
 
-/** The number of requests that the day's window has left, according to a response. */
+/** The remaining requests of the day window, according to a response. */
 function leftOfDay({ headers }: Response): number {
   const [, remaining] = /"day";r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? [];
   return Number(remaining);

@@ -1,4 +1,4 @@
-/** The thread of `admin-flood.ts`: clients of one address that load the admin listener until the thread gets a message. */
+/** The thread of `admin-flood.ts`: clients of one address load the admin listener until the thread receives a message. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -9,7 +9,7 @@ export interface Flood {
   readonly clients: number;
   /** The octets that a client sends repeatedly. */
   readonly bytes: string;
-  /** A client opens a new connection for each sending, when the last one has ended. */
+  /** A client opens a new connection for each repetition when the previous connection has ended. */
   readonly reconnects: boolean;
 }
 

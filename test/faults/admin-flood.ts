@@ -15,7 +15,7 @@ const asking = (path: string) => ({ bytes: get(path), reconnects: false });
 const chunked = (token: string) =>
   `POST /api/v1/simulate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(60_000)}0\r\n\r\n`;
 
-/** The things that clients do. Only the last thing needs a token. */
+/** The kinds of load on the admin listener. Only the last kind needs a token. */
 export const floods = {
   'ask for /metrics': () => asking('/metrics'),
   'ask for /readyz': () => asking('/readyz'),
@@ -37,7 +37,7 @@ export const floods = {
   'send bodies in chunks of one octet': (token: string) => ({ bytes: chunked(token), reconnects: false }),
 } as const satisfies Record<string, (token: string) => Pick<Flood, 'bytes' | 'reconnects'>>;
 
-/** The slowest of an operator's requests, each on a new connection, and the outcomes. */
+/** The duration of an operator's slowest request, each request on a new connection, and the outcomes. */
 export interface OperatorFigures {
   readonly slowestMs: number;
   readonly outcomes: Record<string, number>;
@@ -54,7 +54,7 @@ export interface AdminFlood {
   readonly operators: { readonly here: OperatorFigures; readonly elsewhere: OperatorFigures };
 }
 
-/** A key and operators beside clients of one address that load the admin listener. */
+/** Measures a key and operators while clients of one address load the admin listener. */
 export async function measureAdminFlood(options: {
   readonly flood: keyof typeof floods;
   readonly clients: number;
@@ -123,7 +123,7 @@ export async function measureAdminFlood(options: {
 
 const floodAddress = '127.0.0.2';
 
-/** Asks on a new connection each time, one request after the other. */
+/** Sends requests one after the other, each on a new connection. */
 function startOperator({ port, localAddress, token }: { port: number; localAddress: string; token: string }) {
   const outcomes: Record<string, number> = {};
   let slowestMs = 0;
@@ -156,7 +156,7 @@ function startOperator({ port, localAddress, token }: { port: number; localAddre
   };
 }
 
-/** Starts the flood in a thread of its own, so that the flood does not delay the customers here. */
+/** The flood runs in its own thread, so that it does not delay the API clients in this thread. */
 function startFlood(flood: Flood): { stop(): Promise<FloodResult> } {
   const thread = new Worker(new URL('admin-flood-thread.ts', import.meta.url), { workerData: flood });
   return {

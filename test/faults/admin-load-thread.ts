@@ -1,6 +1,5 @@
 /**
- * The thread of `admin-load.ts`. It repeats one request to the admin API on each of its connections, until it receives
- * a stop message.
+ * The thread of `admin-load.ts`. It repeats one request to the admin API on each of its connections, until it receives a stop message.
  */
 import { Agent, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -14,7 +13,7 @@ export interface AdminFlood {
     readonly method?: string;
     /** The number of edited keys in the body. */
     readonly keysInBody?: number;
-    /** The length of the period, which ends now. */
+    /** The length of the period, which ends at the current time. */
     readonly days?: number;
   };
 }
@@ -45,7 +44,7 @@ async function ask(): Promise<void> {
   while (!isStopped) {
     const status = await askOnce();
     statuses[status] = (statuses[status] ?? 0) + 1;
-    // A refusal is cheap for the gateway. The pause keeps it cheap for this process too.
+    // The gateway needs little CPU time for a refusal. The pause limits the CPU time of this process too.
     if (status !== '200') await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

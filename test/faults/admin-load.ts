@@ -34,14 +34,14 @@ export type Worst = keyof typeof worsts;
 
 export interface AdminLoad {
   readonly worst: Worst;
-  /** Times of other keys' requests: alone, and beside the flood. */
+  /** The times of other keys' requests: without the flood, and during the flood. */
   readonly p50Ms: { readonly alone: number; readonly beside: number };
-  /** The slowest of another operator's requests for a page of keys and for the state, and their statuses. */
+  /** Another operator's slowest request for a page of keys and for the state, and the statuses of these requests. */
   readonly operatorMs: number;
   readonly operatorStatuses: readonly number[];
-  /** From the change of a key, by the API and in the keys file, until the gateway refuses its requests. */
+  /** The time from the change of a key, by the API and in the keys file, until the gateway refuses the key's requests. */
   readonly revokedMs: { readonly byApi: number; readonly inFile: number };
-  /** The gateway's memory when the flood ends. */
+  /** The gateway's memory at the end of the flood. */
   readonly residentBytes: number;
   readonly flood: FloodResult;
   readonly failures: readonly string[];
@@ -49,7 +49,7 @@ export interface AdminLoad {
 
 export interface AdminLoadOptions {
   readonly worst: readonly Worst[];
-  /** The number of keys in the keys file, and the number of them with a record of eight days. */
+  /** The number of keys in the keys file, and the number of keys among them with a record of eight days. */
   readonly keys: number;
   readonly recorded: number;
   /** The number of the flood's connections. */
@@ -61,12 +61,12 @@ export interface AdminLoadOptions {
 const dayMs = 86_400_000;
 
 /**
- * Measures customers and operators beside one token that can only read. It does its worst, one kind of request after
- * the other.
+ * Measures API clients and operators beside one token with read access. The token sends its most expensive requests, one kind after the
+ * other.
  */
 export async function measureAdminLoad(options: AdminLoadOptions): Promise<readonly AdminLoad[]> {
   const [operator, writer] = [makeToken('read'), makeToken('write')];
-  // Each kind has its own token, because requests of the previous kind may still wait.
+  // Each kind has its own token, because requests of the previous kind may still be queued.
   const flooders = options.worst.map((worst) => ({ worst, ...makeToken('read') }));
   const limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
   const good = makeCustomKey(limits.perMinute, limits.perDay);
@@ -214,7 +214,7 @@ async function fillRecord({
   redis.close();
 }
 
-/** The flood runs in its own thread, so that it does not delay the customers here. */
+/** The flood runs in its own thread, so that it does not delay the API clients in this thread. */
 function startFlood(flood: AdminFlood): { stop(): Promise<FloodResult> } {
   const thread = new Worker(new URL('admin-load-thread.ts', import.meta.url), { workerData: flood });
   const result = new Promise<FloodResult>((resolve, reject) => {

@@ -5,22 +5,21 @@ import { type LoadResponse, startLoad } from '../support/load.ts';
 import { patientStore } from '../support/tuning.ts';
 
 export interface Ban {
-  /** Error code and Retry-After of the response that announced the ban. */
+  /** The error code and Retry-After of the response that announced the ban. */
   readonly code: string;
   readonly retryAfterSeconds: number;
-  /** Responses of all processes during the ban, counted by error code or status. */
+  /** The responses of all processes during the ban, counted by error code or status. */
   readonly during: Record<string, number>;
-  /** Requests admitted during the ban, by Redis's clock. */
+  /** The number of requests admitted during the ban, by Redis's clock. */
   readonly admittedDuring: number;
   /**
-   * Statuses of the last response before the ban ended, and of the responses of this and another process at the
-   * announced time.
+   * The status of the last response before the ban ended, and the statuses of this and another process at the announced time.
    */
   readonly lastBeforeEnd: number;
   readonly atTheTime: readonly number[];
-  /** From the end of the ban in Redis to the first request admitted by any process, by Redis's clock. */
+  /** The time from the end of the ban in Redis to the first request that any process admitted, by Redis's clock. */
   readonly liftedAfterMs: number;
-  /** Retry-After of the next ban of the same key. */
+  /** The Retry-After of the next ban of the same key. */
   readonly nextSeconds: number;
 }
 
@@ -28,8 +27,8 @@ const limitPerMinute = 5;
 const refusalsToBan = 4;
 
 /**
- * Bans a key through one of three processes. Windows last two seconds and bans longer, so a ban ends later than the
- * window whose refusals led to it.
+ * Bans a key through one of three processes. Windows last two seconds and bans last longer, so a ban ends after the window whose refusals
+ * caused the ban.
  */
 export async function measureBan({ banSeconds = 3 } = {}): Promise<Ban> {
   const key = makeCustomKey(limitPerMinute, 1_000_000);
@@ -51,7 +50,7 @@ export async function measureBan({ banSeconds = 3 } = {}): Promise<Ban> {
   };
   const [first = '', second = '', third = ''] = fleet.origins;
   try {
-    // Sends one request to each process, so that later requests need no new connection.
+    // Sends one request to each process, so that later requests use open connections.
     for (const origin of fleet.origins) await send(origin);
     const banned = await sendUntilBanned(() => send(first));
     const announcedMs = (await redisNowMs(fleet)) + banned.retryAfterSeconds * 1000;

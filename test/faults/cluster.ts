@@ -12,7 +12,7 @@ const nodeTimeoutMs = 1_000;
 export interface Migration {
   readonly requests: number;
   readonly admitted: number;
-  /** The count in Redis at the end. */
+  /** The final count in Redis. */
   readonly used: number;
   /** How often the slot was moved under load. */
   readonly moves: number;
@@ -21,8 +21,8 @@ export interface Migration {
 }
 
 /**
- * Three limiters decide the requests of one key while its slot moves from master to master. One of the masters is new,
- * so no limiter has a connection to it.
+ * Three limiters decide requests of one key while its slot moves between masters. One of the masters is new, so no limiter is connected to
+ * it.
  */
 export async function measureMigration({
   limit,
@@ -31,7 +31,7 @@ export async function measureMigration({
 }: {
   readonly limit: number;
   readonly requests: number;
-  /** Makes at least this number of moves, each with its share of the requests, at any speed. */
+  /** Makes at least this number of moves, each during its share of the requests. */
   readonly movesMin?: number;
 }): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });
@@ -41,7 +41,7 @@ export async function measureMigration({
     const key = keyNamed('moved', limit);
     const slot = keySlot(key.id);
     const first = cluster.ownerOf(slot);
-    // Further keys in that slot make each move take a while.
+    // Further keys in the slot make each move take a while.
     await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
         first.inspector.set(`${prefix}:{${key.id}}:other:${index}`, 1),
@@ -85,7 +85,7 @@ export async function measureMigration({
 }
 
 export interface LostReply {
-  /** Requests that were sent when the master died, and those of them that the promoted replica has counted. */
+  /** The requests in progress when the master died, and the number of them that the promoted replica has counted. */
   readonly sent: number;
   readonly counted: number;
   /** The count of one request by a client that repeats commands in flight, which is the library's default. */
@@ -93,7 +93,7 @@ export interface LostReply {
   readonly logged: readonly string[];
 }
 
-/** A relay holds back the replies of a master. The master is killed after its script has run and was replicated. */
+/** A relay delays the replies of a master. The master is killed after its script has run and has been replicated. */
 export async function measureLostReply(): Promise<LostReply> {
   const cluster = await startCluster({ relayed: true });
   const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
@@ -145,16 +145,16 @@ export async function measureLostReply(): Promise<LostReply> {
 export interface LimiterFailover {
   readonly limit: number;
   readonly admitted: { readonly before: number; readonly away: number; readonly after: number };
-  /** The promoted server's count at the end. */
+  /** The final count on the promoted server. */
   readonly used: number;
-  /** From the failure until every limiter decides with all of Redis again. */
+  /** The time from the failure until every limiter again decides with all servers. */
   readonly backAfterMs: number;
   readonly logged: readonly (readonly string[])[];
 }
 
 /**
- * A master of a Cluster is killed, and the Cluster promotes its replica. Two limiters use it, with only one burst of
- * traffic during the failure.
+ * A Cluster master is killed, and the Cluster promotes its replica. Two limiters use the Cluster, with only one burst of requests during
+ * the failure.
  */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
   const cluster = await startCluster();

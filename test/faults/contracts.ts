@@ -5,11 +5,11 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** The results of the test suites for every form of Redis, on one of the forms. */
+/** Results of the contract test suites, for one form of Redis. */
 export interface Contracts {
-  /** Passed tests: of counts, the usage record, the key directory, and the processes' state of each other. */
+  /** The number of passed tests for counts, for the usage record, for the key directory, and for the shared process lists. */
   readonly held: Readonly<Record<(typeof suites)[number], number>>;
-  /** Limiters with a known mistake, and those of them that the tests of counts caught. */
+  /** The number of limiters with a deliberate mistake, and the number of them that the tests rejected. */
   readonly mutants: number;
   readonly caught: number;
   readonly failed: readonly string[];
@@ -57,7 +57,7 @@ export async function measureContracts(form: string): Promise<Contracts> {
   return { held, mutants, caught, failed };
 }
 
-/** Runs the suites once for all measurements, on all forms. */
+/** Runs the suites once on all forms, for all measurements. */
 async function runSuites(): Promise<JsonReport> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-contracts-'));
   const file = join(folder, 'report.json');

@@ -9,40 +9,38 @@ import { startStore } from '../support/store-process.ts';
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The ways to lose a server without a replica. */
+/** The ways to lose a Cluster server without a replica. */
 export type Loss = 'killed' | 'frozen';
 
 export interface DeadShard {
-  /** Responses to keys of the lost server, and to keys of the other servers. */
+  /** The responses to keys of the lost server, and to keys of the other servers. */
   readonly lost: Record<number, number>;
   readonly others: Record<number, number>;
   readonly failures: readonly string[];
-  /** Decisions for keys of the other servers from the loss to the repair, by their source. */
+  /** The decisions for keys of the other servers from the loss to the repair, by their source. */
   readonly othersDecidedBy: Readonly<Record<string, number>>;
-  /** The time of the slowest response after the loss. */
+  /** The duration of the slowest response after the loss. */
   readonly slowestMs: number;
-  /** `/readyz` of a process with `local` and of a process with `refuse` during the loss. */
+  /** The status of `/readyz` of a process with `local` and of a process with `refuse` during the loss. */
   readonly ready: readonly { readonly httpStatus: number; readonly reasons: readonly string[] }[];
   /** The name of the lost server in the Cluster. */
   readonly name: string;
-  /** Statuses under `refuse`: for a key of the lost server and for another key. */
+  /** The statuses with `refuse`, for a key of the lost server and for another key. */
   readonly refusing: readonly [number, number];
   /**
-   * The list's entries for a key of the lost server and for another key during the loss: the state, and the number of
-   * windows.
+   * The list's entries for a key of the lost server and for another key during the loss: the state of the key, and its number of windows.
    */
   readonly listed: readonly (readonly [string, number] | undefined)[];
-  /** From the repair until every process was connected to all servers. */
+  /** The time from the repair until every process was connected to all servers. */
   readonly backAfterMs: number;
   /**
-   * Requests of a key of the lost server: admitted by the processes with `local` during the loss, and counted
-   * afterwards.
+   * The requests of a key of the lost server that the processes with `local` admitted during the loss, and the requests counted afterwards.
    */
   readonly admittedAway: number;
   readonly usedAfter: number;
 }
 
-/** One of three servers without replicas is lost under load, for `holdMs`. */
+/** One of three servers without replicas is lost under load for `holdMs`. */
 export async function measureDeadShard(
   loss: Loss,
   { holdMs, bounds }: { holdMs: number; bounds?: NonNullable<Tuning['bounds']> },

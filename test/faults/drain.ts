@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 const key = makeCustomKey(1_000_000_000, 1_000_000_000);
 const clients = 40;
 
-/** Answers after 20 ms, so that there are always requests in flight. */
+/** The backend responds after 20 ms, so that there are always requests in flight. */
 function startSlowBackend(): Promise<RecordingBackend> {
   return startRecordingBackend({
     react: (_request, socket) => void sleep(20).then(() => socket.write(okResponse('[]'))),
@@ -28,7 +28,7 @@ export interface Drain {
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** How many responses had `Connection: close`. */
+  /** The number of responses with `Connection: close`. */
   readonly toldToClose: number;
   readonly idleSocketClosed: boolean;
   readonly exitCode: number | null;
@@ -36,7 +36,7 @@ export interface Drain {
 }
 
 /**
- * Sends SIGTERM while clients on persistent connections send requests. Each client stops after a `Connection: close`.
+ * Sends SIGTERM while clients on persistent connections send requests. Each client stops after a response with `Connection: close`.
  */
 export async function measureDrain({
   requests,
@@ -45,11 +45,11 @@ export async function measureDrain({
 }: {
   readonly requests: number;
   readonly workers?: number;
-  /** Absent: the default bounds. */
+  /** By default, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }): Promise<Drain> {
   const backend = await startSlowBackend();
-  // Several workers need a Redis.
+  // Several workers need Redis.
   const redis = workers === 1 ? undefined : await startRedis();
   const gateway = await startGateway(
     {
@@ -99,11 +99,11 @@ export interface RollingRestart {
   readonly exitCodes: readonly (number | null)[];
 }
 
-/** Replaces three processes one after the other under load, behind a balancer that follows `/readyz`. */
+/** Replaces three processes one after the other under load, behind a load balancer that follows `/readyz`. */
 export async function measureRollingRestart({
   bounds,
 }: {
-  /** Absent: the default bounds. */
+  /** By default, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 } = {}): Promise<RollingRestart> {
   const start = bounds && { tuning: { bounds } };

@@ -11,11 +11,11 @@ export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
   /**
-   * The load uses up the shortest and the longest window, or more. It must not reach the limits of windows between them.
+   * The load exhausts at least the shortest and the longest window. It must not exhaust the windows between them.
    */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
-  /** The load starts this long before the shortest window ends, so that it continues in the next one. */
+  /** The load starts this long before the end of the shortest window, so that it continues in the next window. */
   readonly startBeforeEndMs: number;
   /** Default: one server. */
   readonly form?: RedisForm;
@@ -24,15 +24,17 @@ export interface ExactnessOptions {
 export interface Exactness {
   readonly responses: number;
   readonly failures: readonly string[];
-  /** Windows that limited at least one response. */
+  /** The number of windows that limited at least one response. */
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
-  /** Sums over all windows: requests admitted beyond the limit, and requests left although another was refused. */
+  /**
+   * The sums over all windows of requests admitted beyond the limit, and of requests that remained although another request was refused.
+   */
   readonly over: number;
   readonly under: number;
-  /** Admitted requests with the same `remaining` as another request in their window. */
+  /** The number of admitted requests whose `remaining` another request in the same window also had. */
   readonly sameRemaining: number;
-  /** Requests that Redis counts in the longest window. */
+  /** The number of requests that Redis counts in the longest window. */
   readonly longestUsed: number;
   readonly perSecond: number;
 }
@@ -93,8 +95,8 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 }
 
 /**
- * Counts responses by the window that their headers describe, identified by its limit and reset. Requests in the
- * shortest window also count in the longest, and the whole load falls into one longest window.
+ * Counts responses by the window in their headers, which the limit and the reset identify. Requests in the shortest window also count in
+ * the longest window, and the whole load falls into one longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

@@ -7,43 +7,43 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The part of a request or response that a greedy client leaves out. */
+/** The part of a request or response that a greedy client does not send or read. */
 export const greeds = ['never sends its body', 'stops in its body', 'never reads its response'] as const;
 export type Greed = (typeof greeds)[number];
 
 export interface GreedyKeysOptions {
   readonly greed: Greed;
   readonly keys: number;
-  /** The number of clients of all greedy keys together, at each of two processes. */
+  /** The number of clients of all greedy keys together, for each of two processes. */
   readonly clients: number;
-  /** The number of requests of the other keys before the greedy clients start, and the same number during them. */
+  /** The number of requests of other keys before the greedy clients start, and the same number while they run. */
   readonly goodRequests: number;
-  /** Absent: the default bounds. */
+  /** By default, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface GreedyKeys {
-  /** Responses to the other keys, before and during, by status. */
+  /** The responses to other keys, before and during the load by greedy clients, by status. */
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** A stall may last a minute and delay so few requests that p99 does not show it. */
+  /** A stall of a minute may delay so few requests that the p99 does not show it. */
   readonly slowestMs: { readonly baseline: number; readonly beside: number };
-  /** The largest number of greedy requests at the backend at the same time, from both processes together. */
+  /** The largest number of simultaneous greedy requests at the backend, from both processes together. */
   readonly heldAtBackend: number;
-  /** Status and fault of greedy requests in the access lines, for example `408 client`, with their counts. */
+  /** The status and fault of greedy requests in the access lines, for example `408 client`, with the number of each. */
   readonly greedyEnds: Record<string, number>;
 }
 
 /**
- * Greedy clients reconnect only after a pause. A flood of new connections would be another attack, which costs this
- * process and the gateways CPU.
+ * A greedy client pauses before it reconnects. A flood of new connections would be another attack, which costs this process and the
+ * gateways CPU time.
  */
 const reconnectAfterMs = 2_000;
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
 const largeResponse = Buffer.from(okResponse('x'.repeat(8 * 1024 * 1024)));
 
-/** Measures good keys on two processes beside greedy keys whose clients hold every connection that they get. */
+/** Measures well-behaved keys on two processes while clients of greedy keys hold every connection that they get. */
 export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<GreedyKeys> {
   const { greed, clients, goodRequests, bounds } = options;
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000_000, 1_000_000_000));
@@ -98,7 +98,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     socket.once('connect', () => socket.write(greeting(greed, secret, index)));
     socket.once('close', () => {
       crowd.delete(socket);
-      // The client connects again, so that the number of greedy clients stays the same.
+      // The client reconnects, so that the number of greedy clients is constant.
       if (isGoingOn) setTimeout(() => isGoingOn && join(index), reconnectAfterMs);
     });
   }
@@ -133,7 +133,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     await backend.close();
   }
 
-  /** Whether greedy requests have reached the backend. Requests without their body never reach it. */
+  /** Whether greedy requests reach the backend. A request without its body never reaches the backend. */
   function heldOrNone(): boolean {
     return greed === 'never sends its body' || heldAtBackend > 0;
   }

@@ -1,6 +1,6 @@
 /**
- * The thread of `greedy-tunnels.ts`: a backend for WebSockets, and the clients of one key that open them. Both sides
- * write as fast as the other side reads, until the thread receives a stop message.
+ * The thread of `greedy-tunnels.ts`: a backend for WebSockets, and clients of one key that open WebSockets. Both sides write as fast as the
+ * other side reads, until the thread receives a stop message.
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -13,7 +13,7 @@ export interface GreedyTunnelsOrder {
   readonly octets: number;
 }
 
-/** The worker opens WebSockets at `port` for each secret in turn. Without secrets it connects to its own backend. */
+/** The worker opens WebSockets at `port`, with each secret in turn. Without secrets it connects to its own backend. */
 export interface GreedyTunnelsStart {
   readonly port: number;
   readonly secrets: readonly string[];

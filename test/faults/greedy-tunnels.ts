@@ -10,27 +10,27 @@ import type { GreedyTunnelsOrder, GreedyTunnelsStart } from './greedy-tunnels-wo
 
 export interface GreedyTunnelsOptions {
   readonly tunnels: number;
-  /** The octets of one write. Each side of a tunnel writes whenever the other side reads. */
+  /** The octets of one write. Each side of a WebSocket writes as fast as the other side reads. */
   readonly octets: number;
-  /** The number of keys that open the tunnels. */
+  /** The number of keys that open the WebSockets. */
   readonly keys: number;
-  /** The number of rounds. Each round measures other keys once without the tunnels and once beside them. */
+  /** The number of rounds. Each round measures other keys once without the WebSockets and once with them. */
   readonly rounds: number;
-  /** How long each half of a round takes. */
+  /** The duration of each half of a round. */
   readonly halfMs: number;
 }
 
 export interface GreedyTunnels {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  /** `baseline`: times beside the same load without the gateway in its path. */
+  /** `baseline` is the measurement beside the same load without the gateway in the path of the load. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** The octets that the tunnels move through the gateway, in both directions. */
+  /** The octets that the gateway relays for the WebSockets, in both directions. */
   readonly mebibytesPerSecond: number;
 }
 
-/** Measures the requests of one key beside WebSockets of other keys that move as many octets as the gateway allows. */
+/** Measures the requests of one key beside WebSockets of other keys that send as many octets as the gateway allows. */
 export async function measureGreedyTunnels(options: GreedyTunnelsOptions): Promise<GreedyTunnels> {
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000, 1_000_000));
   const good = makeCustomKey(1_000_000_000, 1_000_000_000);

@@ -10,25 +10,25 @@ const prefix = 'test';
 export interface IsolatedMaster {
   readonly limit: number;
   readonly admitted: number;
-  /** Requests that the old master counted during its isolation, and that the new master therefore does not count. */
+  /** Requests that the isolated old master counted, and that the new master therefore does not count. */
   readonly lost: number;
-  /** The number of times that a limiter left a server. Its open call is not repeated and may not have run. */
+  /** The number of times that a limiter disconnected from a server. A call in progress is not repeated and may not have run. */
   readonly left: number;
-  /** The new master's count at the end. */
+  /** The final count on the new master. */
   readonly used: number;
-  /** From the announcement of the new master to the last write to the old master. */
+  /** The time from the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
   /**
-   * From the first moment when the Sentinels could notice the isolation to the announcement, and until every limiter
-   * decides with the new master.
+   * The times from the first moment when the Sentinels could detect the isolation to the announcement, and until every limiter decides with
+   * the new master.
    */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;
 }
 
 /**
- * The master is cut off from the Sentinels and its replicas, but not from the gateways. The Sentinels promote a
- * replica. Two limiters under load must leave the old master, which still accepts writes.
+ * The master is cut off from the Sentinels and its replicas, but not from the gateways. The Sentinels promote a replica. Two limiters under
+ * load must disconnect from the old master, which still accepts writes.
  */
 export async function measureIsolatedMaster(limit: number): Promise<IsolatedMaster> {
   const redis = await startSentinel();
@@ -66,7 +66,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
     await redis.promoteAfter(500);
     await until('another master is announced', async () => (await redis.master()) !== old);
     const announcedMs = performance.now();
-    // The new master must stay the master.
+    // The new master must remain the master.
     await redis.promoteAfter(600_000);
     let lastWriteMs = announcedMs;
     let [before, seen] = [await usedIn(old), -1];

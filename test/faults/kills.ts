@@ -39,7 +39,7 @@ export async function measureKills({ rounds }: { readonly rounds: number }): Pro
     bans: { after: 20, within: '2s', for: '1s', max: '4s' },
   });
   const secrets = [...keys.map(({ secret }) => secret), 'unknown'];
-  // Patient bounds, because a gateway that decides alone on a busy machine writes nothing to Redis.
+  // The deadlines are long, because a gateway on a busy machine would otherwise decide without Redis and write nothing to it.
   const start = { tuning: { bounds: patientStore } };
   let responses = 0;
 

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 export const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 
-/** A limiter without a gateway around it, and its log. */
+/** A limiter without a gateway, and its log. */
 export interface BareLimiter {
   readonly limiter: Limiter;
   readonly logged: readonly string[];
@@ -46,7 +46,7 @@ export function keyNamed(id: string, perDay: number): Key {
   return { id, plan: 'free', limits: limitsOf({ perMinute: 1_000_000, perDay }), disabled: false };
 }
 
-/** Decides requests in one turn of the event loop. */
+/** Decides several requests in one turn of the event loop. */
 export async function decideAtOnce(
   limiter: Limiter,
   key: Key,

@@ -7,11 +7,11 @@ import { startGateway } from '../support/gateway-process.ts';
 import { residentBytes } from '../support/process-figures.ts';
 
 export interface ManyKeys {
-  /** From the start of the process until it listens. */
+  /** The time from the start of the process until it listens. */
   readonly startMs: number;
   readonly residentBytes: { readonly started: number; readonly afterRequests: number };
   readonly perSecond: number;
-  /** The slowest first request of a key, and the first page of all keys. */
+  /** The duration of the slowest first request of a key, and of the first page of all keys. */
   readonly slowestFirstMs: number;
   readonly listMs: number;
   readonly statuses: Record<number, number>;
@@ -21,11 +21,11 @@ export interface ManyKeys {
 
 const batch = 5_000;
 
-/** Measures a process with a directory of this many keys, some of which are used. */
+/** Measures a process with a directory of this many keys, some of which send requests. */
 export async function measureManyKeys(options: {
   readonly keys: number;
   readonly used: number;
-  /** The number of requests in flight, by default 1. */
+  /** The number of concurrent requests, by default 1. */
   readonly atOnce?: number;
 }): Promise<ManyKeys> {
   const token = makeToken('read');
@@ -92,7 +92,7 @@ function secretOf(key: number): string {
   return `secret ${key}`;
 }
 
-/** Writes the directory's records in large batches, because a million keys one after the other would take minutes. */
+/** Writes the directory's records in large batches, because a million single writes would take minutes. */
 async function fill(
   redis: Awaited<ReturnType<typeof startFleet>>['inspector'],
   prefix: string,
@@ -107,7 +107,7 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      // list-id.lua makes the tag in this form.
+      // `list-id.lua` creates the tag in this form.
       const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
       pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {

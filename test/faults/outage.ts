@@ -10,8 +10,8 @@ import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /**
- * `failed over`: Redis is killed, and its address moves to a replica, which is promoted. `failed over by Sentinel`: the
- * master is killed, and Sentinels promote a replica.
+ * `failed over`: Redis is killed, and its address moves to a replica, which is promoted. `failed over by Sentinel`: the master is killed,
+ * and Sentinels promote a replica.
  */
 export type Fault =
   | 'killed'
@@ -23,11 +23,11 @@ export type Fault =
   | 'read-only';
 
 export interface Outage {
-  /** Responses by status: of the processes with `onFailure: local`, and of the process with `refuse`. */
+  /** The responses by status of the processes with `onFailure: local`, and of the process with `refuse`. */
   readonly local: Record<number, number>;
   readonly refusing: Record<number, number>;
   readonly failures: readonly string[];
-  /** 503 responses without the code `store_unavailable` or without Retry-After. */
+  /** The number of 503 responses without the code `store_unavailable` or without Retry-After. */
   readonly badRefusals: number;
   readonly readyWhileAway: {
     readonly local: number;
@@ -35,42 +35,42 @@ export interface Outage {
     readonly reasons: readonly string[];
   };
   readonly readyAfter: readonly string[];
-  /** The number of lines that each process logged when the outage began and when it ended. */
+  /** The number of lines that each process logged at the beginning and at the end of the outage. */
   readonly entered: readonly number[];
   readonly left: readonly number[];
-  /** The limit of one key, and its requests that the local processes admitted before and during the fault. */
+  /** The limit of one key, and the key's requests that the `local` processes admitted before and during the outage. */
   readonly limit: number;
   readonly admittedBefore: number;
   readonly admittedAway: number;
-  /** Requests of that key in Redis after the recovery, when all local counts were written back. */
+  /** The requests of that key in Redis after the recovery, when all local counts had been written back. */
   readonly dayUsedAfter: number;
-  /** A second key, used before and during the fault: the rest of its limit, and the requests admitted afterwards. */
+  /** A second key, used before and during the outage: the remaining requests of its limit, and the requests admitted afterwards. */
   readonly restAfter: number;
   readonly admittedAfter: number;
   readonly keysWithoutExpiry: readonly string[];
-  /** Times in the gateway, without the upstream: with Redis, without Redis until the breaker opened, and after that. */
+  /** Times in the gateway, without the upstream: with Redis, without Redis until the circuit breaker opened, and after it opened. */
   readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
   readonly p99AfterBreakerMs: number;
-  /** From the repair until every process had logged that Redis is back. */
+  /** The time from the repair until every process had logged that Redis is available. */
   readonly backAfterMs: number;
-  /** How many access lines of the local processes have the source `local`. */
+  /** The number of access lines of the `local` processes with the source `local`. */
   readonly decidedLocally: number;
 }
 
 export interface OutageOptions {
   readonly holdMs: number;
-  /** Absent: the default bounds. */
+  /** By default, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
-  /** Absent: each gateway is a process. */
+  /** By default, each gateway is a process. */
   readonly start?: typeof startFleetHere;
 }
 
 const limit = 40;
 
 /**
- * Redis fails and returns under load. Two processes decide locally during the outage, and one refuses. Redis works for
- * `holdMs`, then is away for at least as long.
+ * Redis fails and recovers under load. Two processes decide locally during the outage, and one process refuses. Redis works for `holdMs`,
+ * then is unavailable for at least the same time.
  */
 export async function measureOutage(
   fault: Fault,
@@ -184,7 +184,7 @@ export async function measureOutage(
   }
 }
 
-/** Waits until some request of the load was answered with this status. */
+/** Waits until a request of the load gets this status. */
 function untilAnswered({ responses }: RunningLoad, status: number): Promise<void> {
   return until(`a request is answered ${status}`, () => responses.some((one) => one.status === status));
 }
@@ -197,7 +197,7 @@ async function startHeldSentinel() {
   return {
     place: { sentinel: { name, hosts } },
     async killMaster() {
-      // WAIT covers what the same connection has written, and all earlier writes.
+      // WAIT covers the writes of its own connection, and all earlier writes.
       await first.inspector.set('last', 1, 'PX', 60_000);
       await first.inspector.wait(servers.length - 1, 5_000);
       await first.server.kill();
@@ -227,7 +227,7 @@ async function breakRedis(
       await inspector.config('SET', 'maxmemory', '1');
       return;
     case 'read-only':
-      // A replica of a primary that does not exist serves reads and refuses writes.
+      // A replica of a nonexistent primary serves reads and refuses writes.
       await inspector.replicaof('127.0.0.1', 1);
       return;
   }
@@ -276,8 +276,8 @@ function countLines({ lines }: RunningGateway, msg: string): number {
 }
 
 /**
- * Times from access lines, ascending: decided by Redis, decided alone before the log reported the outage, decided alone
- * after it.
+ * Times from access lines, ascending: decided by Redis, decided locally before the log reported the outage, and decided locally after the
+ * report.
  */
 function decisionTimes(gateways: readonly RunningGateway[]) {
   const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };

@@ -11,11 +11,14 @@ import { until } from '../support/until.ts';
 export interface PlanEdit {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
-  /** Admitted requests of one key on one day, after each step: first limit spent, raised limit spent, limit lowered. */
+  /**
+   * Admitted requests of one key on one day, after each step: with the first limit exhausted, with the raised limit exhausted, and with the
+   * lowered limit.
+   */
   readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
-  /** How many responses were 200. */
+  /** The number of 200 responses. */
   readonly answered200: number;
-  /** From the edit until every process had sent a response with the new limit. */
+  /** The time from the edit until every process had sent a response with the new limit. */
   readonly followedMs: { readonly raised: number; readonly lowered: number };
 }
 
@@ -24,7 +27,7 @@ export async function measurePlanEdit(limits: {
   first: number;
   raised: number;
   lowered: number;
-  /** Absent: each gateway is a process. */
+  /** By default, each gateway is a process. */
   start?: typeof startFleetHere;
 }): Promise<PlanEdit> {
   const run = await startLoadOnOneKey(limits.first, limits.start);
@@ -49,15 +52,18 @@ export interface GrantUnderLoad {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
   readonly answered200: number;
-  /** Admitted requests on one day: with the plan's limit spent, the grant's, a second grant's, and after its end. */
+  /**
+   * Admitted requests on one day: with the limit of the plan exhausted, with the first grant, with the second grant, and after the second
+   * grant.
+   */
   readonly admitted: readonly number[];
-  /** From the change until every process had sent a response with its limit. */
+  /** The time from the change until every process had sent a response with the new limit. */
   readonly followedMs: { readonly granted: number; readonly taken: number; readonly ended: number };
 }
 
 /**
- * A key on three gateway processes under load gets a grant when its limit is spent, and loses the grant again. A second
- * grant lasts only a moment; the load spends it, and it ends by itself.
+ * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. A second grant lasts only
+ * a moment. The load exhausts it, and it expires.
  */
 export async function measureGrant(limits: {
   readonly plan: number;
@@ -113,7 +119,7 @@ async function startLoadOnOneKey(perDay: number, startGateways: typeof startFlee
     pauseMs: 5,
     path: '/v1/store/orders',
   });
-  /** The count comes from Redis, because responses to admitted requests may still be under way. */
+  /** The count comes from Redis, because responses to admitted requests may still be on their way. */
   const admittedSoFar = async () =>
     Number(await fleet.inspector.hget(`${fleet.prefix}:{${key.entry.id}}`, 'dayUsed'));
 
@@ -121,8 +127,8 @@ async function startLoadOnOneKey(perDay: number, startGateways: typeof startFlee
     entry: key.entry,
     fleet,
     /**
-     * Waits until `limit` is effective and spent on every process. @returns the admitted requests, and when the last
-     * process followed
+     * Waits until `limit` is in effect and exhausted on every process. @returns the admitted requests, and the time at which the last
+     * process applied the limit
      */
     async spent(limit: number) {
       const fromMs = performance.now();

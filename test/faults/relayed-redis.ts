@@ -9,7 +9,7 @@ export const formNames = ['one server', 'a Cluster', 'Sentinel'] as const;
 
 export type FormName = (typeof formNames)[number];
 
-/** Redis with a relay before each server that keeps keys. */
+/** Redis with a relay in front of each server that stores keys. */
 export interface RelayedRedis {
   readonly place: RedisPlace;
   readonly relays: readonly TcpRelay[];
@@ -32,11 +32,11 @@ export async function startRelayed(form: FormName): Promise<RelayedRedis> {
 }
 
 export interface Disturbance {
-  /** The number of times that connections were cut. */
+  /** The number of times that the connections were cut. */
   readonly cuts: number;
 }
 
-/** Cuts the connections to each server now and then, and delays their bytes, so replies are late or lost. */
+/** Cuts the connections to each server occasionally, and delays their bytes, so that replies are late or lost. */
 export function disturb(relays: readonly TcpRelay[]): { stop(): Promise<Disturbance> } {
   let isStopped = false;
   let cuts = 0;

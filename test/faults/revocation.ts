@@ -9,8 +9,8 @@ import { disturb, type FormName, startRelayed } from './relayed-redis.ts';
 export interface Revocation {
   readonly failures: readonly string[];
   /**
-   * Requests that arrived while the key was revoked, by decision: admitted with Redis (which must not happen), refused,
-   * decided alone.
+   * The requests that arrived while the key was revoked, by decision: admitted with Redis (which must not happen), refused, or decided
+   * without Redis.
    */
   readonly admittedShared: number;
   readonly refused: number;
@@ -19,7 +19,7 @@ export interface Revocation {
   readonly othersShared: number;
 }
 
-/** Most delays are within these bounds, and cuts are not. */
+/** Most delays are shorter than these bounds; cuts exceed them. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,
@@ -27,7 +27,7 @@ const bounds = {
   storeSilenceMaxMs: 3_000,
 } satisfies Tuning['bounds'];
 
-/** A key is revoked and restored repeatedly while three processes use it and their connections are delayed and cut. */
+/** Revokes and restores a key repeatedly while three processes use the key and their connections are delayed and cut. */
 export async function measureRevocation({
   form,
   times,
@@ -42,7 +42,7 @@ export async function measureRevocation({
     place: redis.place,
   });
   const directory = await directoryOf({ ...redis.place, prefix: fleet.prefix });
-  /** The editor's connection is disturbed too, so it repeats each command that may not have run. */
+  /** The editor's connection is also delayed and cut, so the editor repeats each command that may not have run. */
   const editSurely = (more: { readonly disabled: boolean }) =>
     until('the key is changed', () =>
       directory.edit('revoked', more).then(
@@ -66,12 +66,12 @@ export async function measureRevocation({
     }
     await disturbance.stop();
     const { failures } = await load.stop();
-    // The last access lines are still under way.
+    // The last access lines are not yet written.
     await sleep(1_500);
     const lines = fleet.gateways.flatMap((gateway) => gateway.lines);
     const during = lines.filter(({ keyId, time, totalMs }) => {
       const endMs = Date.parse(String(time));
-      // The log has whole milliseconds, so the comparison allows 2 ms.
+      // Times in the log are whole milliseconds, so the comparison allows 2 ms.
       const arrivedMs = endMs - Number(totalMs) - 2;
       return keyId === 'revoked' && revoked.some(({ fromMs, toMs }) => arrivedMs > fromMs && endMs < toMs);
     });

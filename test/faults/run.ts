@@ -32,7 +32,7 @@ import { measureWorkerKills } from './workers.ts';
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
   readonly figure: string;
-  /** Whether the outcome is as promised. Times are only printed and not judged. */
+  /** Whether the outcome is the promised outcome. Times are printed but not judged. */
   readonly holds: boolean;
 }
 
@@ -424,7 +424,7 @@ function deadShard(loss: Loss): Measurement {
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
           Object.keys(found.lost).join() === '200' &&
-          // A decision may take more than 50 ms on a busy machine.
+          // A decision may take longer than 50 ms on a busy machine.
           local <= shared / 100 &&
           found.ready.every(
             ({ httpStatus, reasons }) => httpStatus === 200 && reasons.join().includes(found.name),
@@ -522,7 +522,7 @@ function adminLoad(workers: number): Measurement {
 }
 
 function greedyKeys(greed: Greed, keys: number): Measurement {
-  // More clients that never read would fill the kernel's memory for sockets.
+  // A larger number of clients that never read would exhaust the kernel's memory for sockets.
   const clients = greed === 'never reads its response' ? 260 : 260 * Math.min(keys, 4);
   return {
     rows: '22',

@@ -10,15 +10,15 @@ import { until } from '../support/until.ts';
 
 export interface SlowClientsOptions {
   readonly idle: number;
-  /** The number of clients of each kind: slow header, slow body, slow reading. */
+  /** The number of clients of each kind: slow header, slow body, slow reader. */
   readonly slow: number;
   readonly goodRequests: number;
-  /** Absent: the default timeouts. */
+  /** By default, the default timeouts apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface SlowClients {
-  /** The number of sockets that were open at the same time. */
+  /** The largest number of sockets that were open at the same time. */
   readonly held: number;
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
@@ -31,7 +31,7 @@ const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const dripIntervalMs = 250;
 const longResponse = okResponse('x'.repeat(16 * 1024 * 1024));
 
-/** Good traffic beside thousands of idle connections and clients that send or read a few bytes at a time. */
+/** Measures well-behaved clients beside thousands of idle connections and clients that send or read a few bytes at a time. */
 export async function measureSlowClients(options: SlowClientsOptions): Promise<SlowClients> {
   const { slow, goodRequests, bounds } = options;
   const idle = Math.min(options.idle, descriptorsMax() - 1_000);

@@ -8,15 +8,15 @@ import { until } from '../support/until.ts';
 export interface Soak {
   readonly requests: number;
   readonly failures: readonly string[];
-  /** Growth of resident memory over the second half, by least squares. */
+  /** The growth of resident memory over the second half, by least squares. */
   readonly slopeBytesPerSecond: number;
   readonly residentBytes: { readonly middle: number; readonly end: number };
-  /** The number before the first client connected and after the last client left. */
+  /** The number before the first client connected and after the last client disconnected. */
   readonly descriptors: { readonly before: number; readonly after: number };
 }
 
 /**
- * Sends requests that are admitted, refused, banned, without a key or unmatched, from clients that connect and leave.
+ * Sends requests that are admitted, refused, banned, without a key or to unknown paths, from clients that connect and disconnect.
  */
 export async function measureSoak({ seconds }: { readonly seconds: number }): Promise<Soak> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -44,7 +44,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
         requests += outcome.responses.length;
         failures.push(...outcome.failures);
       }
-      // This test does not need the log lines that `startGateway` keeps, and they would fill the memory.
+      // The log lines that `startGateway` keeps are not needed here, and would fill the memory.
       fleet.gateways[0]?.lines.splice(0);
       samples.push({ atSeconds: (performance.now() - startedMs) / 1000, bytes: residentBytes(pid) });
     }
@@ -66,7 +66,7 @@ export async function measureSoak({ seconds }: { readonly seconds: number }): Pr
   }
 }
 
-/** Idle connections to the upstream: at most one for each of the ten clients. */
+/** The idle connections to the upstream, at most one for each of the ten clients. */
 const descriptorsOfUpstream = 10;
 
 function slope(samples: readonly { readonly atSeconds: number; readonly bytes: number }[]): number {

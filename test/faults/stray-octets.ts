@@ -8,11 +8,11 @@ import { okResponse, startRecordingBackend } from '../support/recording-backend.
 
 export interface StrayOctets {
   readonly requests: number;
-  /** The number of connections to the backend that carried requests of both keys. */
+  /** The number of backend connections that carried requests of both keys. */
   readonly shared: number;
-  /** Responses that contained octets sent for another request, of the same key or the other. */
+  /** The number of responses that contained octets of another response, to the same key or to the other key. */
   readonly crossed: readonly string[];
-  /** Responses to the good key, by status. */
+  /** The responses to the unaffected key, by status. */
   readonly others: Record<number, number>;
   readonly failures: readonly string[];
 }
@@ -34,7 +34,10 @@ const delays: readonly ((send: () => void) => void)[] = [
   (send) => void setTimeout(send, 50),
 ];
 
-/** Responses with the stray octets behind each. The test splits them at every place, and tries each with every delay. */
+/**
+ * The responses, each with the stray octets that follow it. The test splits the octets at every position, and combines each split with
+ * every delay.
+ */
 const strays: readonly {
   readonly method: string;
   readonly head: (of: string) => string;
@@ -50,8 +53,8 @@ const strays: readonly {
 ];
 
 /**
- * Two keys share connections to one backend, which sends stray octets behind its responses to the first key. A complete
- * stray response is not sent while the connection serves the next request: no HTTP/1.1 client could tell the two apart.
+ * Two keys share connections to one backend, which sends stray octets after its responses to the first key. A complete stray response is
+ * not sent while the connection serves the next request, because no HTTP/1.1 client could distinguish it from the real response.
  */
 export async function measureStrayOctets({ requests }: { readonly requests: number }): Promise<StrayOctets> {
   const bad = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -111,7 +114,7 @@ export async function measureStrayOctets({ requests }: { readonly requests: numb
   }
 }
 
-/** The n-th variant: which response, when the stray octets arrive, and where they are split. */
+/** The n-th variant: the response, the time of the stray octets, and the position of the split. */
 function straying(n: number): Stray {
   const { head, tail } = strays[n % strays.length] ?? { head: responseTo, tail: strayBody };
   const delay = delays[Math.floor(n / strays.length) % delays.length];

@@ -14,15 +14,15 @@ export interface TargetFaults {
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** POSTs that the targets received more than once. */
+  /** The number of POSTs that the targets received more than once. */
   readonly duplicated: number;
-  /** 503 responses without Retry-After. */
+  /** The number of 503 responses without Retry-After. */
   readonly badRefusals: number;
-  /** From the fault (the last fault, when a target flaps) to the last error response. */
+  /** The time from the fault (from the last fault of an alternating target) to the last error response. */
   readonly lastErrorAfterMs: number;
-  /** From the fault to the start of the last request that got an error response. */
+  /** The time from the fault to the start of the last request that got an error response. */
   readonly lastFailedBeganAfterMs: number;
-  /** Statuses of requests sent after the end of the fault. */
+  /** The statuses of requests that were sent after the end of the fault. */
   readonly afterwards: Record<number, number>;
   readonly running: boolean;
 }
@@ -31,9 +31,9 @@ const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const response201 = okResponse('{"id":1}', 201);
 
 /**
- * Sends POSTs under load through one gateway to three targets of one host name, of which one or all fail and recover. A
- * hanging target holds each request for `totalTimeoutMs`. It then has the fewest requests in flight, so the gateway
- * chooses it again unless the health checks have found it silent.
+ * Sends POSTs under load through one gateway to three targets of one host name. One or all of the targets fail and recover. A hanging
+ * target holds each request for `totalTimeoutMs`. After this time the target has the fewest requests in flight, so the gateway chooses it
+ * again unless the health checks have reported it silent.
  */
 export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);
@@ -101,7 +101,7 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
 interface Causing {
   readonly backends: Map<string, RecordingBackend>;
   readonly open: (host: string) => Promise<void>;
-  /** Called at each fault. */
+  /** Called at the beginning of each fault. */
   readonly onFault: () => void;
 }
 

@@ -1,6 +1,5 @@
 /**
- * The thread of `unknown-secrets.ts`. It sends requests at a steady rate, each on an idle connection, until it receives
- * a stop message.
+ * The thread of `unknown-secrets.ts`. It sends requests at a steady rate, each on an idle connection, until it receives a stop message.
  */
 import { randomUUID } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -18,7 +17,7 @@ export interface FloodOutcome {
   readonly perSecond: number;
 }
 
-/** The interval is short, so that the requests do not arrive in bursts. */
+/** The interval is short, so that requests do not arrive in bursts. */
 const tickMs = 1;
 const connections = 64;
 const { origin, perSecond, addresses } = workerData as FloodOrder;
@@ -29,7 +28,7 @@ const startedMs = performance.now();
 let sent = 0;
 let isStopped = false;
 
-// Plain sockets use little CPU time, which leaves more of it to the gateway.
+// Plain sockets use little CPU time, which leaves more CPU time to the gateway.
 const clients = await Promise.all(Array.from({ length: connections }, () => openRawClient(Number(port))));
 const idle = [...clients];
 

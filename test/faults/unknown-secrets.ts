@@ -8,7 +8,7 @@ import type { FloodOrder, FloodOutcome } from './unknown-secrets-worker.ts';
 export interface UnknownSecretsOptions {
   readonly perSecond: number;
   readonly goodRequests: number;
-  /** The number of addresses that the flood's requests come from. */
+  /** The number of client addresses in the flood. */
   readonly addresses: number;
 }
 
@@ -19,8 +19,8 @@ export interface UnknownSecrets {
 }
 
 /**
- * Measures a key of the directory beside a flood of different unknown secrets. The benchmark measures the key's p99,
- * because there the gateway has its own CPU.
+ * Measures a key of the directory during a flood of different unknown secrets. The benchmark measures the key's p99, because there the
+ * gateway has a CPU of its own.
  */
 export async function measureUnknownSecrets(options: UnknownSecretsOptions): Promise<UnknownSecrets> {
   const fleet = await startFleet({
@@ -55,7 +55,7 @@ export async function measureUnknownSecrets(options: UnknownSecretsOptions): Pro
   }
 }
 
-/** The flood runs in its own thread, so that it does not delay the good traffic here. */
+/** The flood runs in its own thread, so that it does not delay the other clients in this thread. */
 function startFlood(order: FloodOrder): { stop(): Promise<FloodOutcome> } {
   const worker = new Worker(new URL('unknown-secrets-worker.ts', import.meta.url), { workerData: order });
   const outcome = new Promise<FloodOutcome>((resolve, reject) => {

@@ -5,7 +5,7 @@ const hours = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, '
 
 type Field = readonly [name: string, counts: PackedCounts];
 
-/** Counts for each minute of an hour. The minutes are `apart` apart, and the first is 1. */
+/** The counts for each minute of an hour. Consecutive minutes have the distance `apart`, and the first minute is 1. */
 function everyMinute(apart: number): PackedCounts {
   return Array.from({ length: 60 }, (_, minute) => [minute === 0 ? 1 : apart, 20]).flat();
 }
@@ -18,7 +18,7 @@ export function usageFields(): Fields {
   ]);
 }
 
-/** The record of a day in which every minute has requests. */
+/** The record of a day with requests in every minute. */
 export function trafficFields(): Fields {
   return new Map(
     hours.flatMap((hour): Field[] => [

@@ -8,17 +8,17 @@ import { until } from '../support/until.ts';
 import { disturb, type FormName, startRelayed } from './relayed-redis.ts';
 
 export interface RecordedUsage {
-  /** Responses by status, and requests without one. */
+  /** The responses by status, and the number of requests without a response. */
   readonly statuses: Record<number, number>;
   readonly failures: readonly string[];
-  /** Requests of all keys according to the record, as each of two processes reads it. */
+  /** The requests of all keys in the usage record, as each of two processes reads it. */
   readonly recorded: readonly number[];
-  /** The number of times that connections to Redis were cut. */
+  /** The number of times that the Redis connections were cut. */
   readonly cuts: number;
 }
 
 const flushMs = 500;
-/** Delays are within these bounds, and cuts are not. */
+/** Delays are shorter than these bounds; cuts exceed them. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,
@@ -26,7 +26,7 @@ const bounds = {
   usageSlicesPerFlush: 5,
 } satisfies Tuning['bounds'];
 
-/** Two processes record the use of twelve keys while replies from Redis are late and connections to it are cut. */
+/** Two processes record the usage of twelve keys while replies from Redis are late and Redis connections are cut. */
 export async function measureUsage({
   form,
   requests,
@@ -70,7 +70,7 @@ export async function measureUsage({
     await until('what was counted is recorded', async () =>
       (await readAll()).every((count) => count >= responses.length),
     );
-    // A batch that was counted twice would be visible now.
+    // A batch that was counted twice would be visible at this point.
     await sleep(3 * flushMs);
     return { statuses: countStatuses(responses), failures, recorded: await readAll(), cuts };
   } finally {

@@ -14,19 +14,19 @@ export interface WorkerKills {
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** Connections of the killed workers. Each may have carried one request. */
+  /** The number of connections of the killed workers. Each connection may have carried one request. */
   readonly connectionsKilled: number;
-  /** The largest decrease of the count of all requests, which should never decrease. */
+  /** The largest decrease of the count of all requests, which must never decrease. */
   readonly wentBack: number;
   /**
-   * Requests of the load that are missing from the count at the end, because the killed workers had not reported them.
+   * The requests that are missing in the final count, because the killed workers had not reported them.
    */
   readonly untold: number;
 }
 
 const clients = 40;
 
-/** Kills the workers one after the other while clients on persistent connections send requests. */
+/** Kills workers one after the other while clients on persistent connections send requests. */
 export async function measureWorkerKills({
   workers,
   kills,

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 
-/** The changes of one process, in Redis or in memory. */
+/** The record of changes of one process, in Redis or in memory. */
 function changesOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
   const records = redis && openRedis(redis, own);
   const changes = createChanges({ records, processId, nowMs: Date.now, bounds: own });

@@ -20,7 +20,7 @@ const bounds = tunedBounds({
 const policy = { after: 100, withinMs: 60_000, forMs: 120_000, maxMs: 86_400_000 };
 const startMs = Date.now();
 
-/** The events of one process, in Redis or in memory. */
+/** The event list of one process, in Redis or in memory. */
 function eventsOf(processId: string, redis?: { url: string; prefix: string }, own = bounds) {
   const records = redis && openRedis(redis, own);
   const events = createEvents({ records, processId, nowMs: Date.now, bounds: own });
@@ -31,7 +31,7 @@ function eventsOf(processId: string, redis?: { url: string; prefix: string }, ow
   return events;
 }
 
-/** Moves the clock of this process forward at once; Redis does not notice. */
+/** Moves the clock of this process forward suddenly; the clock of Redis is unaffected. */
 function pass(ms: number): void {
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
@@ -87,7 +87,7 @@ it('reports of several processes within the merging time are one event, and a la
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
   first.record(away('connection lost'));
   second.record(away('no reply within the deadline'));
-  // The processes have no connection yet. They later send these events as ten minutes old.
+  // At this point, the processes are not connected to Redis. They will send these events later, with an age of ten minutes.
   pass(600_000);
   await expect.poll(() => listed(first)).toEqual(['store_away  2']);
   second.record(away());
@@ -117,7 +117,7 @@ it('an event during a Redis outage is listed afterwards, at its time, once for a
   for (const one of [first, second]) one.record({ kind: 'store_back', awayMs: outageMs });
   await expect.poll(() => listed(second)).toEqual(['store_back  2', 'ban acme 1', 'store_away  2']);
   const times = (await second.read({ limit: 10 })).events.map(({ at }) => Date.parse(at));
-  // No hour has passed on the clock of Redis.
+  // On the clock of Redis, no hour has passed.
   expect(Math.abs((times[2] ?? Number.NaN) - (awayMs - outageMs))).toBeLessThan(30_000);
   expect(Math.abs((times[0] ?? Number.NaN) - backMs)).toBeLessThan(30_000);
 });
@@ -130,17 +130,17 @@ it('an event while Redis is frozen is listed at its time, although Redis receive
   await expect.poll(() => listed(events)).toEqual([]);
   server.freeze();
   const awayMs = Date.now();
-  // The process sends the event at once, but the frozen server leaves it in its socket.
+  // The process sends the event at once, but the frozen server does not read it from its socket.
   events.record(away());
   await until('it is away', async () => !(await events.read({ limit: 1 })).isComplete);
   const outageMs = 3_600_000;
   pass(outageMs);
-  // This reading ends after the deadline of the event.
+  // This read finishes after the deadline of the event.
   await events.read({ limit: 1 });
   server.thaw();
   await expect.poll(() => listed(events)).toEqual(['store_away  1']);
   const [event] = (await events.read({ limit: 1 })).events;
-  // No hour has passed on the clock of Redis.
+  // On the clock of Redis, no hour has passed.
   expect(Math.abs(Date.parse(event?.at ?? '') - (awayMs - outageMs))).toBeLessThan(30_000);
 });
 
@@ -171,7 +171,7 @@ it('a process in an endless flood of events writes with growing pauses', async (
   await events.close();
   const { events: all } = await events.read({ limit: 200 });
   expect(all.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(bans);
-  // A burst of 5 events, one more each second, and summaries after 20, 40, 80, … ms.
+  // The list accepts a burst of 5 events and one more event each second, with summaries after 20, 40, 80, … ms.
   expect(all.length).toBeLessThan(20);
 });
 
@@ -216,7 +216,7 @@ it('an expired event is removed with the next event, and both Redis keys expire'
   events.record(ban('middle'));
   await expect.poll(() => listed(events)).toEqual(['ban middle 1', 'ban old 1']);
 
-  // The id of an entry gives the time when it was added. The test writes the entries again with earlier ids.
+  // The id of an entry contains the time at which the entry was added. The test rewrites the entries with earlier ids.
   const [entries, reports] = await Promise.all([inspector.xrange(stream, '-', '+'), inspector.hgetall(hash)]);
   let reportsText = JSON.stringify(reports);
   await inspector.del(stream, hash);
@@ -301,7 +301,7 @@ it.each<[Happening, string]>([
 
 it('an outage is one event with its beginning, reason and number of processes, at any distance, and another outage is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  // The merging time is so short that the list does not merge two reports of the same event.
+  // The merging time is so short that two reports of one event become two entries.
   const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });
   const [first, second] = ['p1', 'p2'].map((id) => eventsOf(id, shared, own));
   if (!first || !second) throw new Error('two were made');
@@ -338,7 +338,7 @@ it('an outage is one event with its beginning, reason and number of processes, a
   expect(next).toBeUndefined();
   const [over] = events.slice(-1);
   expect(over?.text).toBe('Target a:1 of upstream store is healthy again after 3 s: refused.');
-  // The event lasts from the first report that it began to the last report that it ended.
+  // The event lasts from the first report of its beginning to the last report of its end.
   expect(String(over?.beganAt) < String(raw.at(-2)?.at)).toBe(true);
   expect(over?.id).toBe(raw.at(-4)?.id);
 

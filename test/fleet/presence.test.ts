@@ -20,7 +20,7 @@ function startPresence(id: string, redis: { url: string; prefix: string }, own =
   });
   return {
     presence,
-    /** Ends the process as a kill does, without a last report. */
+    /** Ends the process like a kill, without a last report. */
     vanish: () => records.close(),
     ids: async () => (await presence.read()).processes.map((process) => process.id),
   };

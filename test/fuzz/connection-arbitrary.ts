@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { secrets } from './fuzz-keys.ts';
 import * as strange from './strange-parts.ts';
 
-/** The writes of one client connection, Latin-1. */
+/** The writes of one client connection as Latin-1 texts. */
 export type Pieces = readonly string[];
 
 /**
- * One to three requests, each built part by part with some strange parts, then perhaps changed byte by byte, and cut
- * into writes. A finding shrinks towards few requests with ordinary parts, sent at once.
+ * Generates one to three requests. Each request is built part by part with some strange parts, then perhaps changed byte by byte, and cut
+ * into writes. A finding shrinks towards few requests with ordinary parts, sent in one write.
  */
 export function connectionArbitrary(): fc.Arbitrary<Pieces> {
   return fc
@@ -22,7 +22,7 @@ export function connectionArbitrary(): fc.Arbitrary<Pieces> {
     });
 }
 
-/** Gives `rare` one time in ten. A finding shrinks to `ordinary` if that value fails too. */
+/** Generates `rare` in one of ten cases. A finding shrinks to `ordinary` if the ordinary value also fails. */
 function seldom<T>(ordinary: fc.Arbitrary<T>, rare: fc.Arbitrary<T>): fc.Arbitrary<T> {
   const options = { withCrossShrink: true };
   return fc.oneof(options, { weight: 9, arbitrary: ordinary }, { weight: 1, arbitrary: rare });
@@ -58,7 +58,7 @@ const authorizations = seldom(
   oneOf(strange.strangeAuthorizations),
 );
 
-/** A field that only the gateway sets, in a spelling that some backends take for the real name. */
+/** A field that only the gateway sets, spelt so that some backends read it as the real name. */
 const forgedFields = fc
   .record({
     name: oneOf(strange.ownNames),

@@ -3,35 +3,34 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { readRequests } from './read-requests.ts';
 import { readResponses } from './read-responses.ts';
 
-/** The bytes of one connection in both directions, and how the connection ended. */
+/** The bytes of one connection in both directions, and the way in which the connection ended. */
 export interface Conversation {
   /**
-   * The client's address. Each connection has its own, so that `X-Forwarded-For` shows which client sent a request to
-   * the backend.
+   * The client's address. Each connection has its own client address, so that `X-Forwarded-For` shows which client sent a request.
    */
   readonly address: string;
   readonly sent: string;
   readonly received: string;
   /**
-   * `answered`: every response arrived, and the client closed. `hung`: some response did not arrive within `hangMs`.
+   * `answered`: every response arrived, and the client closed the connection. `hung`: a response did not arrive within `hangMs`.
    */
   readonly end: 'answered' | 'closed' | 'reset' | 'hung';
 }
 
-/** A response that takes longer counts as a hang. The limit is long, so that a pause of the machine is no hang. */
+/** A response that takes longer than this counts as a hang. The limit is long, so that a pause of the machine does not count as a hang. */
 export const hangMs = 20_000;
 
 export interface ConversationOptions {
   readonly port: number;
-  /** The client's address on loopback. */
+  /** The client's loopback address. */
   readonly address: string;
-  /** Each piece is one write, Latin-1. */
+  /** Each piece is one write as Latin-1 text. */
   readonly pieces: readonly string[];
 }
 
 /**
- * Sends the pieces and reads until every whole request has its response or the gateway closes. The client closes its
- * side if the last request is incomplete. The gateway must refuse a malformed request before that.
+ * Sends the pieces and reads until every complete request has its response or the gateway closes the connection. The client closes its
+ * sending side if the last request is incomplete. The gateway must refuse a malformed request before this time.
  */
 export async function converse({ port, address, pieces }: ConversationOptions): Promise<Conversation> {
   const sent = pieces.join('');

@@ -1,6 +1,6 @@
 import type { Finding } from './fuzz.ts';
 
-/** Prints a finding: the faults, then the writes that cause them as escaped strings, one a line. */
+/** Prints a finding: the faults, and then the writes that cause them as escaped strings, one per line. */
 export function describeFinding({ pieces, faults }: Finding): string {
   return [
     'fuzz: a finding',

@@ -25,7 +25,7 @@ export const keyEntries: readonly KeyEntry[] = [
   entry({ id: 'key-expired', secret: secrets.expired, expires: '2020-01-01' }),
 ];
 
-/** The key id of each valid secret. Disabled and expired keys are missing. */
+/** The key id of each valid secret. Disabled and expired keys are not included. */
 export const keyIdBySecret: ReadonlyMap<string, string> = new Map([
   [secrets.valid, 'key-valid'],
   [secrets.other, 'key-other'],

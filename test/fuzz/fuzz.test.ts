@@ -16,12 +16,12 @@ describe('the fuzzer', () => {
       const { connections, admitted, finding } = await fuzz({ seed, ...brief });
       console.log(`fuzz: seed ${seed}, ${connections} connections, ${admitted} requests admitted`);
       expect(finding && describeFinding(finding)).toBeUndefined();
-      // A run that admits nothing, or everything, would prove nothing.
+      // A run that admits no request, or every request, would prove nothing.
       expect(admitted).toBeGreaterThan(0);
       expect(admitted).toBeLessThan(connections);
     });
 
-  // A brief run ends before the tight key is banned, so this test bans a key itself.
+  // A short run ends before the key with the low limit is banned, so this test bans a key itself.
   it('finds nothing wrong with the responses to a banned key', async () => {
     const rig = await startRig();
     try {

@@ -13,13 +13,13 @@ export interface FuzzReport {
   readonly connections: number;
   /** The number of responses with each status. */
   readonly responsesByStatus: ReadonlyMap<number, number>;
-  /** Requests that the backend received whole. */
+  /** The number of complete requests that the backend received. */
   readonly admitted: number;
   readonly finding: Finding | undefined;
 }
 
 export interface Finding {
-  /** The writes of the smallest connection that fails, Latin-1; empty for a fault of the process as a whole. */
+  /** The writes of the smallest failing connection, as Latin-1 texts; empty for a fault of the process as a whole. */
   readonly pieces: Pieces;
   readonly faults: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface Finding {
 /** The time limit for shrinking a finding. */
 const shrinkMs = 30_000;
 
-/** Sends hostile connections to its own gateway until the judge finds a fault, and shrinks that connection. */
+/** Sends hostile connections to a gateway until the judge finds a fault, and shrinks the failing connection. */
 export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzReport> {
   const rig = await startRig();
   const responsesByStatus = new Map<number, number>();
@@ -50,7 +50,7 @@ export async function fuzz({ seed, count, seconds }: FuzzOptions): Promise<FuzzR
     const run = { seed, numRuns: count, markInterruptAsFailure: false };
     const found = await fc.check(property, { ...run, interruptAfterTimeLimit: seconds * 1_000 });
     const path = found.counterexamplePath;
-    // The time limit may have stopped the shrinking, so it continues from the counterexample.
+    // The time limit may have stopped the first shrinking, so this call continues from the counterexample.
     if (path !== null) await fc.check(property, { ...run, path, interruptAfterTimeLimit: shrinkMs });
   } finally {
     finding = await endOf(rig, finding);

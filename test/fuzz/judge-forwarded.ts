@@ -4,7 +4,7 @@ import type { ReadRequest } from './read-requests.ts';
 import { onlyValue } from './read-responses.ts';
 import { forgery } from './strange-parts.ts';
 
-/** The operations that may reach the backend, from the specification. A path with two possible readings may not. */
+/** The operations that may reach the backend, from the specification. A path with two possible readings must not reach the backend. */
 const operations: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [['GET', 'HEAD', 'POST'], /^\/v1\/pets$/],
   [
@@ -14,12 +14,12 @@ const operations: readonly (readonly [methods: readonly string[], path: RegExp])
   [['GET', 'HEAD'], /^\/v1\/store\/orders$/],
 ];
 
-/** Fields that the gateway must not forward. In the name, `-` stands for any byte but a letter or digit. */
+/** Fields from a client that the gateway must not forward. A `-` in a name stands for any byte except a letter or digit. */
 const endsAtGateway =
   /^(authorization|proxy-(connection|authenticate|authorization)|te|trailer|upgrade|keep-alive|expect|forwarded)$/;
 const ownField = /^(x-request-id|x-key-id|x-plan|x-forwarded-.*|host|content-length|transfer-encoding)$/;
 
-/** The faults of a request that the backend received. `original` is the client's request. */
+/** Returns the faults of a request that the backend received. `original` is the client's request. */
 export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): string[] {
   const name = `${forwarded.method} ${forwarded.target}`;
   const faults: string[] = [];
@@ -40,7 +40,7 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
   const forwardedKeyId = onlyValue(forwarded.fields, 'x-key-id');
   if (keyId === undefined || forwardedKeyId !== keyId)
     faults.push(`${name} came as key ${forwardedKeyId}, the client was ${keyId}`);
-  // RFC 9110 §7.6.1. The check skips fields that the gateway itself sets, because their values come from the gateway.
+  // RFC 9110 §7.6.1. Fields that the gateway sets are skipped, because their values do not come from the client.
   const named = new Set(listOf(original.fields, 'connection'));
   for (const field of forwarded.fields) {
     if (named.has(field.name) && !ownField.test(field.name) && !['connection', 'via'].includes(field.name)) {
@@ -51,14 +51,14 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
 }
 
 /**
- * Whether the gateway may forward this request and then cut it off: its body may stop, or turn out too large. A chunked
- * body counts even when it is empty, because its last chunk may not arrive.
+ * Whether the gateway may forward this request and cut it off later, because its body may stop or exceed the limit. An empty chunked body
+ * is included, because its last chunk may not arrive.
  */
 export function mayBeCut({ body, fields }: ReadRequest): boolean {
   return body !== '' || valuesOf(fields, 'transfer-encoding').length > 0;
 }
 
-/** The key that the request's only Authorization field belongs to. */
+/** The key to which the request's only `Authorization` field belongs. */
 export function presentedKey({ fields }: ReadRequest): string | undefined {
   const credentials = onlyValue(fields, 'authorization') ?? '';
   return keyIdBySecret.get(/^bearer +(\S+)$/i.exec(credentials)?.[1] ?? '');

@@ -2,13 +2,13 @@ import { valuesOf } from './read-message.ts';
 import type { ReadRequest } from './read-requests.ts';
 import { onlyValue, type ReadResponse } from './read-responses.ts';
 
-/** The header fields that every response must have, once and in this form. */
+/** The header fields that every response must have exactly once, in this form. */
 const onEveryResponse: readonly (readonly [name: string, form: RegExp])[] = [
   ['x-ratelimit-limit', /^\d+$/],
   ['x-ratelimit-remaining', /^\d+$/],
   ['x-ratelimit-reset', /^\d{10}$/],
   ['ratelimit', /^"\w+";r=\d+;t=\d+(, "\w+";r=\d+;t=\d+)*$/],
-  // A ban has no length and comes last.
+  // The window of a ban has no length and comes last.
   ['ratelimit-policy', /^"\w+";q=\d+;w=\d+(, "\w+";q=\d+;w=\d+)*(, "ban";q=0)?$/],
   ['x-request-id', /^[0-9a-f-]{36}$/],
 ];
@@ -19,10 +19,10 @@ const onStatus: Readonly<Record<number, readonly [name: string, form: RegExp]>> 
   429: ['retry-after', /^[1-9]\d*$/],
 };
 
-/** The only 5xx that an input may cause, because neither the gateway nor its healthy backend fails. */
+/** The only 5xx responses that an input may cause, because neither the gateway nor its backend fails. */
 const unknownMethod = 501;
 
-/** The faults of one response. `request` is undefined when the answered bytes are no request. */
+/** The faults of one response. `request` is undefined when the bytes that got the response are not a request. */
 export function judgeResponse(response: ReadResponse, request: ReadRequest | undefined): string[] {
   const { status, fields, body } = response;
   const faults: string[] = [];
@@ -42,7 +42,7 @@ export function judgeResponse(response: ReadResponse, request: ReadRequest | und
   return body === undefined ? faults : [...faults, ...judgeErrorBody({ ...response, body })];
 }
 
-/** The backend repeats the request id in its response, so a response that reached the wrong request is visible. */
+/** The backend repeats the request id in its response, so a response to the wrong request is detected. */
 function judgeSuccess({ status, fields, body }: ReadResponse, request: ReadRequest | undefined): string[] {
   if (request === undefined) return [`a ${status} answers what is no request`];
   if (request.body === undefined) return [`a ${status} answers a request that is not whole`];

@@ -13,28 +13,27 @@ export interface Evidence {
   readonly memory: Memory;
 }
 
-/** The judge's record of earlier conversations. `judge` adds each conversation to it. */
+/** The judge's memory of earlier conversations. `judge` adds each conversation to it. */
 export interface Memory {
-  /** Every request id of a response so far. */
+  /** Every request id of the responses so far. */
   readonly requestIds: Set<string>;
   /**
-   * Requests by client address. The backend may see a request that the gateway cut off only during a later
-   * conversation.
+   * Requests by client address. A request that the gateway cuts off may reach the backend only during a later conversation.
    */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }
 
 export interface Verdict {
-  /** Statuses of the responses, in order. */
+  /** The statuses of the responses, in order. */
   readonly statuses: readonly number[];
-  /** The number of requests that the backend received whole. */
+  /** The number of complete requests that the backend received. */
   readonly admitted: number;
   readonly faults: readonly string[];
 }
 
 /**
- * The oracle: the bytes that the client sent, the bytes that it received and the requests that the backend received
- * must agree. The judge's parsers share no code with the gateway.
+ * The oracle: the bytes from the client, the bytes to the client and the requests at the backend must agree. The judge's parsers share no
+ * code with the gateway.
  */
 export function judge({ conversation, sight, memory }: Evidence): Verdict {
   const reading = readRequests(conversation.sent);
@@ -77,26 +76,25 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 }
 
 /**
- * Node's parser reports no fault in such a body, not even a chunk extension that is too long. Only the request timeout
- * ends it.
+ * Node's parser reports no fault in such a body, not even a chunk extension that is too long. Only the request timeout ends such a body.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
   return names.includes('upgrade') && names.includes('transfer-encoding');
 }
 
-/** The client's request that the gateway forwarded and cut off. Its response, if any, has another request id. */
+/** The client's request that the gateway forwarded and then cut off. The response to the client, if any, has another request id. */
 function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | undefined {
   if (forwarded.body !== undefined) return undefined;
   const { method, target, fields } = forwarded;
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no request has this key, any of them shows the fault.
+  // A client may have sent the same request with several keys. If no request has this key, any of these requests shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 
-/** A connection may end when each whole request has its response, or after a response with `Connection: close`. */
+/** A connection may end when each complete request has its response, or after a response with `Connection: close`. */
 function judgeEnd(
   { end }: Conversation,
   reading: ReturnType<typeof readRequests>,

@@ -1,6 +1,6 @@
 /**
- * A strict parser of HTTP/1.1 messages (RFC 9112) that shares no code with the gateway. It rejects a message that two
- * parsers could read in different ways. Texts are Latin-1, one character an octet.
+ * A strict parser of HTTP/1.1 messages (RFC 9112) that shares no code with the gateway. The parser rejects a message that two parsers could
+ * interpret differently. Texts are Latin-1, with one character for each octet.
  */
 
 export interface Field {
@@ -26,7 +26,7 @@ export interface Body {
   readonly end: number;
 }
 
-/** Start line and fields, up to the empty line. */
+/** The start line and the header fields, up to the empty line. */
 export function readHead(text: string, start: number): Reading<Head> {
   const terminator = text.indexOf('\r\n\r\n', start);
   if (terminator === -1) return { kind: 'incomplete' };
@@ -44,7 +44,7 @@ export function readHead(text: string, start: number): Reading<Head> {
 const hasControl = /[\x00-\x1f\x7f]/;
 const fieldLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 
-/** The values of a field, in the order of their arrival. */
+/** The values of a field, in order of arrival. */
 export function valuesOf(fields: readonly Field[], name: string): string[] {
   return fields.filter((field) => field.name === name).map(({ value }) => value);
 }
@@ -59,7 +59,7 @@ export function listOf(fields: readonly Field[], name: string): string[] {
   );
 }
 
-/** How a body is delimited: RFC 9112 §6.3 without the combinations that it calls an attack. */
+/** The framing of a body by RFC 9112 §6.3, without the combinations that the RFC calls an attack. */
 export type Framing =
   | { readonly kind: 'length'; readonly bytes: number }
   | { readonly kind: 'chunked' }
@@ -98,7 +98,7 @@ export function readBody(text: string, start: number, framing: Framing): Reading
   }
 }
 
-/** RFC 9112 §7.1 sets no largest chunk size; Node's parser accepts one that fits in 64 bits. */
+/** RFC 9112 §7.1 sets no largest chunk size; Node's parser accepts sizes that fit in 64 bits. */
 const chunkLine = /^0*([0-9A-Fa-f]{1,16})(;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 function readChunked(text: string, start: number): Reading<Body> {
@@ -125,7 +125,8 @@ function readChunked(text: string, start: number): Reading<Body> {
 }
 
 /**
- * Trailers parse like a head. The parser has already read the line of the last chunk, which takes the place of a start line.
+ * Trailers are parsed like the header fields of a head. The parser has already read the line of the last chunk, which here replaces the
+ * start line.
  */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };

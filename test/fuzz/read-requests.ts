@@ -9,24 +9,24 @@ export interface ReadRequest {
   readonly body: string | undefined;
 }
 
-/** The requests in a client's bytes, according to the RFC. */
+/** Parses the requests in a client's bytes, according to the RFC. */
 export interface RequestsReading {
-  /** The body of the last request may be incomplete. */
+  /** The last request may have an incomplete body. */
   readonly requests: readonly ReadRequest[];
   /**
-   * The method of each request, because HEAD decides how its response is framed (RFC 9112 §6.3). A malformed or
-   * incomplete rest adds `HEAD` or an empty string.
+   * The method of each request, because the framing of a response depends on whether the method is HEAD (RFC 9112 §6.3). A malformed or
+   * incomplete remainder adds HEAD or an empty string.
    */
   readonly methods: readonly string[];
   /**
-   * `clean`: no bytes are left. `closed`: the last request asked for a close, and the rest is ignored. `incomplete`:
-   * more bytes may turn the rest into a request. `malformed`: no bytes can turn the rest into a request.
+   * `clean`: no bytes remain. `closed`: the last request asked for a close, and the remaining bytes are ignored. `incomplete`: more bytes
+   * could complete the remaining request. `malformed`: the remaining bytes cannot become a request.
    */
   readonly end: 'clean' | 'closed' | 'incomplete' | 'malformed';
   readonly why: string;
 }
 
-/** RFC 9112 §3 lets a recipient accept several spaces between the parts, because two parsers cannot misread them. */
+/** RFC 9112 §3 lets a recipient accept several spaces between the parts. All parsers interpret such a line in the same way. */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 
 /** Reads the pipelined requests of one connection. */

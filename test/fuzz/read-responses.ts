@@ -3,7 +3,7 @@ import { type Field, framingOf, listOf, readBody, readHead, valuesOf } from './r
 export interface ReadResponse {
   readonly status: number;
   readonly fields: readonly Field[];
-  /** Undefined for a response without a body: to HEAD, and with status 204 or 304. */
+  /** The body of the response; undefined for a response to HEAD, and with status 204 or 304. */
   readonly body: string | undefined;
   /** Whether the response has `Connection: close`. */
   readonly closes: boolean;
@@ -13,16 +13,16 @@ export interface ReadResponse {
 
 export interface ResponsesReading {
   readonly responses: readonly ReadResponse[];
-  /** The bytes end within a response. */
+  /** The bytes end in the middle of a response. */
   readonly incomplete: boolean;
-  /** The reason why the bytes are not a sequence of responses. */
+  /** The reason why the bytes are not a sequence of valid responses. */
   readonly fault: string | undefined;
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\x20-\x7e]+$/;
 
 /**
- * Reads the bytes of a server as a sequence of responses to requests with these methods.
+ * Parses the bytes from a server as a sequence of responses to requests with these methods.
  *
  * @param methods methods of the requests, in order
  */
@@ -61,8 +61,8 @@ export function readResponses(text: string, methods: readonly string[]): Respons
 }
 
 /**
- * The response to HEAD has no body, with one exception. A server that could not parse the request may not know its
- * method, so its error response, the last of the connection, may have a body.
+ * A response to HEAD has no body, with one exception. A server that could not parse a request may not know its method. So the error
+ * response, which is the last on its connection, may have a body.
  */
 function hasBody(response: {
   readonly status: number;

@@ -13,7 +13,7 @@ export interface Rig {
   readonly gateway: GatewayProcess;
   try(pieces: readonly string[]): Promise<Verdict>;
   /**
-   * Stops both processes. @returns the faults of the gateway as a whole: a crash, errors in its log, too much memory
+   * Stops both processes. @returns the faults of the gateway as a whole: a crash, errors in its log, excessive memory
    */
   stop(): Promise<readonly string[]>;
 }
@@ -48,15 +48,15 @@ export async function startRig(): Promise<Rig> {
   };
 }
 
-/** The number of conversations whose requests the judge remembers: those of the last seconds. */
+/** The number of recent conversations whose requests the judge remembers. */
 const rememberedMax = 10_000;
 
-/** All of 127.0.0.0/8 is this machine. */
+/** All addresses of 127.0.0.0/8 belong to this machine. */
 function loopbackAddress(n: number): string {
   return `127.${1 + ((n >> 16) & 127)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** The 100,000 addresses that the gateway remembers take 70 MiB; V8 lets garbage grow to seven times that. */
+/** The gateway remembers 100,000 addresses, which take 70 MiB; V8 lets garbage grow to seven times this size. */
 const residentKilobytesMax = 768 * 1024;
 
 async function judgeMemory({ child }: GatewayProcess): Promise<string[]> {
@@ -66,7 +66,7 @@ async function judgeMemory({ child }: GatewayProcess): Promise<string[]> {
   return residentKilobytes < residentKilobytesMax ? [] : [`the gateway holds ${residentKilobytes} kB`];
 }
 
-/** pino's number for the level `error`. */
+/** The number of the level `error` in pino. */
 const errorLevel = 50;
 
 function judgeLog({ lines }: GatewayProcess): string[] {

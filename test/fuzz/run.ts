@@ -4,8 +4,8 @@ import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
 /**
- * Linux with connection tracking keeps a closed connection in its table for two minutes (`nf_conntrack_max`, usually
- * 262,144 entries). A full table drops new connections, and the gateway then seems to hang.
+ * Linux with connection tracking keeps a closed connection in its table for two minutes (`nf_conntrack_max`, usually 262,144 entries). A
+ * full table drops new connections, so the gateway seems to hang.
  */
 const connectionsMax = '200000';
 
@@ -36,7 +36,7 @@ function readOptions(): Options {
   return { seed: read('seed'), count: read('count'), seconds: read('seconds') };
 }
 
-/** Prints the seed. On a finding it prints the shrunk connection and exits with 1. */
+/** Prints the seed. When the run finds a fault, it prints the shrunk connection and exits with 1. */
 async function main({ seed, count, seconds }: Options): Promise<void> {
   console.log(`fuzz: seed ${seed}, at most ${count} connections and ${seconds} s`);
   const { connections, responsesByStatus, admitted, finding } = await fuzz({ seed, count, seconds });

@@ -4,9 +4,9 @@ import { smuggled } from './strange-parts.ts';
 export interface CorpusCase {
   readonly name: string;
   readonly bytes: string;
-  /** The requests that the backend receives. `first-only`: the first request, and the gateway refuses the rest. */
+  /** The requests that the backend receives. `first-only`: the backend receives the first request, and the gateway refuses the rest. */
   readonly expect: 'refused' | 'admitted-once' | 'admitted-twice' | 'first-only';
-  /** Statuses of all responses, in order. */
+  /** The statuses of all responses, in order. */
   readonly responses: readonly number[];
 }
 
@@ -18,9 +18,9 @@ const length = (body: string): string => `Content-Length: ${body.length}\r\n`;
 /** A chunked body with this content. */
 const chunk = (content: string): string => `${content.length.toString(16)}\r\n${content}\r\n0\r\n\r\n`;
 
-/** A GET with one strange field line. */
+/** A GET request with one unusual field line. */
 const withField = (line: string): string => `${get}${line}\r\n\r\n`;
-/** A POST with this framing. A parser that delimits the body in another way finds a second request in it. */
+/** A POST request with this framing. A parser with different framing finds a second request in the body. */
 const framed = (fields: string): string => `${post}${fields}\r\n\r\n0\r\n\r\n${smuggled}`;
 
 const refused = { expect: 'refused', responses: [400] } as const;
@@ -28,9 +28,9 @@ const admitted = { expect: 'admitted-once', responses: [200] } as const;
 const admittedTwice = { expect: 'admitted-twice', responses: [200, 200] } as const;
 const firstOnly = { expect: 'first-only', responses: [200, 400] } as const;
 
-/** The known ways to make two parsers of one connection disagree, after RFC 9112 §11.2 and published attacks. */
+/** The known ways to make two parsers of one connection disagree, from RFC 9112 §11.2 and published attacks. */
 export const smugglingCorpus: readonly CorpusCase[] = [
-  // Two framings at once.
+  // Two kinds of framing in one request.
   { name: 'CL.TE', bytes: framed('Content-Length: 5\r\nTransfer-Encoding: chunked'), ...refused },
   { name: 'TE.CL', bytes: framed('Transfer-Encoding: chunked\r\nContent-Length: 5'), ...refused },
   {
@@ -52,7 +52,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   },
   { name: '0.CL: a space before the colon', bytes: framed('Content-Length : 5'), ...refused },
 
-  // A Content-Length that only some parsers take for a number.
+  // A Content-Length that only some parsers read as a number.
   { name: 'Content-Length with a sign', bytes: framed('Content-Length: +5'), ...refused },
   { name: 'Content-Length below zero', bytes: framed('Content-Length: -5'), ...refused },
   { name: 'Content-Length as a list', bytes: framed('Content-Length: 5, 5'), ...refused },
@@ -61,7 +61,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   { name: 'Content-Length beyond 2^64', bytes: framed('Content-Length: 18446744073709551621'), ...refused },
   { name: 'Content-Length folded', bytes: framed('Content-Length:\r\n 5'), ...refused },
 
-  // A Transfer-Encoding that some parsers take for chunked.
+  // A Transfer-Encoding that some parsers read as chunked.
   { name: 'xchunked', bytes: framed('Transfer-Encoding: xchunked'), ...refused },
   { name: 'chunked in quotes', bytes: framed('Transfer-Encoding: "chunked"'), ...refused },
   { name: 'chunked behind a vertical tab', bytes: framed('Transfer-Encoding:\x0bchunked'), ...refused },
@@ -108,7 +108,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
     ...admitted,
   },
 
-  // Bytes that end a line or a string for some parsers.
+  // Bytes that some parsers treat as the end of a line or string.
   {
     name: 'a bare line feed behind the request line',
     bytes: `GET /v1/pets HTTP/1.1\n${authorized}\r\n`,
@@ -128,7 +128,7 @@ export const smugglingCorpus: readonly CorpusCase[] = [
   { name: 'a field without a name', bytes: withField(': a'), ...refused },
   { name: 'a second request in the target', bytes: `GET /v1/pets?${'\r\n'}${smuggled}`, ...refused },
 
-  // Ambiguous credentials and addresses, which hide who sent the request.
+  // Ambiguous credentials and addresses, which hide the sender of the request.
   { name: 'two keys', bytes: withField(`Authorization: Bearer ${secrets.other}`), ...refused },
   { name: 'two hosts', bytes: withField('Host: other.test'), ...refused },
   {

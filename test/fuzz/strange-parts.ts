@@ -1,6 +1,6 @@
 import { secrets } from './fuzz-keys.ts';
 
-/** Parts of requests that different parsers read in different ways. Text is Latin-1. */
+/** Parts of requests that parsers interpret in different ways. Text is Latin-1. */
 
 /** Every forged value contains this text. */
 export const forgery = 'forged';
@@ -186,7 +186,7 @@ export const framingFields = [
   'X: x\nTransfer-Encoding: chunked',
 ];
 
-/** Size lines of a chunk; `hex` is its true size. */
+/** Size lines of a chunk, with the true size `hex`. */
 export const strangeSizes: readonly ((hex: string) => string)[] = [
   (hex) => hex.toUpperCase().padStart(4, '0'),
   (hex) => `${hex};name=value`,
@@ -219,7 +219,7 @@ export const strangeLastChunks = [
   '0\r\nHost : a\r\n\r\n',
 ];
 
-/** A body that a parser with different framing takes for a request. */
+/** A body that a parser with different framing reads as a request. */
 export const smuggled = `GET /v1/pets/666 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secrets.valid}\r\nX-Key-Id: ${forgery}\r\n\r\n`;
 
 export const contents = [

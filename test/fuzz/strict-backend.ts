@@ -5,21 +5,21 @@ import { type ReadRequest, readRequests } from './read-requests.ts';
 
 export interface StrictBackend {
   readonly url: string;
-  /** The requests since the last call, without health checks. */
+  /** The requests since the last call, excluding health checks. */
   take(): BackendSight;
   close(): Promise<void>;
 }
 
 export interface BackendSight {
-  /** `body` is undefined when the gateway cut the request off within its body. */
+  /** `body` is undefined when the gateway cut the request off in the middle of its body. */
   readonly requests: readonly ReadRequest[];
-  /** Bytes that are no request, or that arrived before the previous request had its response. */
+  /** Bytes that are not a request, or that arrived before the previous request had its response. */
   readonly faults: readonly string[];
 }
 
 /**
- * A backend on raw sockets with the strict parser. Broken framing and surplus bytes are faults. The backend answers
- * each request with 200 and the request id that it received.
+ * A backend on raw sockets with the strict parser. Broken framing and surplus bytes are reported as faults. The backend answers each
+ * request with 200 and the request id that it received.
  */
 export async function startStrictBackend(): Promise<StrictBackend> {
   const sockets = new Set<Socket>();

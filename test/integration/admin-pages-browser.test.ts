@@ -33,7 +33,7 @@ let browser: Browser;
 let profile: string;
 let store: StoreProcess;
 let shared: Running;
-/** Shows the pages of `shared`. */
+/** Shows the pages of the shared gateway. */
 let tab: Tab;
 /** All requests of the tab. */
 const sent: HTTPRequest[] = [];
@@ -48,11 +48,11 @@ const [calm, limited, banned, hostile] = [
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
-// A busy machine must not count as a silent target, because that event would appear in "what happened".
+// Long timeouts, so that a busy machine does not cause an event about a silent target.
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,
-  // The window is long, so a key that has used up its minute is still limited when the page asks again.
+  // The window is long, so a key that has used up its minute is still limited when the page requests it again.
   windowsMs: freshWindows(Date.now()),
 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
@@ -90,7 +90,7 @@ async function start(
   };
 }
 
-/** Starts a gateway that ends with the test. */
+/** Starts a gateway that stops at the end of the test. */
 async function startForTest(...options: Parameters<typeof start>): Promise<Running> {
   const running = await start(...options);
   onTestFinished(() => running.gateway.drain({ graceMs: 0 }));
@@ -198,7 +198,7 @@ it.each(allPages)(
 const watchLayout = `
   window.moved = [];
   new PerformanceObserver((list) => {
-    // A right-aligned figure begins further left when it gains a digit. That is no shift.
+    // A right-aligned figure begins further left when it gains a digit. Such a change is not a layout shift.
     const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
     const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
     window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
@@ -257,7 +257,7 @@ describe('the page', () => {
         expect.stringMatching(/requests.*\/s$/s),
         expect.stringMatching(/refused.* %$/s),
         expect.stringMatching(/own p50 \/ p99.* ms$/s),
-        // Other tests in this file spend the limits of further keys.
+        // Other tests in this file exhaust the limits of further keys.
         expect.stringMatching(/keys limited\s*[1-9]/s),
         expect.stringMatching(/upstream failures, 15 min\s*0/s),
       ]);
@@ -408,8 +408,7 @@ describe('the page', () => {
     expect(await page.evaluate(fields)).toEqual(['lo', 'banned', 'free', 'id']);
   });
 
-  // The element to press, the address that it leads to, and what is selected then. A link to that address selects the
-  // same.
+  // The element to press, the resulting address, and the resulting selection. A link to this address has the same selection.
   it.each([
     ['/', '[role=group] button:nth-child(2)', '/?period=1h', '[role=group] [aria-pressed=true]', '1 h'],
     [
@@ -476,7 +475,7 @@ describe('the page', () => {
       ['n', '/'],
       ['k', '/keys'],
     ] as const) {
-      // Both keys are pressed at once, because the page waits only 1.5 s for the second key.
+      // The test presses both keys at once, because the page waits only 1.5 s for the second key.
       await Promise.all([page.keyboard.press('g'), page.keyboard.press(letter)]);
       await expect.poll(() => new URL(page.url()).pathname).toBe(path);
     }
@@ -532,7 +531,7 @@ describe('figures that change', () => {
     const { page } = await watchedPage(browser, running.origin, 1280);
     await open(page, running, '/', '.chart .note');
     await expect.poll(() => textOf(page, '.chart .note')).toContain('No requests in this period.');
-    // Like the loop that `npm start` prints: one request after the other until the minute is spent.
+    // Like the loop that `npm start` prints, this loop sends requests one after the other until the minute's limit is exhausted.
     await send(running.api, limited.secret, 61);
     await page.waitForFunction(
       "document.querySelector('.chart .note') === null && !document.querySelector('.legend b').textContent.startsWith('0 ')",
@@ -549,7 +548,7 @@ describe('figures that change', () => {
     const before = await ids();
     const last = before.at(-1) ?? '';
     await page.hover('tbody tr:nth-child(2)');
-    // The key with the fewest refusals now gets the most.
+    // The key with the fewest refusals so far now gets the most refusals.
     const { secret } = keysById.get(last) ?? {};
     if (secret === undefined) throw new Error('it is one of ours');
     await send(shared.api, secret, 1_300);
@@ -635,7 +634,7 @@ describe('a fleet', () => {
   });
 });
 
-/** The last test: the browser writes its files when it ends. */
+/** This test comes last, because the browser writes its files when it ends. */
 it('the token is sent only in Authorization to its own origin; the browser keeps it in the storage of the tab and in no other file', async () => {
   const { page } = tab;
   await tab.show('/keys?sort=id', 'tbody tr');
@@ -660,7 +659,10 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
   expect(await filesWith(token)).toEqual(['Session Storage']);
 });
 
-/** Files of the profile that contain a text, in either encoding. Where Chromium makes up the name of a file, its folder. */
+/**
+ * The files of the browser's profile that contain a text, in either encoding. Some file names in the profile are random, so this is the
+ * folder of such a file.
+ */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });
   const found: string[] = [];

@@ -14,7 +14,7 @@ import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
 
-/** The API reference in a browser, with the sample store as the backend. CORS is off, which is the default. */
+/** The API reference in a browser, with the pet store as the backend. CORS is off, which is the default. */
 let browser: Browser;
 let store: StoreProcess;
 
@@ -68,7 +68,7 @@ for (const width of [1280, 390])
       document.replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta'),
     );
     const { page, complaints } = await watchedPage(browser, origin, width);
-    // Swagger UI would read the document of another server from this address, but the page must not allow it.
+    // Swagger UI would load the document of another server from this address, but the page must not allow it.
     await open(page, `${origin}/docs?url=https://example.com/openapi.json`);
 
     expect(await page.title()).toBe('Animal Store Service');
@@ -116,7 +116,7 @@ for (const width of [1280, 390])
     ]) {
       expect(told).toContain(text);
     }
-    // A click opens the descriptions of response headers.
+    // A click opens the descriptions of the response headers.
     await page.click(`${listPets} .responses-table .response-headers summary`);
     expect((await textOf(page, `${listPets} .response-headers[open]`))[0]).toContain('X-RateLimit-Remaining');
 

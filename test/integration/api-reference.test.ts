@@ -21,7 +21,7 @@ async function start(overrides: Record<string, unknown> = {}, bounds: Partial<Bo
   const base = { upstream: { url: backend.url, health: '/healthz' }, keys: [key.entry] };
   const settings = await settingsOf({ ...base, docsPath: '/docs', ...overrides });
   const lines: Record<string, unknown>[] = [];
-  // The clock stands still, so that all requests count in one minute.
+  // The clock is stopped, so that all requests count in one minute.
   const nowMs = Date.now();
   const gateway = createGateway({
     settings,

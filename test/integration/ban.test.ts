@@ -1,6 +1,6 @@
 /**
- * In `npm test`: `test/request/limit/limiter.test.ts` for bans and their ends, and `operator-verbs.test.ts` beside it
- * for bans on three processes.
+ * `npm test` has `test/request/limit/limiter.test.ts` for bans and their ends, and `operator-verbs.test.ts` beside this file for bans on
+ * three processes.
  */
 import { expect, it } from 'vitest';
 import { measureBan } from '../faults/ban.ts';

@@ -8,12 +8,12 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { settingsOf } from '../support/settings-of.ts';
 import { until } from '../support/until.ts';
 
-/** Row 30 of the list of faults: a throw in any station ends only its own exchange, which still has an access line. */
+/** Row 30 of the list of faults: an error that any station throws ends only its own exchange, which still has an access line. */
 const injected = vi.hoisted(() => {
   const state = { name: '', hits: 0 };
   return {
     state,
-    /** The module with these functions replaced. A replaced function throws while its name is the injected one. */
+    /** The module with replacements for these functions. A replaced function throws while its name is the injected name. */
     throwing(module: object, names: readonly string[]): object {
       const replaced = names.map((name) => {
         const original = Reflect.get(module, name) as (...args: unknown[]) => unknown;
@@ -155,7 +155,7 @@ const arrivals = {
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
-  // `lookUp` comes first, because each later request makes the gateway cache for one second that the secret is unknown.
+  // `lookUp` comes first, because later requests make the gateway cache for one second that the secret is unknown.
   'lookUp',
   'screenRequest',
   'responseMessage',
@@ -243,7 +243,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Sends these octets. @returns what arrives until the gateway closes or the response is complete */
+/** Sends these octets. @returns the received octets until the gateway closes the connection or the response is complete */
 async function converse(bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';
@@ -266,7 +266,7 @@ describe.each(stations)('a bug in %s', (station) => {
     const received = await converse(bytes);
     injected.state.name = '';
     hits += injected.state.hits;
-    // The client receives one complete response, or a closed connection before the end of the response.
+    // The client receives one complete response, or the connection closes before the end of the response.
     const heads = received.match(/HTTP\/1\.1 [2-5]\d\d/g) ?? [];
     expect(heads.length, received).toBeLessThanOrEqual(1);
     const isNamed = (entry: Record<string, unknown>) =>

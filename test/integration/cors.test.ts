@@ -19,7 +19,7 @@ afterEach(async () => {
 
 async function start(overrides: Record<string, unknown>) {
   lines = [];
-  // The clock stands still, so that all requests count in one minute.
+  // The clock is stopped, so that all requests count in one minute.
   const nowMs = Date.now();
   backend = await startRecordingBackend({
     react: (_request, socket) =>
@@ -92,7 +92,7 @@ it('a preflight from an allowed origin gets 204 on any path, without key or char
     expect(headers.has('content-length')).toBe(false);
   }
   expect(backend.requests).toEqual([]);
-  // The preflights were not charged: the address still has its two requests without a key, and the key its quota.
+  // The preflights were not charged, so the address still has its two requests without a key, and the key its quota.
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await send('GET', '/pets')).status);
   expect(statuses).toEqual([401, 401, 429]);

@@ -41,7 +41,7 @@ interface Running {
 
 let backend: RecordingBackend;
 let patient: Running;
-/** A gateway with a short timeout for request heads. */
+/** Starts a gateway with a short timeout for request heads. */
 let hasty: Running;
 
 beforeAll(async () => {
@@ -93,16 +93,16 @@ const answersNothing: React = () => {};
 
 interface Event {
   readonly sends: string;
-  /** How the backend reacts to the request. */
+  /** The backend's reaction to the request. */
   readonly react?: React;
-  /** Closes the connection once the client has its responses; absent: the client closes it. */
+  /** Closes the connection when the client has its responses; absent: the client closes it. */
   readonly ends?: React;
   readonly isToHasty?: true;
-  /** The moment when the client resets its connection; absent: it does not. */
+  /** The moment at which the client resets its connection; absent: never. */
   readonly leaves?: 'when all is sent' | 'when the backend has it' | 'within the response';
-  /** `status decision` of each counted request. */
+  /** The status and decision of each counted request. */
   readonly counted: readonly string[];
-  /** The error codes of these requests that count as rejected. */
+  /** The error codes of the requests that count as rejected. */
   readonly rejected?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** In `npm test`: `test/redis/one-of-three.test.ts`, which stops one server of three and tests the stores. */
+/** `npm test` has `test/redis/one-of-three.test.ts`, which stops one of three servers and tests the stores. */
 import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';
@@ -6,7 +6,7 @@ import { patientGateway } from '../support/tuning.ts';
 it('while one server of a Cluster is dead, Redis still decides the keys of the other servers', {
   tags: 'full',
 }, async () => {
-  // A killed server refuses connections, so the gateway detects it without a timeout.
+  // A killed server refuses connections, so the gateway detects the failure without a timeout.
   const bounds = patientGateway;
   const found = await measureDeadShard('killed', { holdMs: 1_000, bounds });
   expect(found.failures).toEqual([]);

@@ -4,7 +4,7 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Row 33 of the list of faults: processes that are killed while they issue a key. */
+/** Row 33 of the list of faults: processes are killed while they issue a key. */
 
 const tuning = { bounds: patientStore };
 const writer = makeToken('write');
@@ -36,8 +36,8 @@ function issue(process: number, id: string) {
 }
 
 /**
- * Kills a process that issues a key as soon as this Redis key exists. Replies from Redis are delayed, so the process is
- * between two steps.
+ * Kills a process that issues a key, as soon as this Redis key exists. Replies from Redis are delayed, so the process is between two steps
+ * when it is killed.
  */
 async function killOn(process: number, id: string, redisKey: string): Promise<void> {
   fleet.relay?.delay({ toServerMs: 0, toClientMs: 3_000 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
     config: {
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry],
-      // The ban lasts until a second process has seen it.
+      // The ban lasts until a second process has detected it.
       bans: { after: 3, for: '8s' },
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
     },
@@ -51,7 +51,7 @@ async function eventsOf({ adminUrl }: RunningGateway): Promise<readonly Event[]>
   return body.isComplete ? body.events : [];
 }
 
-/** Waits until any process lists the event, as seen by this number of processes. */
+/** Waits until any process lists the event with this number of observing processes. */
 async function isListed(kind: string, processes: number): Promise<Event> {
   for (const gateway of fleet.gateways) {
     const seenBy = async () =>
@@ -92,7 +92,7 @@ it('a target that fails its health check, and is healthy again, is one event of 
 });
 
 it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {
-  // The ballast makes a fifth of the memory more than the clients and scripts of Redis need.
+  // With the ballast, a fifth of the memory is more than the clients and scripts of Redis need.
   await fleet.inspector.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await fleet.inspector.info('memory'))?.[1]);
   await fleet.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));

@@ -5,10 +5,9 @@ it('three processes with clocks 90 s apart admit exactly the limits of minute an
   const found = await measureExactness({
     requests: 6_000,
     clients: 24,
-    // The first 24 requests and one whole window of requests spend the day's limit.
+    // The first 24 requests and the requests of one whole window exhaust the limit of the day.
     limits: { perMinute: 300, perDay: 310 },
-    // The window is a whole second, because `X-RateLimit-Reset` identifies a window. The day does not end during the
-    // test.
+    // The window lasts a whole second, because X-RateLimit-Reset identifies a window by its second. The day does not end during the test.
     windowsMs: { minute: 1_000, day: 86_400_000_000 },
     startBeforeEndMs: 300,
   });

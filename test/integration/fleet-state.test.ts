@@ -58,7 +58,7 @@ describe('two processes on one Redis', () => {
   it('give the same upstreams, with the view of each process on the target', async () => {
     for (const gateway of fleet.gateways) {
       const upstreams = async () => (await ask(gateway, '/upstreams')).body.upstreams;
-      // A paused process is missing from the list for a moment.
+      // A paused process is briefly missing from the list.
       await expect.poll(upstreams).toEqual([
         expect.objectContaining({
           name: 'default',

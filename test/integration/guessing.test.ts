@@ -16,7 +16,7 @@ beforeAll(async () => {
     starts: [{ tuning }, { tuning }],
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
-  // Until it is connected to Redis, a gateway decides alone.
+  // A gateway decides without Redis until it is connected.
   for (const gateway of fleet.gateways)
     await until('Redis decides', async () => (await readiness(gateway)).body.status === 'ok');
 });

@@ -216,7 +216,7 @@ it('an endless body after a refusal is not read: the response arrives, and the c
   expectError(await client.response(), 401, 'missing_key');
   await client.closed;
   sending = false;
-  // The kernel buffers of both sides hold octets that were sent but that the gateway has not read.
+  // The kernel buffers on both sides contain octets that the client has sent and the gateway has not read.
   expect(client.socket.bytesWritten - client.socket.writableLength).toBeLessThan(16 * 1_048_576);
   expect((await fetch(`${originOf(gateway)}/v1/pets`)).status).toBe(401);
 });

@@ -24,9 +24,9 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The buttons of a key in a browser. Two gateways share a Redis, and one of them serves the page. */
+/** Tests of the buttons of a key in a browser. Two gateways share a Redis, and one of them serves the page. */
 let browser: Browser;
-/** Shows the pages with the token that may write. */
+/** Shows the pages with a write token. */
 let tab: Tab;
 let backend: RecordingBackend;
 let folder: string;
@@ -81,7 +81,7 @@ beforeAll(async () => {
     gateways.push({ gateway, port: listen.port, adminPort: admin.port });
   }
   for (const id of inDirectory) {
-    // The gateway may not be connected to Redis yet.
+    // At this point, the gateway may not be connected to Redis.
     await until(`${id} is issued`, async () => {
       const { status, body } = await api('POST', '/keys', { id, plan: 'free' });
       if (status === 201) secrets.set(id, body.secret);
@@ -102,7 +102,7 @@ afterAll(async () => {
   await Promise.all([browser.close(), backend.close(), rm(folder, { recursive: true })]);
 });
 
-/** The page of a key in the tab of all tests. */
+/** The page of a key, in the tab that all tests share. */
 const showKey = (id: string, width?: number) => tab.show(`/keys/${id}`, '.why p', width);
 
 /** The page of a key in a tab of its own. */
@@ -118,7 +118,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Opens the dialog of a button and checks it; on a narrow page with axe too. */
+/** Opens the dialog of a button and checks it, on a narrow page also with axe. */
 async function press(page: Page, button: string): Promise<void> {
   await page.locator(`.actions button ::-p-text(${button})`).click();
   await page.waitForSelector('dialog[open]');
@@ -178,7 +178,7 @@ for (const width of [1280, 390])
       await press(page, 'Grant more');
       await page.type('#grant-minute', '78');
       const beginning = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 3_600_000);
-      // The value of the field: local time without a zone.
+      // The field contains local time without a zone.
       const local = new Date(beginning.getTime() - beginning.getTimezoneOffset() * 60_000);
       const value = local.toISOString().slice(0, 16);
       await page.evaluate(`document.querySelector('#grant-from').value = ${JSON.stringify(value)}`);
@@ -238,7 +238,7 @@ for (const width of [1280, 390])
       );
       expect(await call(secrets.get('umbrella'))).toBe(401);
       await page.waitForFunction("document.querySelector('.heading .state').textContent === 'disabled'");
-      // The page shows the age of the result, because another operator may have undone the change since.
+      // The page shows the age of the result, because another operator may have undone the change in the meantime.
       expect(await firstText(page, '.result + .muted')).toMatch(/^Done (now|\d+ s ago)/);
       await press(page, 'Restore');
       expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
@@ -302,7 +302,7 @@ it('a refused change shows the message of the API, and the dialog stays open', {
   expect(await firstText(page, '.result')).toBe('');
 });
 
-/** The text of the element with the focus. */
+/** The text of the focused element. */
 const focusOn = (page: Page) => page.evaluate("document.activeElement.textContent.replace('✕', '')");
 
 it('Esc does not leave a rotation that is under way: its secret appears with the focus, and no shortcut leaves the page', {
@@ -327,9 +327,9 @@ it('Esc does not leave a rotation that is under way: its secret appears with the
   await posted;
   await page.waitForSelector('dialog[aria-busy=true]');
   expect(await focusOn(page)).toBe('Rotate');
-  // A browser lets a page refuse only the first Esc.
+  // A browser lets a page prevent only the first Esc.
   for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-  // An Esc while the dialog is closed reaches the element with the focus.
+  // An Esc while the dialog is closed reaches the focused element.
   await page.evaluate(() => {
     document.querySelector('dialog')?.close();
     document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
@@ -412,7 +412,7 @@ it('Operations states once how soon an operation is removed', { tags: 'full' }, 
   expect(removed.exec(await firstText(page, '.trend .sentence'))?.[1]).toBe(removed.exec(row)?.[1]);
 });
 
-/** Blocks requests whose address contains `part` from now on. */
+/** Blocks later requests whose address contains `part`. */
 async function cutOff(page: Page, part: string): Promise<void> {
   await page.setRequestInterception(true);
   page.on('request', (request) =>
@@ -452,7 +452,7 @@ it('the end of a ban is visible on a narrow page, also when the figures are stal
 
 it('the axis of a chart of few requests has each number once', { tags: 'full' }, async () => {
   const { page, origin } = await openKey('al');
-  // The page redraws a chart from an empty canvas with each response.
+  // With each response, the page redraws a chart on an empty canvas.
   await page.evaluateOnNewDocument(`
     window.drawn = [];
     const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
@@ -476,7 +476,7 @@ it('neither the longest name of a plan nor a right-to-left name disturbs the tex
 }, async () => {
   await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
   const { page, origin } = await openKey('turned', { width: 390 });
-  // The text after the name reads from left to right: the plan, then the place.
+  // The text after the name is read from left to right: first the plan, then the rank.
   const places = `(() => {
     const range = document.createRange();
     const text = [...document.querySelector('.heading p').childNodes].find(({ textContent }) => textContent.includes('free'));

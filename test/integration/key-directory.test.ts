@@ -8,7 +8,7 @@ import { startLoad } from '../support/load.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Row 34 of the list of faults. The processes send each other no messages about changed keys. */
+/** Row 34 of the list of faults. Processes do not send each other messages about changed keys. */
 
 let fleet: Fleet<RunningGateway>;
 let directory: DirectoryOfTest;
@@ -202,7 +202,7 @@ describe('keys of the directory', () => {
     expect(responses.filter(({ status }) => status !== 401 && status !== 429)).toEqual([]);
   });
 
-  /** The number of strings that Redis has read. A look-up of an unknown secret reads one. */
+  /** The number of strings that Redis has read so far. A look-up of an unknown secret reads one string. */
   async function getCalls(): Promise<number> {
     const info = await fleet.inspector.info('commandstats');
     return Number(/cmdstat_get:calls=(\d+)/.exec(info)?.[1] ?? 0);

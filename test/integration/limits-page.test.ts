@@ -305,7 +305,7 @@ it('a secret that expires within two weeks is announced in every response and in
 it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (onFailure) => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  // The clock of Redis does not stand still.
+  // The clock of Redis is not stopped.
   const windowsMs = freshWindows(Date.now());
   const { send, lines } = await start({ redis: { url: redis.url, onFailure } }, undefined, windowsMs);
   await send('/v1/pets');
@@ -319,7 +319,7 @@ it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (o
     expect([status, body.code]).toEqual([503, 'store_unavailable']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   } else {
-    // The figures are the last reply of Redis plus the requests that this process has admitted since.
+    // The figures are the last reply of Redis plus the requests that this process has admitted since then.
     expect(status).toBe(200);
     expect(body.windows[0]).toMatchObject({ used: 1 + alone, remaining: 4 - alone });
   }

@@ -85,7 +85,7 @@ describe('the log of a key', () => {
     const headers = { Authorization: `Bearer ${flooding.secret}` };
     const statuses: number[] = [];
     let isBanned = false;
-    // No request may follow the ban, because it might arrive after the ban has ended and begin another.
+    // No request may follow the ban, because a late request would begin another ban after the first ban has ended.
     while (!isBanned) {
       const response = await fetch(`${gateway.baseUrl}/pets`, { headers });
       statuses.push(response.status);
@@ -101,7 +101,7 @@ describe('the log of a key', () => {
     const [beganMs, untilMs, endedMs] = [began?.time, began?.until, ended.time].map((at) =>
       Date.parse(`${at}`),
     );
-    // The gateway writes the line right after the decision.
+    // The gateway writes the access line right after the decision.
     expect((untilMs ?? Number.NaN) - (beganMs ?? Number.NaN)).toBeLessThanOrEqual(4_000);
     expect(untilMs).toBeGreaterThan(beganMs ?? Number.NaN);
     expect(endedMs).toBeGreaterThanOrEqual(untilMs ?? Number.NaN);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   });
 });
 
-/** A gateway with a roomy and a tight key, and a function that reads its metrics. */
+/** A gateway with a key with a high limit and a key with a low limit, and a function that reads its metrics. */
 async function start(
   overrides: Record<string, unknown> = {},
   edit: (settings: Settings) => Settings = (settings) => settings,
@@ -65,7 +65,7 @@ async function start(
   return { send, read, roomy, tight, gateway, settings };
 }
 
-/** The complaints of promtool about the text; empty when there are none. */
+/** The complaints of `promtool` about the text; empty without complaints. */
 function complaintsAbout(text: string): string {
   const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], {
     input: text,
@@ -99,7 +99,7 @@ it('every request is counted once, by operation, status and decision, and promto
   });
   expect(figures.get('tollgate_refused_total{plan="enterprise",window="minute"}')).toBe(2);
   expect(figures.get('tollgate_rejected_total{code="invalid_key"}')).toBe(2);
-  // The request with an unknown key does not count.
+  // The request with an unknown key is not included.
   expect(figures.get('tollgate_deprecated_requests_total{operation="getPet"}')).toBe(5);
   expect(figures.get('tollgate_operation_sunset_timestamp_seconds{operation="getPet"}')).toBe(
     Date.UTC(2030, 11, 5) / 1000,
@@ -119,7 +119,7 @@ it('all scrapes within a second get one text, at the same time or one after the 
   const { send, read, roomy } = await start({}, undefined, 60_000);
   const atOnce = await Promise.all(Array.from({ length: 50 }, read));
   expect(await send(roomy.secret)).toBe(200);
-  // Two texts would differ, because each contains the CPU time of the process.
+  // Two texts would differ, because each text contains the CPU time of the process.
   expect(new Set([...atOnce, await read()].map(({ text }) => text)).size).toBe(1);
 });
 
@@ -273,7 +273,7 @@ for (const keysCount of [400, 10_000])
       keys: keys.map(({ entry }) => (entry.plan === 'enterprise' ? { ...entry, limits } : entry)),
       addressBucket: { perMinute: 1_000_000 },
     });
-    // Sends requests of different keys, so that each operation has every status that this gateway and backend can give.
+    // Sends requests with different keys, so that each operation has every status that this gateway and backend can return.
     let next = 0;
     for (const operation of operations) {
       const statuses: number[] = [];

@@ -18,13 +18,13 @@ import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
 /**
- * What if: an operator drags the limit of a plan over the keys' busiest minutes, and the simulator says how that limit
- * would have acted.
+ * The page "What if": an operator drags the limit of a plan over the busiest minutes of the keys, and the simulator shows the effect of
+ * that limit.
  */
 let browser: Browser;
 let gateway: Gateway;
 let origin: string;
-/** One tab for all tests. */
+/** All tests share one tab. */
 let tab: Tab;
 
 const { token, entry } = makeToken('read');
@@ -35,7 +35,7 @@ const keys = [
 ];
 
 beforeAll(async () => {
-  // The requests are two minutes old, because the page replays only whole minutes.
+  // The requests are two minutes old, because the page replays only complete minutes.
   let aheadMs = -120_000;
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },
@@ -44,7 +44,7 @@ beforeAll(async () => {
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
   const startMs = Date.now();
-  // The clock stands still while the requests are sent, so that all requests of a key are in one minute.
+  // The clock is stopped while requests are sent, so that all requests of a key are in one minute.
   const nowMs = () => (aheadMs === 0 ? Date.now() : startMs + aheadMs);
   gateway = createGateway({
     settings,
@@ -155,15 +155,14 @@ it('a limit that is deleted to type another stays empty until then', { tags: 'fu
   await page.keyboard.type('30');
   expect(await limitIn()).toBe('30');
   await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('30');
-  // The field returns to its old value when it is left before the new value is complete.
+  // The field returns to its old value when it loses the focus before the new value is complete.
   for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
   await page.focus('.spread .handle');
   await expect.poll(limitIn).toBe('3');
 });
 
 /**
- * Waits for three responses about the state. The page renders each response, so it then shows at least the first of
- * them.
+ * Waits for three responses about the state. The page renders each response, so after the third it shows at least the first.
  */
 async function stateShown(page: Page): Promise<void> {
   for (let response = 0; response < 3; response++) {

@@ -38,7 +38,7 @@ it('Prometheus scrapes two processes on one Redis, and its sums are what was sen
     await response.arrayBuffer();
     expect(response.status).toBe(secret === key.secret ? 200 : 401);
   }
-  // Each query is polled, because a process that misses the second of a scrape has no samples until the next scrape.
+  // Each query is repeated, because a process that misses one scrape has no samples until the next scrape.
   await expect
     .poll(() => values('sum by (status) (tollgate_requests_total)', 'status'))
     .toEqual({ 200: 25, 401: 7 });

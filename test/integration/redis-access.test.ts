@@ -26,7 +26,7 @@ import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
 const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
-/** The permissions as gateway/redis/README.md tells an operator to set them, word for word. */
+/** The permissions are copied literally from `gateway/redis/README.md`, which describes them for operators. */
 const [, allowed = '', allowedOnCluster = ''] =
   /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? add `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
@@ -46,7 +46,7 @@ const own = { file: 'cert.pem', notAfterMs: 0, cert: tls.client.cert, key: tls.c
 
 interface Started {
   readonly place: RedisPlace;
-  /** One inspector for each server that keeps keys. */
+  /** One inspection client for each server that stores keys. */
   readonly inspectors: readonly Redis[];
   stop(): Promise<void>;
 }
@@ -97,7 +97,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The place in the form of the configuration. */
+/** The address of Redis in the form of the configuration. */
 function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
   if (sentinel === undefined) return place;
   const { password: _, ...rest } = sentinel;
@@ -149,7 +149,7 @@ for (const form of forms) {
       const port = Number(new URL(gateway.adminUrl).port);
       const json = { id: 'acme', plan: 'pro' };
       let secret = '';
-      // The gateway may not be connected to Redis yet.
+      // At this point, the gateway may not be connected to Redis.
       await until('the key is issued', async () => {
         const { status, body } = await askAdmin(port, '/api/v1/keys', {
           method: 'POST',
@@ -174,7 +174,7 @@ for (const form of forms) {
         'the change is recorded',
         async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1,
       );
-      // Redis lacks nothing, and has refused no command for lack of permission.
+      // Redis works without a complaint, and has refused no command for lack of a permission.
       expect((await readiness(gateway)).body.reasons).toEqual([]);
       for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
       expect(gateway.output()).not.toContain(password.slice(0, 8));
@@ -188,7 +188,7 @@ for (const form of forms) {
       return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
     };
 
-    // Each case waits until the start fails, so the cases wait at the same time.
+    // Each case waits until the start fails, so all cases run at the same time.
     it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
       [
         'another authority than that of the servers',

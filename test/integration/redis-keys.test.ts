@@ -21,7 +21,7 @@ import { patientStore } from '../support/tuning.ts';
 const prefix = 'a-prefix-of-20-chars';
 const limits = { perSecond: 50, perMinute: 60, perHour: 100, perDay: 1_000, perMonth: 10_000 };
 
-/** A pattern of the table as a regular expression: `<…>` matches anything. */
+/** A pattern of the table as a regular expression, in which `<…>` matches anything. */
 function toRegExp(pattern: string): RegExp {
   const literal = pattern.replace('<prefix>', prefix).split(/<[^>]+>/);
   return new RegExp(`^${literal.map((part) => part.replaceAll(/[{}]/g, '\\$&')).join('.+')}$`);
@@ -105,7 +105,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
   }
 
-  // The totals of a day that ended at least one day ago.
+  // Writes the totals of a day, which happens at least one day after the end of the day.
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });
   onTestFinished(connection.close);
@@ -140,7 +140,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
-  // The key of a probe exists only for a moment in each second.
+  // The key of a probe exists only briefly in each second.
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
   const deadlineMs = Date.now() + 40_000;
@@ -156,7 +156,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
         redis.pttl(name),
         redis.memory('USAGE', name),
       ]);
-      // -2 and `none`: the key has expired since it was listed.
+      // `-2` and `none` mean that the key has expired since it was listed.
       if (ttlMs === -2 || type === 'none') continue;
       seen.set(kind, name);
       expect([name, type]).toEqual([name, entry?.type]);

@@ -54,7 +54,7 @@ it('a key may call the operations of its plan, and other operations give a charg
     challenge: 'Bearer realm="api", error="insufficient_scope"',
     forwarded: 1,
   });
-  // An unknown path gets a 404 as with any key.
+  // An unknown path gets a 404, as with any other key.
   expect((await send('GET', '/nothing')).said).toEqual([404, 'not_found']);
   expect((await send('DELETE', '/pets')).said).toEqual([405, 'method_not_allowed']);
 });

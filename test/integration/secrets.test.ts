@@ -7,7 +7,7 @@ import { exchangeRaw } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { patientStore } from '../support/tuning.ts';
 
-/** A random secret, because eight bytes of it then never occur in other text by chance. */
+/** A random secret, because eight bytes of a random secret never occur in other text by chance. */
 function randomSecret(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url');
 }
@@ -144,12 +144,12 @@ describe('no part of a secret leaves the gateway', () => {
   });
 });
 
-/** Reads all GET routes of the admin API with a token, and then again with each secret in place of the token. */
+/** Reads all GET routes of the admin API with a token, and again with each secret in place of the token. */
 async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
   const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));
   expect(paths.length).toBeGreaterThan(4);
-  // `/directory` shows whole digests to a token that can write.
+  // `/directory` shows complete digests to a write token.
   const notTokens = secrets.filter((secret) => secret !== reader.token && secret !== writer.token);
   const texts: string[] = [];
   for (const path of paths) {
@@ -183,7 +183,7 @@ async function contentOf(key: string): Promise<unknown> {
   }
 }
 
-/** Requests of careless and malicious clients; each is sent on its own connection. */
+/** Requests of careless and malicious clients. Each request is sent on its own connection. */
 function oddRequests(secret: string): string[] {
   const bearer = `Authorization: Bearer ${secret}`;
   const request = (target: string, ...fields: string[]) =>
@@ -256,7 +256,7 @@ function piecesOf(text: string, length: number): string[] {
   );
 }
 
-/** No twelve consecutive digits of a secret's digest; eight may be among the digits of a figure by chance. */
+/** No twelve consecutive digits of a secret's digest may occur; eight digits may occur in a figure by chance. */
 function expectNoDigestIn(place: string, text: string): void {
   const digests = secrets.map((secret) => createHash('sha256').update(secret).digest('hex'));
   const isThere = digests.some((digest) => piecesOf(digest, 12).some((piece) => text.includes(piece)));

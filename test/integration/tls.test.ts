@@ -44,8 +44,7 @@ interface Pair {
 }
 
 /**
- * Writes a certificate. @returns the paths of its files; a second call replaces the files, as tools that renew
- * certificates do
+ * Writes a certificate. @returns the paths of its files; a second call replaces the files, as renewal tools do
  */
 async function write(name: string, pair: Pair): Promise<Pair> {
   const paths = { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
@@ -112,7 +111,7 @@ describe('a certificate that is replaced on disk', () => {
         served += Number((await client.response()).status === 200);
       }
     });
-    // New connections keep coming during the change, and each trusts both certificates.
+    // New connections are opened throughout the change, and their clients trust both certificates.
     const newcomers = (async () => {
       while (going) {
         const client = await openRawClient(gateway.port, { ca: first.cert + second.cert });
@@ -188,12 +187,12 @@ describe('the end of a certificate', () => {
     gateway.leapClock();
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
-    // Each notice is one event, although the gateway logs it repeatedly.
+    // Each warning is one event, although the gateway logs it repeatedly.
     expect(await noticesIn(gateway)).toEqual([
       expect.stringContaining(`expired on ${end}`),
       expect.stringContaining(`expires on ${end}`),
     ]);
-    // The gateway still serves clients that ignore the dates, and edits still take effect.
+    // The gateway still serves clients that ignore the expiry, and edits still take effect.
     expect(await presented(gateway.port)).toBe(brief.cert);
     const before = (await readyz(gateway)).config.version;
     const upstream = { url: backend.url, health: '/healthz' };

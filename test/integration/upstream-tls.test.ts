@@ -13,7 +13,7 @@ const authority = createAuthority();
 const [first, renewed] = [authority.issue({ names: ['a.test'] }), authority.issue({ names: ['b.test'] })];
 let backend: RecordingBackend;
 let gateway: RunningGateway;
-/** The names in the gateway's client certificates, one for each request. */
+/** The name in the gateway's client certificate for each request. */
 let shown: string[];
 
 beforeEach(async () => {

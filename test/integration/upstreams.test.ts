@@ -16,7 +16,7 @@ import {
 import { until } from '../support/until.ts';
 
 const key = makeKey({ plan: 'business' });
-/** A slow machine must not make a target count as silent, or a connection as idle. */
+/** The timeouts are long, so that a slow machine does not make a target silent or a connection idle. */
 const bounds = { healthTimeoutMs: 20_000, upstreamIdleTimeoutMs: 60_000 };
 let folder: string;
 let store: RecordingBackend;
@@ -30,7 +30,7 @@ beforeEach(async () => {
     react: (_request, socket) => socket.write(okResponse('{"of":"store"}')),
   });
   orders = await startRecordingBackend({
-    // The port must not be one that outgoing connections use, because a test opens it again.
+    // The port must not be in the range for outgoing connections, because a test opens it again.
     port: await freePort(),
     react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });
@@ -203,8 +203,7 @@ it('a reload that replaces an upstream lets its requests in flight finish, and e
   };
   const inFlight = ask('/orders');
   await orders.received(1);
-  // The test writes the API document first. The last valid configuration stays active until the main file matches the
-  // document.
+  // The test first writes the API document. The last valid configuration remains active until the main file matches the document.
   await writeApi('added');
   await reload(configOf({ store: { url: store.url }, added: { url: store.url } }));
   expect(await expectGatewayResponse(await ask('/orders'), 200)).toEqual({ of: 'store' });

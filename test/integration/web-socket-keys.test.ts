@@ -11,7 +11,7 @@ import type { RawClient } from '../support/raw-http.ts';
 import { patientStore, steadyStore, type Tuning } from '../support/tuning.ts';
 import { askForWebSocket, switchingProtocols, webSocketApi } from '../support/web-socket.ts';
 
-/** A WebSocket does not outlive its key. */
+/** A WebSocket is closed when its key is no longer valid. */
 
 let backend: Server;
 const atBackend = new Set<Duplex>();
@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** The closings in the logs of the processes, one process after the other. */
+/** The closed WebSockets in the logs of the processes, process by process. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines
@@ -137,8 +137,7 @@ it('a WebSocket is closed when its secret ends', async () => {
 });
 
 describe('a WebSocket of a key of the directory', () => {
-  // The result of the read is still cached when the gateway checks the next WebSocket, and no other check closes that
-  // WebSocket.
+  // The result of the read is still cached when the gateway checks the next WebSocket, so no other check closes that WebSocket.
   const bounds = {
     ...patientStore,
     tunnelReadIntervalMs: 500,
@@ -175,7 +174,7 @@ describe('a WebSocket of a key of the directory', () => {
     await directory.issue('issued', ['secret']);
     await open(fleet, 'secret of another');
     const client = await open(fleet, 'secret');
-    // An operator can edit the record by hand, past the gateway.
+    // An operator may edit the record in Redis by hand, without the gateway.
     await directory.edit('broken', { operations: 5 as unknown as string[] });
     await directory.edit('issued', { disabled: true });
     await client.closed;
@@ -187,7 +186,7 @@ describe('a WebSocket of a key of the directory', () => {
     const directory = await directoryFor(fleet);
     await Promise.all(ids.map((id) => directory.issue(id, [id])));
     const opened = await Promise.all(ids.map((id) => open(fleet, id)));
-    // The WebSockets close at the same time, because one after the other would take longer than a test may.
+    // The WebSockets are closed in parallel, because closing them one after the other would exceed the test's timeout.
     fleet.relay?.delay({ toServerMs: 600, toClientMs: 600 });
     await Promise.all(ids.map((id) => directory.edit(id, { disabled: true })));
     for (const client of opened) await client.closed;

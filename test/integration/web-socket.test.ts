@@ -53,7 +53,7 @@ async function start(bounds: Tuning['bounds'] = {}): Promise<RunningGateway> {
 
 it('a drain does not wait for open WebSockets: they are closed, and the process exits with 0', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);
-  // The deadline is longer than the test may take.
+  // The deadline exceeds the timeout of the test.
   const gateway = await start({ drainGraceMs: 50, drainDeadlineMs: 600_000 });
   const client = await askForWebSocket(gateway.port, key.secret);
   expect((await client.response()).status).toBe(101);
@@ -73,7 +73,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
     };
   };
   const gateway = await start();
-  // This client behaves like a browser: it fails when it has offered subprotocols and the server selects none of them.
+  // This client behaves like a browser: it fails when it has offered subprotocols and the server selects no subprotocol.
   const open = async (...protocols: string[]) => {
     const client = new WebSocket(`ws://127.0.0.1:${gateway.port}/v1/feed`, protocols);
     const [[response]] = await Promise.all([once(client, 'upgrade'), once(client, 'open')]);
@@ -91,7 +91,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
   ).toEqual(['Sec-WebSocket-Protocol: chat, superchat', 'Sec-WebSocket-Protocol: chat, superchat']);
   expect(await statusOfHandshake(gateway, '/v1/feed', 'unknown')).toBe(401);
   expect(await statusOfHandshake(gateway, '/v1/feed', key.secret, key.secret)).toBe(400);
-  // Other operations do not accept the field as a credential, and the backend does not receive its secret either.
+  // Other operations do not accept a secret in this field, and the backend does not receive the secret.
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret)).toBe(401);
   backend.react = (_request, socket) => void socket.write(okResponse('{}'));
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret, key.secret)).toBe(200);

@@ -152,7 +152,7 @@ describe('a gateway with two workers', () => {
     await load.done;
     log?.resume();
     const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
-    // A torn line is no JSON and would fail the test.
+    // A mixed line is not valid JSON and would fail the test.
     await until('all are logged', () => logged().length === 600);
   });
 
@@ -180,7 +180,7 @@ describe('a gateway with two workers', () => {
       (await ask('/events')).body.events.filter(({ kind }: { kind: string }) => kind === 'ban');
     const isOfKey = (one: { readonly key?: unknown; readonly keyId?: unknown }) =>
       (one.key ?? one.keyId) === banned.entry.id;
-    // There are enough requests for each worker to get some after the ban has begun.
+    // The number of requests is large enough for each worker to get some after the ban has begun.
     expect(await statusesOf(gateway, 40, banned.secret)).toEqual([200, 429]);
     await until('the ban is told', async () => (await bans()).some(isOfKey));
     expect((await bans()).filter(isOfKey)).toHaveLength(1);
@@ -259,7 +259,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
     workerPauseMaxMs: 50,
     // No worker lives this long, even on a slow machine.
     workerSteadyMs: 600_000,
-    // A worker that starts on a busy machine may send nothing for seconds.
+    // A starting worker on a busy machine may send nothing for seconds.
     workerSilenceMaxMs: 20_000,
   });
   const [hangs] = await workersOf(gateway, token.token);
@@ -291,7 +291,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
 });
 
 it('a worker may be silent for longer while it starts, and a start that takes too long names its phase', async () => {
-  // Every start takes longer than this.
+  // Every start takes longer than this timeout.
   const shortMs = 50;
   await start(configOf(), { workerSilenceMaxMs: shortMs, workerReportIntervalMs: 20 });
   const failed = start(configOf(), { workerStartTimeoutMs: shortMs, workerReportIntervalMs: 20 });
@@ -345,8 +345,8 @@ it('SIGTERM with workers loses no request', async () => {
 });
 
 /**
- * A load of clients that leave when the gateway closes their connections or accepts no new ones. Some of their requests
- * have a response.
+ * A load of clients that stop when the gateway closes their connections or accepts no new connections. Some of the clients' requests have
+ * had a response.
  */
 async function startLeavingLoad({ port }: { readonly port: number }) {
   const load = startLoad({
@@ -408,7 +408,7 @@ it('any worker resumes a TLS session', { tags: 'full' }, async () => {
     socket.resume();
     await once(socket, 'secureConnect');
     if (session !== undefined) reused.push(socket.isSessionReused());
-    // A resumed session gets no further ticket.
+    // A resumed session receives no further ticket.
     else [session] = await ticket;
     socket.destroy();
   }

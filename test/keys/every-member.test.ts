@@ -6,7 +6,7 @@ import { keySchema } from '../../gateway/keys/key-schema.ts';
 import { lastChange, startGateways } from '../admin/change-fixture.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-/** Each member of the schema gets the first of these values that its schema accepts. */
+/** Each member of the schema gets the first of these values that the member's schema accepts. */
 const candidates = ['noted', 7, true, ['listPets'], { perMinute: 60 }, ['192.0.2.0/24'], '2027-01-31'];
 
 type Members = Readonly<Record<string, unknown>>;

@@ -15,7 +15,7 @@ const plans = compilePlans({
 
 const ids = ['a', 'b', 'B', 'a.b', 'a-b', 'ab', 'zz', '1', '10', '2', '@', '_'];
 
-/** No two keys share a digest, so a table can have any of them together. */
+/** No two keys share a digest, so a table may contain any of the keys together. */
 const keyOf = (id: string) =>
   fc
     .record({
@@ -46,7 +46,7 @@ const edit = fc
     ...changed.map((key) => [key.id, key] as const),
   ]);
 
-/** Asserts that a table agrees with the model, which the simplest possible code computes. */
+/** Asserts that a table agrees with a model, which simple code computes. */
 function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void {
   const sorted = [...model.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   expect([...table.ids()]).toEqual(sorted.map(({ id }) => id));

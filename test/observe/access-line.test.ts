@@ -9,7 +9,7 @@ import type { RateLimitState } from '../../gateway/shared/model.ts';
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };
 
-/** A new exchange with these fields set. */
+/** Creates an exchange with these fields. */
 function exchange(
   found: Partial<Exchange>,
   kind: 'request' | 'rejection' = 'request',

@@ -21,7 +21,7 @@ const usual = {
 };
 const plain = { columns: 100, colours: false, times: 1 };
 
-/** The line without its time, which is in the machine's time zone. */
+/** The line without its time, which depends on the machine's time zone. */
 function shown(entry: Record<string, unknown>, options: Partial<typeof plain> = {}): string {
   return requestLine({ ...usual, ...entry }, { ...plain, ...options }).replace(/^\[\d\d:\d\d:17\.123\] /, '');
 }

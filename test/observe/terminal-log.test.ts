@@ -20,7 +20,7 @@ function openTerminal(rewrites = true) {
   return { log, request, written: () => written, rows: () => rowsOf(written) };
 }
 
-/** The rows on the screen, without lines that were overwritten. */
+/** The visible rows of the screen, without overwritten lines. */
 function rowsOf(written: string): string[] {
   const rows: string[] = [];
   for (const line of written.split('\n').slice(0, -1)) {

@@ -9,7 +9,8 @@ import { makeCertificate } from '../support/make-certificate.ts';
 import { until } from '../support/until.ts';
 
 /**
- * `gateway/redis/ioredis-patches.ts` replaces these members. Tests with a Cluster and with Sentinels show the effect.
+ * `gateway/redis/ioredis-patches.ts` replaces these members of ioredis. Tests with a Cluster and with Sentinels show the effect of the
+ * replacements.
  */
 it('ioredis has every member that the gateway replaces', () => {
   const client = new Redis({ lazyConnect: true, name: 'm', sentinels: [{ host: '127.0.0.1', port: 1 }] });
@@ -42,7 +43,7 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
     redis.once('secureConnection', (secure) => {
       secure.on('error', () => {});
       secure.once('data', () => {
-        // An alert in cleartext, where only encrypted records belong. ioredis reports the error with an alert of its own.
+        // A cleartext alert where only encrypted records are allowed. ioredis reports the error together with an alert of its own.
         client.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 0x32]));
         client.once('data', () => client.resetAndDestroy());
         broken++;

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 const root = new URL('../../gateway/', import.meta.url).pathname;
-/** `local <name> = KEYS[…]`, or any other alias. */
+/** Matches `local <name> = KEYS[…]`, or any other alias. */
 const aliases = /local (\w+) = KEYS\[\w+\]/g;
 
 it('no script touches a key that it does not name, as compatible servers demand', () => {
@@ -29,12 +29,12 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
       several.add(`${file}: ${use}`);
   }
   expect([...several].toSorted()).toEqual([
-    // Both names have one hash tag.
+    // Both names have the same hash tag.
     'fleet/add-report.lua: KEYS[2]',
     'fleet/shared-list.ts: numberOfKeys: 2',
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
-    // The caller gives the script keys of one slot.
+    // The caller passes only keys of one slot to the script.
     'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
 });

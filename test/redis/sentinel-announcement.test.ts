@@ -6,7 +6,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The pauses between attempts are very short, so the client asks a Sentinel almost all the time. */
+/** The pauses between attempts are very short, so the client queries a Sentinel almost all the time. */
 const bounds = tunedBounds({ ...patientStore, storeReconnectMaxMs: 10 });
 
 it('a connection attempt starts over when another master is announced during its question to a Sentinel', async () => {
@@ -22,7 +22,7 @@ it('a connection attempt starts over when another master is announced during its
     for (const connection of connections) connection.close();
   });
 
-  // The relays are so slow that the connections still wait for a Sentinel's reply when the announcement comes.
+  // The relays are so slow that connections still wait for a Sentinel's reply when the announcement arrives.
   for (const relay of relays) relay.delay({ toServerMs: 0, toClientMs: 300 });
   await servers[0]?.server.kill();
   await failOver();

@@ -65,7 +65,7 @@ test('changes of commands in the file are in the record of changes, with the nam
     { by, action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } },
     { by, action: 'restore', key: 'acme', before: { disabled: true }, after: { disabled: false } },
   ]);
-  // The gateway abandons a load when the files change during it, so the last load shows every edit.
+  // The gateway cancels a load when the files change during the load, so the last load shows every edit.
   const shownKey = async () => (await run('keys show new', reader.token)).stdout;
   await expect.poll(shownKey).toMatch(/^written in +gateway\.yaml:\d+$/m);
   const { stdout: table } = await run('changes', reader.token);

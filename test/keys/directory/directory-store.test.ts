@@ -21,7 +21,7 @@ const subjects = [
   ...redisSubjects,
 ];
 
-/** The revision and instant of the keys that `keyWith` makes. */
+/** The revision and time of the keys that `keyWith` creates. */
 const version = (revision: number) => ({ revision, changedMs: 1_000 });
 
 async function foundBy(store: DirectoryStore, ...secrets: readonly string[]) {
@@ -144,12 +144,12 @@ for (const { name, tags, start } of subjects)
 
 describe.each(redisSubjects)('the directory $name', ({ start }) => {
   const first = keyWith('acme', ['a', 'b']);
-  /** The second version keeps one secret of the first, as an import may. */
+  /** The second version keeps one secret of the first version, as an import may do. */
   const next = keyWith('acme', ['b', 'c'], { createdMs: 2_000, changedMs: 2_000 });
-  /** No change runs more scripts than this. */
+  /** Every change runs at most this number of scripts. */
   const scriptsMax = 9;
 
-  /** Asserts that the list and the index have each secret of the key, and no secret of a missing key. */
+  /** Asserts that the list and the index contain each secret of the key, and no secret of a deleted key. */
   async function expectAgreement(store: DirectoryStore): Promise<void> {
     const now = await store.read('acme');
     const digests = now.kind === 'found' ? now.key.secrets.map(({ digest }) => digest) : [];
@@ -224,8 +224,7 @@ describe('the directory', () => {
 
   function take(store: DirectoryStore, step: Step) {
     if (step.verb === 'remove') return store.remove(step.id, version(step.revision));
-    // No two keys have the same secret: the gateway draws secrets at random, and an import refuses a secret that
-    // another key has.
+    // No two keys have the same secret, because the gateway draws secrets at random and an import refuses secrets of other keys.
     const own = step.secrets.map((secret) => `${step.id}-${secret}`);
     const key = keyWith(step.id, own);
     return step.verb === 'create' ? store.create(key) : store.replace(key, version(step.revision));
@@ -239,7 +238,7 @@ describe('the directory', () => {
         const redis = subject.open();
         for (const one of steps) {
           const replies = [await take(memory, one), await take(redis, one)];
-          // A repeated change gives the same reply, because the first reply from Redis may have been lost.
+          // A repeated change gets the same reply, because the first reply may have been lost.
           if (replies[1]?.kind === 'written' && replies[0]?.kind !== 'written') continue;
           expect(replies[1]).toEqual(replies[0]);
         }
@@ -310,7 +309,7 @@ describe('the directory in Redis', () => {
       const revoked = keyWith('acme', ['a'], { disabled: true });
       expect(await dying.replace(revoked, version(1))).toMatchObject({ kind: 'away', mayHaveRun: true });
       expect(generationOf(await store.read('acme'))).not.toBe(generationOf(before));
-      // A repeated command makes the change once, and records it once.
+      // A repeated command makes and records the change only once.
       expect(await store.replace(revoked, version(1))).toMatchObject({
         kind: 'written',
         key: { revision: 2 },

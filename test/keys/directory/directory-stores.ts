@@ -9,7 +9,7 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
 export interface DirectorySubject {
-  /** Opens another adapter on the same data, as another process does. */
+  /** Opens another adapter for the same data, like another process. */
   open(): DirectoryStore;
   close(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export async function redisDirectorySubject({
   };
 }
 
-/** A key with these secrets. */
+/** Creates a key with these secrets. */
 export function keyWith(id: string, secrets: readonly string[], more: Partial<Unrevised> = {}): Unrevised {
   return {
     id,

@@ -14,7 +14,7 @@ function found(id: string, digest: string, generation = 0): FoundKey {
   return { kind: 'found', key: { ...keyWith(id, []), secrets, revision: 1 }, generation };
 }
 
-/** Look-ups in a store that replies when the test decides. */
+/** Look-ups in a store whose replies the test controls. */
 function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const tuned = tunedBounds(bounds);
   const held = new HeldKeys(tuned);

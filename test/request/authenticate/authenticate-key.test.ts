@@ -73,7 +73,7 @@ describe('authenticateKey', () => {
     'wrong',
     'S3CRET',
     sha256('s3cret'),
-    // Whitespace in JavaScript, but part of the secret in HTTP.
+    // The character is whitespace in JavaScript, but part of the secret in HTTP.
     's3cret\u00a0',
     '\u00a0s3cret',
     '\u00a0',

@@ -94,8 +94,8 @@ describe('a backend that stops within a response', () => {
   it('but never ends the exchange is stopped by the total timeout', async () => {
     await front.close();
     const { upstreamTotalTimeoutMs } = defaultBounds;
-    // The idle timeout restarts with each octet. It is longer than the total timeout here, so that only the total
-    // timeout can end the exchange.
+    // The idle timeout restarts with each octet. Here the idle timeout is longer than the total timeout, so that only the total timeout can
+    // end the exchange.
     front = await startFront({
       url: backend.url,
       bounds: { upstreamBodyIdleTimeoutMs: 2 * upstreamTotalTimeoutMs, sweepIntervalMs: 50 },
@@ -183,8 +183,8 @@ describe('a retry', () => {
     backend.react = (_request, socket) => socket.destroy();
     await Promise.all(Array.from({ length: 60 }, () => sendRaw(front.port, get('/'))));
     expect(backend.requests.length).toBeGreaterThan(60);
-    // The budget is ten plus a fifth of the requests, including the 60 before. It doubles if one of its windows ends
-    // during the test.
+    // The retry budget is ten plus a fifth of the requests, including the 60 earlier requests. The budget doubles if one of its windows
+    // ends during the test.
     expect(backend.requests.length).toBeLessThanOrEqual(60 + 2 * (10 + 24));
   });
 });
@@ -246,7 +246,7 @@ it('a request whose client went away before it was forwarded never reaches the b
 it('a body shorter than its Content-Length is the fault of the client, not of the backend', async () => {
   const fields = 'Host: a\r\nExpect: 100-continue\r\nContent-Length: 100000';
   const client = sendRawAndLeave(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // After the `100 Continue` the gateway waits for the body.
+  // After it has sent 100 Continue, the gateway waits for the body.
   await once(client, 'data');
   client.write('half', () => client.destroy());
   await front.ended(1);

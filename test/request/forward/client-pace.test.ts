@@ -4,7 +4,7 @@ import { ClientPace } from '../../../gateway/request/forward/client-pace.ts';
 const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
 
 /**
- * The second in which a client counts as too slow. The gateway waits for this client all the time, and checks once a
+ * The second after which the gateway considers a client too slow. The gateway waits for this client permanently, and checks it once a
  * second for two minutes.
  */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {

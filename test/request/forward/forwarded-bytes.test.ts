@@ -76,7 +76,7 @@ describe('what the backend receives', () => {
   );
 
   it('is the whole chunked body even if its end arrived before the connection to the backend', async () => {
-    // The whole body arrives while the limits decide, and its last octet makes it too long to be collected.
+    // The whole body arrives while the limits are checked, and its last octet makes the body too long to be collected.
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -233,7 +233,7 @@ describe('what the client receives', () => {
     const response = await sendRaw(front.port, get('/'), onReceived);
     expect(response).toContain('\r\n2\r\nhi\r\n0\r\n\r\n');
     expect(response).not.toMatch(/x-t/i);
-    // A body that arrives complete gets a length instead.
+    // A body that arrives completely gets a Content-Length instead.
     backend.react = (_request, socket) => socket.write(`${head}2\r\nhi\r\n${end}`);
     const whole = await sendRaw(front.port, get('/'));
     expect(whole).toMatch(/\r\nContent-Length: 2\r\n[\s\S]*\r\n\r\nhi$/);

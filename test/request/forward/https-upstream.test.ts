@@ -41,7 +41,7 @@ async function startBackend(options: RecordingBackendOptions = {}): Promise<Reco
   return backend;
 }
 
-/** Starts a front with the upstream `https://store.test`, which resolves to these addresses. */
+/** Starts a gateway front with the upstream https://store.test, which resolves to these addresses. */
 async function startFor(
   port: number,
   {
@@ -75,7 +75,7 @@ it('a request, a health check and a WebSocket verify the host name of the upstre
   };
   const front = await startFor(backend.port, {
     upstream: { host: 'target', health: '/up' },
-    // There is only one health check.
+    // The target gets only one health check.
     bounds: { healthPauseMs: 600_000 },
   });
   await backend.received(1);

@@ -1,10 +1,10 @@
 /**
  * @module-tag full
  *
- * In `npm test`: `test/request/forward/https-upstream.test.ts`.
+ * `npm test` has `test/request/forward/https-upstream.test.ts`.
  */
 import { useTls } from '../../support/backend-tls.ts';
-// The tests of targets in cleartext run here again over TLS.
+// The tests with cleartext targets run here again over TLS.
 import './broken-backend.test.ts';
 import './forwarded-bytes.test.ts';
 import './slow-clients.test.ts';

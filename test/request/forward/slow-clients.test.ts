@@ -8,8 +8,8 @@ import { until } from '../../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 /**
- * The grace period of 5 s is 100 ms here, the check runs every 20 ms instead of every second, and the minimum of 500
- * octets a second is 25 a millisecond.
+ * In this file, the grace period is 100 ms instead of 5 s, the check runs every 20 ms instead of every second, and the minimum is 25 octets
+ * a millisecond instead of 500 a second.
  */
 const quick = {
   clientBytesPerSecondMin: 25_000,
@@ -188,7 +188,7 @@ describe('a client', () => {
     'that reads slowly but fast enough gets the whole response, when the gateway checks %s',
     async (_how, sweepIntervalMs) => {
       await front.close();
-      // The kernel buffers megabytes for a client, and accepts no more until the client has read a good part of them.
+      // The kernel buffers megabytes for a client, and accepts more data only when the client has read much of the buffer.
       front = await startFront({
         url: backend.url,
         bounds: { ...quick, clientGraceMs: 500, sweepIntervalMs },

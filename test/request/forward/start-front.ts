@@ -29,18 +29,18 @@ export const opener: TunnelOpener = {
 
 export interface FrontOptions {
   readonly url: string;
-  /** Settings of the upstream, without its URL. */
+  /** The settings of the upstream, without its URL. */
   readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
-  /** Replaces the default bounds, and the patient bounds that a test gets otherwise. */
+  /** Replaces the default bounds, and the long timeouts that tests otherwise get. */
   readonly bounds?: Partial<Bounds>;
   readonly bodyBytesMax?: number;
   readonly requestFields?: readonly string[];
   readonly responseFields?: readonly string[];
   readonly keepForwarded?: boolean;
-  /** Runs before forwarding, as the limits do. */
+  /** Called before forwarding, in place of the limits. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
-  /** A certificate makes the listener speak TLS. */
+  /** With a certificate, the listener accepts only TLS. */
   readonly certificate?: Certificate;
 }
 
@@ -48,18 +48,18 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
-  /** The rejections of `forward`. Each of them destroyed the client's connection. */
+  /** The errors with which `forward` rejected. Each error destroyed the client's connection. */
   readonly bugs: unknown[];
   /** Resolves when this number of requests has ended. */
   ended(count: number): Promise<void>;
-  /** The targets of the only upstream. */
+  /** The targets of the single upstream. */
   targets(): readonly TargetSeen[];
-  /** Replaces the only upstream, as a reload does. */
+  /** Replaces the single upstream, like a reload. */
   setUrl(url: string): void;
   close(): Promise<void>;
 }
 
-/** A real listener with the forwarder behind it, connected as in the request path. */
+/** A real listener with the forwarder behind it, connected as in the gateway. */
 export async function startFront({
   url,
   upstream,
