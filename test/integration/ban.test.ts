@@ -1,5 +1,5 @@
 /**
- * `npm test` has `test/request/limit/limiter.test.ts` for bans and their ends, and `operator-verbs.test.ts` beside this file for bans on
+ * In `npm test`: `test/request/limit/limiter.test.ts` for bans and their ends, and `operator-verbs.test.ts` beside this file for bans on
  * three processes.
  */
 import { expect, it } from 'vitest';
