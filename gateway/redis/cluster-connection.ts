@@ -10,7 +10,7 @@ import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions }
 /** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
 const slotsCount = 16_384;
 
-/** The number of attempts to find a key that a given server stores. It is sufficient for a server with a single slot. */
+/** The number of attempts to find a key that a given server stores, sufficient for a server with a single slot. */
 const triedKeysMax = 200_000;
 
 /**

@@ -1,6 +1,5 @@
 /**
- * Types of the package `cluster-key-slot`, which has no types itself. It is the hash function with which ioredis finds the server
- * of a key.
+ * Types of the package `cluster-key-slot`, which has no types itself. ioredis finds the server of a key with this hash function.
  *
  * The function gives another slot than Redis for a key with `{}` and a later `{`. `redis-keys.ts` never makes such a key, because
  * neither a prefix nor the id of an API key may have braces.

@@ -85,7 +85,8 @@ interface SentinelConnector {
  * replies is enough. This function collects the errors instead.
  *
  * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new
- * master, up to seconds later. A Sentinel also announces masters with other names. This function ignores both.
+ * master, up to seconds later. A Sentinel also announces masters with other names. This function ignores repeated announcements and
+ * other names.
  *
  * @returns a function that returns the last Sentinel's error; undefined when the client is connected
  */

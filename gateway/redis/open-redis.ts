@@ -36,7 +36,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: Bounds): Server
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // Closes the connection to a server that hangs or has disappeared. Its pending commands fail.
+    // Closes the connection to a server that hangs or has disappeared. Pending commands then fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     username,
@@ -91,7 +91,7 @@ function toConnection(
   { unknownBecause = () => undefined, retryAfterMs }: OneServer,
 ): RedisConnection {
   let isOpen = true;
-  // This listener prevents that ioredis prints `error` events. `store-watch.ts` logs outages.
+  // ioredis prints `error` events that have no listener. `store-watch.ts` logs outages instead.
   client.on('error', () => {});
   // ioredis stops its attempts when an attempt fails before it has a socket. This happens, for example, if a Sentinel announces
   // another master during the look-up of the master.

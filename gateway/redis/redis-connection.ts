@@ -1,7 +1,7 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
 
 /**
- * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers do not need to know which. Each command
+ * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers need not know the kind. Each command
  * has one key, or several keys with the same hash tag.
  *
  * A command whose connection closes is not sent again, because it may have run. A command that gets MOVED or ASK has not run, so it
@@ -36,9 +36,9 @@ export type RedisCommands = RedisCommander<{ type: 'default'; mapping: 'resp2' }
 
 /** A server that stores keys. */
 export interface RedisNode {
-  /** The server's `host:port` in a Cluster. Undefined for a single server. */
+  /** The server's `host:port` in a Cluster; undefined for a single server. */
   readonly name: string | undefined;
-  /** The ioredis client. Undefined for the placeholder of an unknown server of a Cluster. */
+  /** The ioredis client; undefined for the placeholder of an unknown server of a Cluster. */
   readonly client: Redis | undefined;
   /** Returns why the server or its address is unknown. */
   readonly unknownBecause: () => string | undefined;

@@ -25,7 +25,7 @@ export class Exchange {
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs = performance.now();
-  /** The client's address. This is the peer's address until `origin` is set. */
+  /** The client's address, or the peer's address while `origin` is not set. */
   readonly address: string;
   readonly origin: ClientOrigin | undefined = undefined;
   /** The raw path without the query. The query is not stored, because a client may put a secret into it. */
@@ -42,9 +42,9 @@ export class Exchange {
   /** The time of the decision on the key's limits; monotonic, ms. */
   readonly decidedMs: number | undefined = undefined;
   readonly upstream: UpstreamUse | undefined = undefined;
-  /** The time at which the exchange ended; monotonic, ms. It is 0 before the end. */
+  /** The time at which the exchange ended; monotonic, ms; 0 before the end. */
   readonly endedMs: number = 0;
-  /** The status of the response, or 499 when the client closed the connection before the response. It is 0 at first. */
+  /** The status of the response, or 499 when the client closed the connection before the response; 0 at first. */
   readonly status: number = 0;
   readonly errorCode: ErrorCode | undefined = undefined;
   readonly fault: Fault | undefined = undefined;
@@ -131,7 +131,7 @@ export function permit(exchange: Decided, offered: OfferedOperation): Permitted 
   return exchange as Permitted;
 }
 
-/** Adds a station's results to the exchange. It uses the slow `Object.assign`, so frequent paths use `writable`. */
+/** Adds a station's results to the exchange. Frequent paths use `writable` instead, because `Object.assign` is slow. */
 export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,
@@ -144,12 +144,12 @@ export function ownMsOf({ startedMs, endedMs, upstream }: Exchange): number {
   return endedMs - startedMs - (upstream?.upstreamMs ?? 0);
 }
 
-/** Returns the time at the upstream. Undefined when no target was tried, for example because the body is too large. */
+/** Returns the time at the upstream; undefined when no target was tried, for example because the body is too large. */
 export function upstreamMsOf({ upstream }: Pick<Exchange, 'upstream'>): number | undefined {
   return upstream === undefined || upstream.attempts === 0 ? undefined : upstream.upstreamMs;
 }
 
-/** Returns who caused a 5xx or an incomplete response. Undefined when the exchange succeeded or the client caused the failure. */
+/** Returns who caused a 5xx or an incomplete response; undefined when the exchange succeeded or the client caused the failure. */
 export function failureOf({ fault }: Pick<Exchange, 'fault'>): Exclude<Fault, 'client'> | undefined {
   return fault === 'client' ? undefined : fault;
 }

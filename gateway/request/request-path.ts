@@ -70,7 +70,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
       ? screenRequest(req, stations.bounds, arrival.kind === 'upgrade')
       : ({ kind: 'refused', ...res.rejection } as const);
   if (head.kind === 'refused') {
-    // A malformed request is charged to the address. It gets its own error, not 429, even when the address bucket is used up.
+    // A malformed request is charged to the address. Its error is never replaced by a 429, even when the address bucket is used up.
     const charged = await chargeAddress(found(located, { endsConnection: true }), stations);
     return refused(charged, head);
   }
@@ -214,8 +214,8 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
 }
 
 /**
- * Handles an exception in the request path. It responds with 500 and the usual header fields. It closes the connection if a response
- * has already begun, or if writing the 500 fails too.
+ * Handles an exception in the request path by responding with 500 and the usual header fields. The connection is closed if a
+ * response has already begun, or if writing the 500 fails too.
  */
 async function failForBug(exchange: Exchange, stations: Stations): Promise<void> {
   const { res } = exchange;

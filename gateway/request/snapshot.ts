@@ -28,7 +28,7 @@ export interface Snapshot {
 
 /** A key with values that are computed once per secret, when a client first presents the secret. */
 export interface KnownKey extends Key {
-  /** The expiry of the presented secret. Undefined when the secret never expires. */
+  /** The expiry of the presented secret; undefined when the secret never expires. */
   readonly expiry: KeyExpiry | undefined;
   /** The first digits of the presented secret's digest, for the log. */
   readonly digestStart: string;

@@ -13,11 +13,11 @@ import type { UnreadPages } from './pages/unread-pages.ts';
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
-  /** The key directory. Undefined when the configuration has all keys. */
+  /** The key directory; undefined when the configuration has all keys. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
-  /** The usage record. Undefined when it is switched off. */
+  /** The usage record; undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   /** What holders of keys may read of the usage record; undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;

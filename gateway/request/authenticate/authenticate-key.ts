@@ -38,7 +38,7 @@ export interface InvalidSecret {
    */
   readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'address_not_allowed';
   readonly digestStart: string;
-  /** The id of the key. Undefined when the secret is unknown. */
+  /** The id of the key; undefined when the secret is unknown. */
   readonly keyId?: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface KeysRead {
 
 /** The cache entry for a presented secret. */
 interface Remembered<Known> {
-  /** The period in which the entry is valid. Undefined when the entry is valid for the lifetime of the configuration. */
+  /** The period in which the entry is valid; undefined when the entry is valid for the lifetime of the configuration. */
   readonly period: Readonly<Period> | undefined;
   readonly expiresMs: number;
   readonly beforeExpiry: Caller<Known>;

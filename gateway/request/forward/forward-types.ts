@@ -31,7 +31,10 @@ export interface ForwardRequest {
   readonly requestFields: readonly string[];
   /** Whether the `Forwarded` field is forwarded. True when the peer is a trusted proxy. */
   readonly keepForwarded: boolean;
-  /** The header fields that the gateway adds to the response, as a flat list. They replace the target's, except `Link` and `Vary`. */
+  /**
+   * The header fields that the gateway adds to the response, as a flat list. The target's fields of these names are dropped, except
+   * `Link` and `Vary`.
+   */
   readonly responseFields: readonly string[];
   readonly bodyBytesMax: number;
 }
@@ -79,17 +82,17 @@ interface Failed extends UpstreamUse {
   readonly code: ErrorCode;
   /**
    * Whether a part of the response was already sent. The connection is then closed, so the client notices that the response is
-   * incomplete. Otherwise the caller writes an error response.
+   * incomplete. The caller writes an error response if nothing was sent.
    */
   readonly headersSent: boolean;
-  /** The cause of the failure, for the log. It contains no part of the request. */
+  /** The cause of the failure, for the log. The text contains no part of the request. */
   readonly cause: string;
   readonly retryAfterSeconds?: number | undefined;
 }
 
 interface ClientGone extends UpstreamUse {
   readonly kind: 'client_gone';
-  /** The reason why the gateway closed the client's connection, for the log. Undefined when the client closed it. */
+  /** The reason why the gateway closed the client's connection, for the log; undefined when the client closed it. */
   readonly cause?: string | undefined;
 }
 

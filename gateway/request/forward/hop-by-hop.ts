@@ -13,7 +13,7 @@ export const hopByHopFields = [
 ] as const;
 
 /**
- * Returns the lower-case names of the fields that `Connection` lists. Such fields are hop-by-hop (RFC 9110 §7.6.1).
+ * Returns the lower-case names of the fields that `Connection` declares as hop-by-hop (RFC 9110 §7.6.1).
  *
  * @param fields flat name, value, …
  * @returns undefined when `Connection` lists no field, as in nearly all messages

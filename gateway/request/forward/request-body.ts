@@ -18,7 +18,7 @@ export interface BodyListener {
 
 interface RequestBodyOptions {
   readonly req: IncomingMessage;
-  /** The length of the body. Undefined for a chunked body. */
+  /** The length of the body; undefined for a chunked body. */
   readonly contentLength: number | undefined;
   readonly bodyBytesMax: number;
   readonly collectedBytesMax: number;
@@ -73,7 +73,7 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Reads and drops the rest of the body, up to `bodyBytesMax`. Used when the target has answered without the rest. */
+  /** Reads and drops the rest of the body, up to `bodyBytesMax`, when the target has responded without reading it. */
   discardRest(): void {
     this.state = 'discarding';
     this.sink = undefined;

@@ -3,7 +3,7 @@ import { hopByHopFields, namedInConnection } from './hop-by-hop.ts';
 
 /** The fields of a request to a target, and the framing of its body. */
 export interface RequestHead {
-  /** A flat list of names and values. It has Content-Length, but no Transfer-Encoding, because the transport adds that field. */
+  /** The header fields, as a flat list. Transfer-Encoding is missing, because the transport adds it. Content-Length is included. */
   readonly fields: string[];
   /** The value of Content-Length, or 0 when the field is absent. */
   readonly contentLength: number;
@@ -17,14 +17,14 @@ interface RequestHeadOptions {
   /** The header fields that the gateway adds, as a flat list of names and values. */
   readonly requestFields: readonly string[];
   readonly keepForwarded: boolean;
-  /** The new value of `Host`. Undefined to keep the client's value. */
+  /** The new value of `Host`; undefined to keep the client's value. */
   readonly host: string | undefined;
 }
 
 /**
- * Makes the header fields of the forwarded request. It drops hop-by-hop fields, credentials, fields that could select another
- * operation, fields that the gateway sets itself, and WebSocket subprotocols that are meant for the gateway. It keeps the client's
- * `Via` lines and adds the gateway's `Via` line (RFC 9110 §5.3).
+ * Makes the header fields of the forwarded request. The function drops hop-by-hop fields, credentials, fields that could select
+ * another operation, fields that the gateway sets itself, and WebSocket subprotocols that are meant for the gateway. The client's
+ * `Via` lines are kept, and the gateway's `Via` line is added (RFC 9110 §5.3).
  */
 export function requestHead({
   rawHeaders,
@@ -72,8 +72,8 @@ export function requestHead({
 
 /**
  * Fields with which a proxy overrides the method, path, host or client address of a request. Many backends obey these fields. A
- * client could use them to reach an operation that the gateway did not check, or to pretend another address. The gateway itself sends
- * only `X-Forwarded-*`.
+ * client could use them to reach an operation that the gateway did not check, or to pretend another address. The gateway itself
+ * sends only `X-Forwarded-*`.
  */
 const overridingFields = [
   // Method. Rack, Symfony and others read these fields. The second spelling is Microsoft's, the third is IBM's.

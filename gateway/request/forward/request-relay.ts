@@ -24,7 +24,7 @@ export interface RelayContext {
   readonly nowMs: () => number;
   readonly random: () => number;
   readonly upstreams: Upstreams;
-  /** The unfinished relays. Their deadlines are checked periodically. */
+  /** The unfinished relays, for the periodic check of their deadlines. */
   readonly inFlight: UnorderedList<RequestRelay>;
   /** The memory for buffered request bodies. */
   readonly collected: Shares;
@@ -277,7 +277,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     this.status = status;
-    // The gateway may leave the rest of the body unread. It could then not find the next request of this connection.
+    // The connection must close, because the start of the next request is unknown if the rest of the body stays unread.
     if (!req.complete) res.shouldKeepAlive = false;
     const allFields = responseFields({ status, fields, ownFields });
     if (wholeBody !== undefined) {

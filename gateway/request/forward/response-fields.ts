@@ -9,8 +9,9 @@ interface ResponseFieldsOptions {
 }
 
 /**
- * Makes the header fields of the response to the client: the target's fields, then the gateway's, as a flat list. It drops hop-by-hop
- * fields and fields that the gateway sets. It keeps only the first line of a field that must not be repeated.
+ * Makes the header fields of the response to the client: the target's fields, then the gateway's, as a flat list. The target's
+ * hop-by-hop fields are dropped, and so are fields that the gateway sets. A field that must not be repeated keeps only its first
+ * line.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);
@@ -59,8 +60,8 @@ export function interimFields(fields: readonly string[]): string[] {
 }
 
 /**
- * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise reuse
- * the response for other keys if it has `public`, `s-maxage` or `must-revalidate` (RFC 9111 §3.5, §5.2.2.7).
+ * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise
+ * reuse the response for other keys if it has `public`, `s-maxage` or `must-revalidate` (RFC 9111 §3.5, §5.2.2.7).
  *
  * @returns the target's directives, unchanged if they already contain `private` or `no-store`
  */

@@ -160,8 +160,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** This process's estimate of the store's clock, epoch ms. */
     storeNowMs: clock.nowMs,
     /**
-     * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. It also has the
-     * ids of the banned keys that this process has detected.
+     * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. `bannedKeys`
+     * has the ids of the banned keys that this process has detected.
      */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
     /** Sends the unsent local decisions to the store and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */

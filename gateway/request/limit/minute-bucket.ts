@@ -10,12 +10,12 @@ import type { BucketDecision, BucketName, Window } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Creates a limit per minute, by client address or by key, for requests that are not charged to a key's quota. It uses
- * rate-limiter-flexible, which counts in Redis for all processes. The library refuses holders above the limit without a call to
- * Redis. It counts in this process's memory while Redis is away.
+ * Creates a limit per minute, by client address or by key, for requests that are not charged to a key's quota. The library
+ * rate-limiter-flexible counts these requests in Redis for all processes. The library refuses holders above the limit without a call
+ * to Redis, and counts in this process's memory while Redis is away.
  */
 export function createMinuteBucket(deps: {
-  /** The name of the window. It is also a part of the Redis keys. */
+  /** The name of the window, which is also a part of the Redis keys. */
   name: BucketName;
   /** The Redis connection. Absent when this process counts alone. */
   redis?: {
@@ -100,7 +100,7 @@ async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder
  */
 class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();
-  /** Returns the oldest address next. It stays open, because each new iterator would skip all deleted entries again. */
+  /** The iterator that returns the oldest address. A new iterator for each call would skip all deleted entries again. */
   readonly #firstCounted = this.#counted.values();
 
   readonly #groupsMax: number;

@@ -6,7 +6,7 @@ import type { QuotaStore, StoreFailure } from './store/quota-store.ts';
 
 export interface KeysRead {
   readonly kind: 'read';
-  /** The status of each key. Undefined for a key whose Redis server does not reply. */
+  /** The status of each key; undefined for a key whose Redis server does not reply. */
   readonly keys: readonly (KeyStatus | undefined)[];
 }
 

@@ -27,9 +27,9 @@ type State =
   | { readonly kind: 'closed' };
 
 /**
- * A connection of a client. It controls the order of the requests, the timeouts and the end of the connection. Pipelined requests
- * are served one after the other, as in nginx. Node itself would emit all pipelined requests at once. If one response then closed
- * the connection, the later requests would still be charged and forwarded, but their responses could not be sent.
+ * Controls the order of requests, the timeouts and the end of a client's connection. Pipelined requests are served one after the
+ * other, as in nginx. Node itself would emit all pipelined requests at once. If one response then closed the connection, the later
+ * requests would still be charged and forwarded, but their responses could not be sent.
  */
 export class ClientConnection {
   readonly socket: Socket;
@@ -43,7 +43,7 @@ export class ClientConnection {
   private closesWhenIdle = false;
   /** Pipelined requests that wait for the current request. */
   private readonly waiting: ClientResponse[] = [];
-  /** Whether reading is paused. It pauses while requests wait, and after the last accepted request. */
+  /** Whether reading is paused: while requests wait, and after the last accepted request. */
   private isPaused = false;
   /** The number of requests that have arrived. */
   private arrived = 0;
@@ -215,7 +215,7 @@ export class ClientConnection {
     this.begin(next);
   }
 
-  /** Pauses reading. This also delays the client's end of input, which Node would treat as the end of the connection. */
+  /** Pauses reading. A pause also delays the client's end of input, which Node would treat as the end of the connection. */
   private pauseWhileWaiting(): void {
     if (this.waiting.length > 0) this.pauseReading();
   }
@@ -289,9 +289,9 @@ function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Closes a connection whose client may still be sending (RFC 9112 §9.6). It ends the gateway's side after the pending writes and
- * discards input until the client closes its side. An immediate close would answer further input with a reset, and the client could
- * lose the response. It reads at most `lingerBytesMax`, and destroys the socket after `lingerTimeoutMs`.
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). The function ends the gateway's side after the pending
+ * writes and discards input until the client closes its side. An immediate close would answer further input with a reset, and the
+ * client could lose the response. At most `lingerBytesMax` octets are read, and the socket is destroyed after `lingerTimeoutMs`.
  */
 function closeGently(socket: Socket, { lingerBytesMax, lingerTimeoutMs }: Bounds): void {
   // Node's server removes its own pause and resume listeners when a `data` listener is added. The socket is therefore resumed

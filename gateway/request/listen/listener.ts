@@ -58,7 +58,7 @@ export interface ListenerOptions {
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
-/** Creates the public HTTP server. It is Node's server with a limit for everything, and it sends no responses of Node itself. */
+/** Creates the public HTTP server: Node's server with all its limits set and without Node's own error responses. */
 export function createListener({ handlers, bounds, certificate, ticketSecret }: ListenerOptions) {
   const connections = new Map<Duplex, ClientConnection>();
   /** The number of connections of each client address. All IPv6 addresses of one /64 network count as one address. */
@@ -78,7 +78,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     // `onInactive` closes idle connections. Node's own timer is set twice per request, which took 3 % of the CPU of a refusal.
     keepAliveTimeout: 0,
     noDelay: true,
-    // Requests without a body get no stream. This saves 4 % of the CPU of a refusal.
+    // Requests without a body get no stream, which saves 4 % of the CPU of a refusal.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
@@ -152,9 +152,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   /**
-   * Whether the request may change the protocol. It must be a GET without a body, because a body could be read as octets of the new
-   * protocol. Its connection must have no other unanswered request. A request that expects a 100 is also excluded, because the 100
-   * would have to precede the 101 (RFC 9110 §7.8).
+   * Whether the request may change the protocol. The request must be a GET without a body, because a body could be read as octets of
+   * the new protocol. The connection must have no other unanswered request. A request that expects a 100 is also excluded, because
+   * the 100 would have to precede the 101 (RFC 9110 §7.8).
    */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;

@@ -32,9 +32,9 @@ function parserOf(socket: Socket): NodeParser | undefined {
 }
 
 /**
- * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after such a
- * head as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the packet
- * with the head has been parsed.
+ * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after such
+ * a head as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the
+ * packet with the head has been parsed.
  */
 export function reportBodyFaults(req: IncomingMessage): void {
   const { socket } = req;
@@ -71,7 +71,7 @@ export function dropRequests(socket: Socket): void {
 
 /**
  * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request
- * is being parsed. The search takes one microsecond. It finds the request line only in the packet that ends the request head.
+ * is being parsed. The search takes one microsecond and finds the request line only in the packet that ends the head.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';
@@ -96,7 +96,7 @@ export function hidePreface(req: IncomingMessage): void {
 export function gatherPieces(req: IncomingMessage): void {
   const passOn = req.push.bind(req);
   let pieces = 0;
-  /** A buffer for the small pieces of this turn of the event loop. They fill its first `length` octets. */
+  /** A buffer whose first `length` octets are the joined small pieces of this turn of the event loop. */
   let gathered: Buffer | undefined;
   let length = 0;
 
@@ -179,7 +179,7 @@ export function readInTurns(
     return packets.length === 0;
   };
   socket.on('resume', readNext);
-  // Node's parser reads from the stream only if there is a `data` listener. It otherwise reads from the native socket.
+  // Node's parser reads from the stream only if there is a `data` listener, and otherwise from the native socket.
   queueMicrotask(() => socket.on('data', () => {}));
 
   return () => {

@@ -8,7 +8,7 @@ export interface ParserError extends Error {
   readonly rawPacket?: Buffer;
 }
 
-/** Returns the error response to a parser error. Undefined when the connection itself has failed. */
+/** Returns the error response to a parser error; undefined when the connection itself has failed. */
 export function parserRejection(error: ParserError): Rejection | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':

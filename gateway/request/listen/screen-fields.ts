@@ -8,9 +8,8 @@ export interface ScreenedFields {
 }
 
 /**
- * Checks the header fields of a request. It checks names and values by allowlist, refuses duplicates of fields that must not be
- * repeated, and accepts only unambiguous framing (RFC 9112 §6). It accepts `obs-text` in values (octets above 0x7F), which is
- * forwarded unchanged.
+ * Checks the header fields of a request: names and values by allowlist, no duplicates of fields that must not be repeated, and only
+ * unambiguous framing (RFC 9112 §6). Values may contain `obs-text` (octets above 0x7F), which is forwarded unchanged.
  *
  * @param rawHeaders the client's header fields, as a flat list of names and values
  */
@@ -66,7 +65,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** Fields that must not be repeated. Their names have different lengths, so comparing lengths excludes most other fields. */
+/** Fields that must not be repeated. Each name has another length, so a comparison of lengths excludes most other fields. */
 const singularNames = [
   'host',
   'expect',
@@ -89,7 +88,7 @@ function singularName(name: string): SingularName | undefined {
 /** Matches a token (RFC 9110 §5.6.2). */
 export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Matches a name, an IPv4 or a bracketed IPv6 address, and an optional port. It is deliberately stricter than RFC 3986 §3.2.2. */
+/** Matches a name, an IPv4 or a bracketed IPv6 address, and an optional port. RFC 3986 §3.2.2 would allow more. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 
 /** Matches at most 15 digits, because a JavaScript number represents them exactly. */

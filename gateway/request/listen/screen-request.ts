@@ -5,10 +5,10 @@ import { screenFields, token } from './screen-fields.ts';
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 import { screenUri } from './screen-uri.ts';
 
-/** The result for an accepted request. Its head can be forwarded unchanged. */
+/** The result for an accepted request, whose head can be forwarded unchanged. */
 export interface ScreenedRequest {
   readonly kind: 'accepted';
-  /** The raw path without the query, byte for byte. It can be compared with literal path segments without decoding. */
+  /** The raw path without the query. Literal segments of the path can be compared without decoding. */
   readonly path: string;
   /** The raw `Authorization` field. A secret in a WebSocket subprotocol is converted to this field. */
   readonly authorization: string | undefined;

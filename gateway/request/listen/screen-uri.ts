@@ -1,8 +1,8 @@
 import { refuseAsInvalid, type ScreenRefusal } from './screen-refusal.ts';
 
 /**
- * Checks the URI of the request line. It accepts the origin form (RFC 9112 §3.2.1), a path with an optional query. The path must
- * have a spelling that all parsers read alike. The query may contain any printable ASCII except `#`.
+ * Checks the URI of the request line. Only the origin form is accepted: a path with an optional query (RFC 9112 §3.2.1). The path
+ * must have a spelling that all parsers read alike. The query may contain any printable ASCII except `#`.
  *
  * @returns the raw path without the query
  */

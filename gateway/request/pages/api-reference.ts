@@ -44,7 +44,7 @@ export function* apiReference(
 }
 
 /**
- * Allows only scripts, styles and requests of this origin. It forbids inline scripts, style elements and frames around the page.
+ * Allows only scripts, styles and requests of this origin. Inline scripts, style elements and frames around the page are forbidden.
  * Text of an API document or a response therefore cannot read the key.
  */
 const contentSecurityPolicy = [

@@ -24,7 +24,7 @@ interface FileOptions {
   readonly read: () => Promise<Buffer>;
 }
 
-/** The file in one content coding. It is made once, and all responses share the same buffer. */
+/** The file in one content coding. All responses share the same buffer. */
 interface Representation {
   readonly body: Buffer;
   readonly coding: Coding | undefined;

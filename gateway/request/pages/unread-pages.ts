@@ -4,7 +4,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
  * Limits the octets of public pages that clients have not read, because unread octets occupy memory of the process and the kernel.
- * The limit is shared among client addresses. It also limits the duration of each response.
+ * Client addresses share this limit. The class also limits the duration of each response.
  */
 export class UnreadPages {
   private readonly bounds: Bounds;

@@ -23,18 +23,18 @@ export function commonFields(
 
 interface Known {
   readonly rateLimit: RateLimitState;
-  /** The cached `RateLimit-Policy` of the key. Undefined without a valid key. */
+  /** The cached `RateLimit-Policy` of the key; undefined without a valid key. */
   readonly policyText: PolicyText | undefined;
-  /** The expiry of the presented secret. Undefined when the secret is not valid or never expires. */
+  /** The expiry of the presented secret; undefined when the secret is not valid or never expires. */
   readonly keyExpiry: KeyExpiry | undefined;
-  /** The header fields of the operation. Undefined when no operation was found. */
+  /** The header fields of the operation; undefined when no operation was found. */
   readonly operationFields: readonly string[] | undefined;
   readonly corsFields: readonly string[];
-  /** `Strict-Transport-Security`. Undefined for a response without TLS. */
+  /** `Strict-Transport-Security`; undefined for a response without TLS. */
   readonly hstsFields: readonly string[] | undefined;
 }
 
-/** Returns name and value of `Strict-Transport-Security` (RFC 6797). Undefined when the field is not configured. */
+/** Returns name and value of `Strict-Transport-Security` (RFC 6797); undefined when the field is not configured. */
 export function hstsFieldsOf(hsts: Settings['hsts']): readonly string[] | undefined {
   if (hsts === undefined) return undefined;
   const value = `max-age=${hsts.maxAgeSeconds}${hsts.includeSubDomains ? '; includeSubDomains' : ''}`;

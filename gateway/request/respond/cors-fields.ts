@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The origins whose scripts may call the API from a browser. Undefined when no origin is configured. */
+/** The origins whose scripts may call the API from a browser; undefined when no origin is configured. */
 export type CorsOrigins = ReadonlySet<string> | undefined;
 
 /** The response fields that a script may read, in addition to the "CORS-safelisted response-header names" (Fetch standard). */
@@ -48,8 +48,8 @@ export function isPreflight({ method, headers }: IncomingMessage, origins: CorsO
 }
 
 /**
- * Returns the header fields that only the response to a preflight has. They are the same for every path, so that they do not reveal
- * which paths exist.
+ * Returns the header fields that only the response to a preflight has. The fields are the same for every path, so that they do not
+ * reveal which paths exist.
  *
  * @param maxAgeSeconds how long the browser may cache the response
  * @returns a flat list of names and values

@@ -8,7 +8,7 @@ export interface KeyExpiry {
   readonly date: string;
 }
 
-/** The announcement starts two weeks before the expiry. This is time to notice it, request a new secret and deploy the secret. */
+/** The announcement starts two weeks before the expiry, so that the client's team has time to get and deploy a new secret. */
 const announcedBeforeMs = 14 * 86_400_000;
 
 /** @param expiresMs Infinity when the secret never expires */

@@ -3,7 +3,7 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** Makes the refusal of a request with a valid key. It states the used-up limit or the ban, and when to retry. */
+/** Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry. */
 export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);

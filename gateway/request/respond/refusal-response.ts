@@ -18,7 +18,7 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Wh
     'application/json',
     'Content-Length',
     String(body.length),
-    // Caches store 404, 405, 410, 414 and 501 by default (RFC 9110 §15.1). They must not store 429 and 431 (RFC 6585 §4, §5).
+    // Caches store 404, 405, 410, 414 and 501 by default (RFC 9110 §15.1). Caches must not store 429 and 431 (RFC 6585 §4, §5).
     'Cache-Control',
     'no-store',
   ];
@@ -28,7 +28,7 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Wh
   return { status: errors[refusal.code].status, fields, body };
 }
 
-/** The values of WWW-Authenticate. They contain an `error` only if the request had a secret (RFC 6750 §3.1). */
+/** The values of WWW-Authenticate, with an `error` only if the request had a secret (RFC 6750 §3.1). */
 const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],

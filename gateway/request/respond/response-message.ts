@@ -8,7 +8,7 @@ export const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 export interface MessageOptions {
   /** The current time for `Date`, epoch ms. */
   readonly nowMs: number;
-  /** The idle timeout for `Keep-Alive`. Undefined when the connection closes. */
+  /** The idle timeout for `Keep-Alive`; undefined when the connection closes. */
   readonly keepAliveSeconds: number | undefined;
   /** Whether the request is a HEAD. The response then describes a body in its header fields, but has no body. */
   readonly head: boolean;
@@ -63,5 +63,5 @@ function hasDate(fields: readonly string[]): boolean {
   return false;
 }
 
-/** Returns the value of `Date`. It is cached, because all responses of a second have the same `Date`. */
+/** Returns the value of `Date`. The value is cached, because all responses of a second have the same `Date`. */
 const dateOfSecond = rememberLast((second: number) => new Date(second * 1000).toUTCString());

@@ -28,7 +28,7 @@ interface OfferedPath {
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: TemplateBranch<OfferedPath>;
-  /** The single operation for all paths with the prefix. Only set when there is no API document. */
+  /** The single operation for all paths with the prefix. A table has this member only without an API document. */
   readonly any: { readonly prefix: string; readonly offered: OfferedOperation } | undefined;
 }
 

@@ -9,7 +9,7 @@ import type { TargetTls } from './target-tls.ts';
 interface ConnectionPoolOptions {
   readonly host: string;
   readonly port: number;
-  /** The TLS options. Undefined for an `http` upstream. */
+  /** The TLS options; undefined for an `http` upstream. */
   readonly tls?: TargetTls | undefined;
   readonly bounds: Bounds;
   readonly atTurnEnd: AtTurnEnd;
@@ -23,8 +23,8 @@ interface PendingRequest {
 /**
  * The kept-alive HTTP/1.1 connections to one target, and the queue of requests that wait for a connection.
  *
- * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders") share
- * the slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a
+ * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders")
+ * share the slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a
  * connection that was idle for the whole turn. Node has by then read unexpected octets or the end of that connection. Octets of one
  * key's response therefore never become part of another key's response.
  */
@@ -36,7 +36,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** The places in the queue, divided among holders. */
   private readonly queuePlaces: Shares;
   private readonly queue = new FairQueue<PendingRequest>();
-  /** Requests that have a slot. They get a connection at the end of this turn, or when a new connection is established. */
+  /** Requests that have a slot and wait for the end of this turn, or for a new connection. */
   private readonly ready: PendingRequest[] = [];
   /** Connections that were idle for at least one turn. The newest is used first, so unneeded connections reach their idle timeout. */
   private readonly idle: TargetConnection[] = [];
@@ -86,7 +86,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Removes a request that waits for a connection. Its handler is not called again. */
+  /** Removes a request that waits for a connection. The request's handler is not called again. */
   withdraw(request: TargetRequest, handler: ResponseHandler): void {
     const { holder } = request;
     const index = this.ready.findIndex((each) => each.handler === handler);

@@ -28,7 +28,7 @@ export interface ConnectionOwner {
 interface ConnectionOptions {
   readonly host: string;
   readonly port: number;
-  /** The TLS options. Undefined for an `http` upstream. */
+  /** The TLS options; undefined for an `http` upstream. */
   readonly tls: TargetTls | undefined;
   readonly bounds: Bounds;
   readonly owner: ConnectionOwner;
@@ -47,8 +47,8 @@ type State =
   | 'closed';
 
 /**
- * An HTTP/1.1 connection to a target. It serves one request after the other. It reads into its own buffer and does not use Node's
- * streams for this. A forwarded request took 15 to 20 % more CPU with undici's client.
+ * An HTTP/1.1 connection to a target, which serves one request after the other. The connection reads into its own buffer, without
+ * Node's streams. A forwarded request took 15 to 20 % more CPU with undici's client.
  * The class is long because reading, writing and the timeouts of one socket share its state.
  */
 export class TargetConnection implements ActiveConnection, BodySink {
@@ -59,24 +59,24 @@ export class TargetConnection implements ActiveConnection, BodySink {
   private readonly reader: ResponseReader;
   private readonly connectTimer: NodeJS.Timeout;
   private state: State = 'connecting';
-  /** The handler of the current response. Undefined while the connection serves no request. */
+  /** The handler of the current response; undefined while the connection serves no request. */
   private handler: ResponseHandler | undefined;
   /** The key id of the current request. */
   private holder = '';
   /** The number of requests on this connection, including the current request. */
   private requests = 0;
-  /** The streamed body of the current request. Undefined when all of it is sent. */
+  /** The streamed body of the current request; undefined when all of it is sent. */
   private sending: StreamedBody | undefined;
   private chunked = false;
   /** Whether the target keeps the connection open after the current response. */
   private persistent = false;
   /**
-   * The time at which the current wait ends, on the clock of `performance.now`. The connection waits for a response head, for more of
-   * a body, or for another request. The pool checks the deadline periodically, because a timer for each wait would be slower.
+   * The time at which the current wait ends, on the clock of `performance.now`. The connection waits for a response head, for more
+   * of a body, or for another request. The pool checks the deadline periodically, because a timer for each wait would be slower.
    */
   private deadlineMs = Number.POSITIVE_INFINITY;
   private idleTimeoutMs: number;
-  /** The error that ended the connection. Undefined without an error. */
+  /** The error that ended the connection; undefined without an error. */
   private closeCause: string | undefined;
 
   constructor({ host, port, tls, bounds, owner }: ConnectionOptions) {
@@ -263,8 +263,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** Ends the current request when its response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // A target may respond before it has read the whole request body. It could then read the rest of the body as the next request.
-    // Node reports TLS writes one turn late, so `isUsable` checks this again.
+    // A target may respond before it has read the whole request body. Such a target could read the rest of the body as the next
+    // request. Node reports TLS writes one turn late, so `isUsable` checks this again.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
     // Over TLS the rest of a response may arrive while reading is paused: see `onRead`.
     if (this.isPaused()) this.socket.resume();
@@ -283,7 +283,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = performance.now() + this.idleTimeoutMs;
   }
 
-  /** Closes the connection. Its current request fails. */
+  /** Closes the connection. The current request fails. */
   private fail(kind: TransportFailure['kind'], cause: string): void {
     const { handler } = this;
     const reach = this.reach();

@@ -1,13 +1,13 @@
 import type { InterimHead, ResponseHead } from './response-head.ts';
 
-/** A request as it is written to a target. Its parts were checked before, so they are written unchanged. */
+/** A request as it is written to a target. The request was checked before, so it is written unchanged. */
 export interface TargetRequest {
   /** The id of the key. Connections and places in the queue are divided among keys. */
   readonly holder: string;
   readonly method: string;
   /** Path and query exactly as the client sent them. */
   readonly path: string;
-  /** The header fields, as a flat list of names and values. They include any Content-Length. */
+  /** The header fields, including any Content-Length, as a flat list of names and values. */
   readonly fields: readonly string[];
   readonly body: Buffer | StreamedBody | undefined;
   /** Whether the body is sent chunked, because its length is not known. */
@@ -78,6 +78,6 @@ export interface TransportFailure {
    */
   readonly kind: 'connect' | 'closed' | 'full' | 'lost' | 'malformed' | 'timeout' | 'aborted';
   readonly reach: Reach;
-  /** The cause of the failure, for the log. It contains no part of the request. */
+  /** The cause of the failure, for the log. The text contains no part of the request. */
   readonly cause: string;
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, createSecureContext } from 'node:tls';
 
-/** Node's options for TLS connections to the targets of an upstream. They are made once per upstream. */
+/** Node's options for TLS connections to the targets of an upstream, made once per upstream. */
 export type TargetTls = Pick<
   ConnectionOptions,
   'secureContext' | 'servername' | 'checkServerIdentity' | 'rejectUnauthorized' | 'ALPNProtocols'
@@ -10,7 +10,7 @@ export type TargetTls = Pick<
 interface TargetTlsOptions {
   /** The name or address that a target's certificate must be issued for. */
   readonly name: string;
-  /** The trusted authorities in PEM. Undefined for Node's built-in authorities. */
+  /** The trusted authorities in PEM; undefined for Node's built-in authorities. */
   readonly ca: string | undefined;
   /** The gateway's client certificate with its chain, in PEM. Present only together with `key`. */
   readonly cert?: string;

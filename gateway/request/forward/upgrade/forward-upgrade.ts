@@ -20,9 +20,9 @@ interface HandshakeOptions extends ServerOptions {
 }
 
 /**
- * Forwards WebSockets. http-proxy-3 sends the handshake with Node's HTTP client. The gateway replaces the library's listeners for the
- * target's response, because they write the response head to the client unchecked. A handshake is not retried, because http-proxy-3
- * binds the client's socket to the first attempt.
+ * Forwards WebSockets. http-proxy-3 sends the handshake with Node's HTTP client. The gateway replaces the library's listeners for
+ * the target's response, because they write the response head to the client unchecked. A handshake is not retried, because
+ * http-proxy-3 binds the client's socket to the first attempt.
  */
 export function createUpgrades({
   proxy,
@@ -87,7 +87,7 @@ export function createUpgrades({
     try {
       proxy.ws(req, socket, head, options);
     } catch (bug) {
-      // The unfinished handshake must not be sent, because it still has the client's header fields. It has no error listener yet.
+      // The unfinished handshake still has the client's header fields, so it must not be sent. `destroy` needs an error listener.
       handshake?.on('error', () => {}).destroy();
       throw bug;
     } finally {
@@ -123,7 +123,7 @@ function fillIn(
 
 const draining = unavailable('the gateway drains');
 
-/** An id that no key has. It has no WebSockets, so `chooseForTunnel` finds a target for it if there is any free place. */
+/** An id that no key has. `chooseForTunnel` finds a target for this id if there is any free place. */
 const noHolder = '';
 
 /** The failure when the key has too many open WebSockets. The client must close one of them first. */

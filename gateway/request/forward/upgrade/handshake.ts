@@ -70,7 +70,7 @@ export function awaitAnswer(
   let connected = false;
   for (const event of ['upgrade', 'response', 'error']) handshake.removeAllListeners(event);
 
-  // This uses a timer, because a socket's own timeout restarts with each octet of a slow response head.
+  // The headers timeout is a timer, because a socket's own timeout restarts with each octet of a slow response head.
   const stopHeadersTimeout = startDeadline(bounds.upstreamHeadersTimeoutMs, () =>
     handshake.destroy(new HandshakeTimeout()),
   );
@@ -87,7 +87,7 @@ export function awaitAnswer(
       connected = true;
       stopConnectTimeout();
     });
-    // This listener precedes Node's own listener. It finds a malformed head before Node emits a response.
+    // The strict parser's listener precedes Node's own listener, so a malformed head is found before Node emits a response.
     targetSocket.prependListener('data', function read(piece: Buffer) {
       head = reader.read(piece.toString('latin1'));
       if (head !== undefined) {
@@ -106,7 +106,7 @@ export function awaitAnswer(
     });
   });
   handshake.once('response', (response) => {
-    // This listener comes first. Otherwise the client would seem to have closed the connection that the gateway closes.
+    // The error listener comes first. Otherwise the client would seem to have closed the connection that the gateway closes.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();
@@ -162,7 +162,7 @@ function parseHandshakeHead(text: string, fieldsCountMax: number): HandshakeHead
   return { kind: 'switch' };
 }
 
-/** The form of a 101 response. It requires HTTP/1.1, because HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
+/** Matches a 101 response of HTTP/1.1, because HTTP/1.0 defines no 1xx (RFC 9110 §15.2). */
 const switchForm = new RegExp(
   `^HTTP/1\\.1 101(?: [\\t\\x20-\\x7e\\x80-\\xff]*)?\\r\\n(?:${fieldLine.source})*\\r\\n$`,
 );

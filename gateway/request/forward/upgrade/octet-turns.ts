@@ -4,7 +4,7 @@ import { FairQueue } from '../../../shared/structures/fair-queue.ts';
 
 /**
  * Limits how many octets all WebSockets of this process move in one turn of the event loop, so that requests do not wait long. The
- * remaining WebSockets wait for the next turn. Their keys are served round-robin.
+ * remaining WebSockets wait for the next turn. Waiting WebSockets are served round-robin by key.
  */
 export class OctetTurns {
   private readonly waiting = new FairQueue<() => void>();

@@ -43,7 +43,7 @@ export class Tunnels {
     // The gateway always reads the client's octets. Unread octets would turn a close into a reset, and hide the client's close.
     const dropInput = this.octets.relay({ holder, from: socket, to: targetSocket });
     this.byClient.set(socket, { opener, end: () => this.endGently(socket, targetSocket, dropInput) });
-    // Octets of both directions pass through the client's socket. Its timeout therefore fires only when both directions are idle.
+    // Octets of both directions pass through the client's socket, so the timeout of this socket covers both directions.
     socket.setTimeout(this.bounds.tunnelIdleTimeoutMs, () => socket.destroy());
     socket.once('close', () => targetSocket.destroy());
     targetSocket.once('close', () => this.endClient(socket, dropInput));

@@ -9,7 +9,7 @@ interface Choice<T extends Candidate> {
   /** Returns the number of requests in flight or waiting. For WebSockets it returns the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
-  /** The target of the failed attempt. It is chosen only if no other target has room. */
+  /** The target of the failed attempt, which is chosen only if no other target has room. */
   readonly avoid: T | undefined;
   readonly random: () => number;
 }

@@ -18,10 +18,10 @@ export interface Target {
   /** Address and port; IPv6 in brackets. */
   readonly address: string;
   readonly url: URL;
-  /** The TLS options. Undefined for an `http` upstream. */
+  /** The TLS options; undefined for an `http` upstream. */
   readonly tls: TargetTls | undefined;
   readonly pool: ConnectionPool;
-  /** The health of the target. It is `healthy` before the first check, so that requests are served from the start. */
+  /** The health of the target: `healthy` before the first check, so that requests are served from the start. */
   health: Health;
   /** The reason why the target is not healthy. */
   reason: string | undefined;
@@ -62,9 +62,9 @@ export interface UpstreamDeps {
 
 interface TargetsOptions extends UpstreamDeps {
   readonly upstream: Upstream;
-  /** The value of `Host` in health checks. Undefined to send the target's address. */
+  /** The value of `Host` in health checks; undefined to send the target's address. */
   readonly host: string | undefined;
-  /** The previous addresses of the host name. They are used until the host name is resolved. */
+  /** The previous addresses of the host name, which are used until the host name is resolved. */
   readonly knownAddresses: readonly string[];
 }
 
@@ -74,7 +74,7 @@ interface WatchedTarget extends Target {
   readonly healthPool: ConnectionPool;
 }
 
-/** Maintains an upstream's targets. It periodically resolves the host name and checks the health of each address. */
+/** Maintains an upstream's targets: periodically resolves the host name and checks the health of each address. */
 export function createTargets({
   upstream,
   host,
@@ -207,7 +207,7 @@ export function createTargets({
   }
 
   return {
-    /** The first lookup of the host name while it runs. Undefined after the lookup, and when addresses are already known. */
+    /** The first lookup of the host name while it runs; undefined after the lookup, and when addresses are already known. */
     get pending() {
       return pending;
     },
@@ -215,7 +215,7 @@ export function createTargets({
     found: found.promise,
     /** The last known addresses of the host. */
     addresses: () => addresses,
-    /** The error of the last lookup and the time of the first failure in a row. Undefined when the last lookup succeeded. */
+    /** The error of the last lookup and the time of the first failure in a row; undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,
     /**
      * Chooses the target for the next attempt of a request of this key. Chooses `avoid` only if there is no other target. Returns

@@ -12,7 +12,7 @@ export interface LiveUpstream {
   readonly bounds: Bounds;
   readonly targets: Targets;
   readonly retryBudget: RetryBudget;
-  /** The value of `Host` in forwarded requests. Undefined to keep the client's value. */
+  /** The value of `Host` in forwarded requests; undefined to keep the client's value. */
   readonly host: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export type Upstreams = ReturnType<typeof createUpstreams>;
 /** The upstream that is in use under a name of the configuration. */
 interface Entry {
   readonly inForce: LiveUpstream;
-  /** The edited upstream. It is not in use yet, because its host name has never been resolved. */
+  /** The edited upstream, which is not in use yet, because its host name has never been resolved. */
   readonly awaited?: LiveUpstream;
 }
 
@@ -113,11 +113,11 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
   }
 
   return {
-    /** Returns the upstream with this name. Undefined when a reload has removed it. */
+    /** Returns the upstream with this name; undefined when a reload has removed it. */
     find: (name: string): LiveUpstream | undefined => entries.get(name)?.inForce,
     /** Applies a new configuration. Unchanged upstreams keep their connections. Requests in flight finish on the old upstreams. */
     replace,
-    /** The interval of deadline checks. It depends on the shortest timeout. */
+    /** The interval of deadline checks, which depends on the shortest timeout. */
     sweepIntervalMs: () => Math.min(...allOf(entries).map((upstream) => upstream.bounds.sweepIntervalMs)),
     /** The state of each upstream by name, in the order of the configuration. */
     state: (): Readonly<Record<string, UpstreamState>> =>

@@ -11,7 +11,7 @@ import {
 } from './decide-quota.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
-/** Creates the memory store of a single process. It applies `decideQuota` to a Map of at most `bounds.rememberedKeysMax` keys. */
+/** Creates the memory store of a single process, which applies `decideQuota` to at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;

@@ -6,15 +6,15 @@ export interface QuotaStore {
   /** Decides each call atomically, in the order of the calls. The replies have the same order. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
   /**
-   * Reads the counts of keys, in the order of the ids. An unknown key gets empty counts. The keys of a server that does not reply get
-   * undefined. The call fails when no server replies.
+   * Reads the counts of keys, in the order of the ids. An unknown key gets empty counts. The keys of a server that does not reply
+   * get undefined. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
   /** Lifts the key's ban. Earlier decisions that processes send later cannot restore it (`liftedMs` in `decide-quota.ts`). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** Resets all counts and bans of the key. Does not change a grant. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Replaces the key's grant. Undefined removes the grant. The counts do not change. */
+  /** Replaces the key's grant, or removes it if `grant` is undefined. The counts do not change. */
   setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
 }
 
@@ -29,7 +29,9 @@ export interface QuotaRead {
   readonly kind: 'read';
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
-  /** The last counts of each key. The counts may belong to a window that has ended. Undefined when the server did not reply. */
+  /**
+   * The last counts of each key. The counts may belong to a window that has ended. A key whose server did not reply gets undefined.
+   */
   readonly states: readonly (Readonly<QuotaState> | undefined)[];
 }
 

@@ -9,8 +9,8 @@ type Phase = 'starting' | 'available' | 'away';
 
 /**
  * Creates the circuit breaker of one Redis server. No request waits for the server while the breaker is open. A server counts as
- * away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. It counts as back when Redis accepts a
- * probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
+ * away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. A server counts as back when it
+ * accepts a probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
  *
  * A server that fails again soon after its return must pass twice as many probes each time. Otherwise the state of a server that is
  * slow only under load would change several times a second, because such a server passes a single probe while it is idle. Each
@@ -21,8 +21,8 @@ export function watchServer(deps: {
   /** The Redis key that probes write. `RedisNode.keyHere` derives a key that this server stores. */
   probeKey: string;
   /**
-   * The initial state. It is `starting` while the process waits for its first connection. A server that a running process discovers
-   * is `available`, because another server has just redirected a command to it.
+   * The initial state: `starting` while the process waits for its first connection. A server that a running process discovers is
+   * `available`, because another server has just redirected a command to it.
    */
   phase: 'starting' | 'available';
   nowMs: () => number;

@@ -29,8 +29,8 @@ function prepare(document) {
 }
 
 /**
- * A Swagger UI plugin. It adds a badge after the path of an operation that is deprecated, experimental or in beta. It shows response
- * headers only after a click, because every response has about twelve.
+ * A Swagger UI plugin that adds a badge after the path of an operation that is deprecated, experimental or in beta. Response
+ * headers are hidden until a click, because every response has about twelve.
  */
 function additions({ React, specSelectors }) {
   const { createElement, Fragment } = React;
@@ -74,7 +74,7 @@ async function show(element) {
     deepLinking: true,
     displayRequestDuration: true,
     defaultModelsExpandDepth: 0,
-    // The page does not store keys. It also does not send the document to Swagger's validator, which is another server.
+    // The page does not store keys, and does not send the document to Swagger's validator, which is another server.
     persistAuthorization: false,
     validatorUrl: null,
     onComplete: () => {
