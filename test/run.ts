@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 /**
- * Runs `npm test`: type check, lint and the everyday tests, all at the same time. `unit` runs only these tests
- * (`npm run unit`), and `rest` runs the tests of full size (`npm run test:rest`). Further arguments choose the files
- * whose path contains one of them. The exit code is 1 when anything fails.
+ * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only these tests (`npm run
+ * unit`), and `rest` runs the full-size tests (`npm run test:rest`). Further arguments select the files whose path contains one of them.
+ * The exit code is 1 when any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
   const startedMs = performance.now();
@@ -26,7 +26,7 @@ function partsOf(args: readonly string[]): Promise<boolean>[] {
 const everyday = ['--tagsFilter', '!full'];
 const full = ['--tagsFilter', 'full'];
 
-/** Only these files are imported, because a search for the tag in all files takes a minute. */
+/** Only these files are imported, because a search of all files for the tag takes a minute. */
 function filesOfFullSize(): string[] {
   const isOfFullSize = /\btags: (.*'full'|tagsOf\()|^ \* @module-tag full$/m;
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -39,7 +39,7 @@ async function runTests(args: readonly string[]): Promise<boolean> {
     .isGood;
 }
 
-/** Prints the output of a check when the check has ended, so that its lines do not mix with the lines of the tests. */
+/** Prints the output of a check after the check has ended, so that its lines do not mix with the lines of the tests. */
 async function checked(script: string): Promise<boolean> {
   const { isGood, output } = await runCommand('npm', ['run', '--silent', script], 'pipe');
   console.log(isGood ? `npm run ${script}: good` : `npm run ${script}: failed\n${output}`);

@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { SummaryReporter } from './support/summary-reporter.ts';
 
-// Workers, and the processes that tests start, share compiled code. Compiling is half of the CPU time of a start.
+// Workers, and the processes that tests start, share compiled code. Compilation is half of the CPU time of a start.
 process.env.NODE_COMPILE_CACHE = new URL('../node_modules/.cache/compiled', import.meta.url).pathname;
 
-/** These files replace modules or measure the heap. Each runs in a worker of its own. */
+/** These files replace modules or measure the heap, so each needs a worker of its own. */
 const filesAlone = [
   'test/integration/bugs-everywhere.test.ts',
   'test/request/listen/listener.test.ts',
@@ -13,7 +13,7 @@ const filesAlone = [
 ];
 
 /**
- * Tests use real parts (Redis, sockets, processes). Each test has a generous time limit, and no test asserts a time.
+ * Tests use real parts (Redis, sockets, processes). Each test has a long timeout, and no test asserts a duration.
  */
 export default defineConfig({
   test: {
@@ -29,7 +29,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
-    // Tests spend half of their time waiting. With one worker per core the cores were idle for a third of the time.
+    // Tests spend half of their time waiting, so there are more workers than cores. With one worker per core, the cores were idle for a
+    // third of the time.
     maxWorkers: 5,
     projects: [
       {
@@ -39,7 +40,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: filesAlone,
           globalSetup: [],
-          // A worker runs one file after the other and imports each module once, as Node does.
+          // A worker runs one file after the other and imports each module once, as Node itself does.
           isolate: false,
           experimental: { viteModuleRunner: false, nodeLoader: false },
         },

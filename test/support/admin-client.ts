@@ -19,7 +19,7 @@ export interface AdminReply {
   readonly body: any;
 }
 
-/** Sends one request to an admin listener, and asserts what holds for each of its responses. */
+/** Sends one request to an admin listener, and asserts the properties that each of its responses must have. */
 export async function askAdmin(
   port: number,
   path: string,
@@ -33,7 +33,7 @@ export async function askAdmin(
     readonly token?: string;
     readonly method?: string;
     readonly headers?: Readonly<Record<string, string>>;
-    /** The body: any value, which is sent as JSON, or bytes. */
+    /** The body: bytes, or any other value, which is sent as JSON. */
     readonly json?: unknown;
     readonly bytes?: string | Buffer;
   } = {},
@@ -45,7 +45,7 @@ export async function askAdmin(
     port,
     path,
     method,
-    // A connection of its own: the listener may close an idle one just when a busy machine sends on it.
+    // Each request has its own connection, because the listener may close an idle connection just when a busy machine sends on it.
     agent: false,
     headers: { ...authorization, ...type, ...headers },
   });

@@ -3,12 +3,15 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** `nobody`, who has no privileges, like the user in the gateway's container. Only needed when tests run as root. */
+/**
+ * The user `nobody`, who has no privileges, like the user in the gateway's container. The switch of users is only needed when tests run as
+ * root.
+ */
 const otherUser = 65_534;
 
 /**
- * Runs a script as a user who is not root. The modules are loaded before the switch of users, because only root may be
- * able to read the folder of this repository.
+ * Runs a script as a user who is not root. The modules are loaded before the switch of users, because perhaps only root can read the folder
+ * of this repository.
  *
  * @returns the output of the script
  */

@@ -2,14 +2,14 @@ import { createAuthority, type KeyPair } from './certificates.ts';
 
 interface BackendTls {
   readonly certificate: KeyPair;
-  /** The authority that a client needs to verify the certificate. */
+  /** The certificate authority that a client needs to verify the certificate. */
   readonly client: { readonly ca: string; readonly serverName: string };
 }
 
 let inUse: BackendTls | undefined;
 
 /**
- * Makes the recording backends of this test file, and the pools and fronts that connect to them, use TLS from now on.
+ * From now on, the recording backends of this test file, and the pools and fronts that connect to them, use TLS.
  */
 export function useTls(): void {
   const authority = createAuthority();
@@ -20,7 +20,7 @@ export function useTls(): void {
   };
 }
 
-/** Undefined for cleartext, as in most test files. */
+/** Undefined for cleartext, which most test files use. */
 export function backendTls(): BackendTls | undefined {
   return inUse;
 }

@@ -15,9 +15,9 @@ export interface Balancer {
 }
 
 /**
- * A simple TCP balancer. Each new connection goes to the next member whose `/readyz` is 200, and stays there. The
- * balancer does not retry or inspect anything. It asks `/readyz` before each connection, because a polled answer is
- * stale after a pause of the process.
+ * A simple TCP load balancer. Each new connection goes to the next member whose `/readyz` responds with 200, and is never moved. The
+ * balancer does not retry or inspect anything. The balancer requests `/readyz` before each connection, because an earlier response is
+ * outdated after a pause of the process.
  */
 export async function startBalancer(): Promise<Balancer> {
   const members = new Set<Member>();

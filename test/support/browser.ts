@@ -4,11 +4,11 @@ import { type Browser, launch, type Page } from 'puppeteer-core';
 import { onTestFinished } from 'vitest';
 import { requireProgram } from './require-program.ts';
 
-/** As long as `until` waits. A browser on a slow machine takes long to start and to load each page. */
+/** The timeout is the same as in `until`. A browser on a slow machine needs much time to start and to load each page. */
 const timeoutMs = 120_000;
 
 /**
- * Chromium: the one on the PATH, or as root on Debian the distribution's package, which takes a minute to install.
+ * The path of Chromium: from the `PATH`, or as root on Debian from the distribution's package, whose installation takes a minute.
  *
  * @param userDataDir the folder of its profile; by default a folder that is removed at the end
  */
@@ -18,7 +18,7 @@ export async function startBrowser(userDataDir?: string): Promise<Browser> {
     packageName: 'chromium',
     advice: 'The tests of the API reference need a browser and found none: put chromium on the PATH.',
   });
-  // Chromium's own sandbox is not available to root in a container. The browser opens only pages of this machine.
+  // Chromium's own sandbox is not available to root in a container. The browser may open only pages of this machine.
   return launch({
     executablePath,
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
@@ -29,11 +29,13 @@ export async function startBrowser(userDataDir?: string): Promise<Browser> {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Every complaint of the browser, and every request to another origin. */
+  /** All complaints of the browser, and all requests to another origin. */
   readonly complaints: readonly string[];
 }
 
-/** Opens a page in a fresh context, without data that another page stored or cached. Collects the complaints of its browser. */
+/**
+ * Opens a page in a fresh context, without data that another page has stored or cached. Collects the browser's complaints about the page.
+ */
 export async function watchedPage(browser: Browser, origin: string, width: number): Promise<WatchedPage> {
   const context = await browser.createBrowserContext();
   onTestFinished(() => context.close());
@@ -48,7 +50,7 @@ async function watched(page: Page, origin: string, width: number) {
     if (message.type() === 'error' || message.type() === 'warn') complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
-  // A page aborts its pending requests when it is left or changes its content.
+  // A page aborts its pending requests when the user leaves it or its content changes.
   page.on('requestfailed', (request) => {
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(`failed: ${request.url()}`);
   });
@@ -67,12 +69,12 @@ export async function openWithToken(page: Page, url: string, token: string): Pro
   await page.removeScriptToEvaluateOnNewDocument(identifier);
 }
 
-/** A tab for all tests of a file. Loading the document costs half a second of CPU time, so it is loaded once. */
+/** Opens one tab for all tests of a file. Loading the document costs half a second of CPU time, so it is loaded once. */
 export interface Tab {
   readonly page: Page;
-  /** As of `WatchedPage`. A test takes them away after itself. */
+  /** As of `WatchedPage`. Each test removes its own changes from the tab. */
   readonly complaints: string[];
-  /** Opens another of the operators' pages as a link does, afresh, and waits for an element of it. */
+  /** Opens another of the operators' pages like a link, but newly, and waits for an element of the page. */
   show(path: string, ready: string, width?: number): Promise<Page>;
 }
 
@@ -94,7 +96,7 @@ export async function openTab(browser: Browser, origin: string, token: string): 
     complaints,
     async show(path, ready, width = 1280) {
       await page.setViewport({ width, height: 900 });
-      // So nothing is left of the page before, also where it has the same path.
+      // So no state of the previous page remains, even if it has the same path.
       await goTo('/nowhere', 'main > .empty a[href="/"]');
       await goTo(path, ready);
       return page;

@@ -23,7 +23,7 @@ export interface IssueOptions {
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** A new certificate authority, made with openssl. */
+/** Creates a new certificate authority with openssl. */
 export function createAuthority(name = 'Test authority'): Authority {
   const { cert, key } = inFolder((openssl, read) => {
     openssl(

@@ -1,6 +1,6 @@
 /**
- * Reads the options of a command with `read`. Prints the usage and ends the process after `--help`, or when `read`
- * throws an Error, whose message is printed too.
+ * Reads the options of a command with the function `read`. Prints the usage and ends the process after `--help`, or when `read` throws an
+ * Error, whose message is also printed.
  */
 export function readOptionsOrEnd<T>(usage: string, read: () => T): T {
   if (process.argv.includes('--help')) {

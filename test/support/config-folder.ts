@@ -28,7 +28,7 @@ keys: keys.yaml
 api: openapi.yaml
 `;
 
-/** A digest of 64 equal hex digits, which belongs to no known secret. */
+/** A digest of 64 equal hex digits, which belongs to no real secret. */
 export function digestOf(hexDigit: string): string {
   return hexDigit.repeat(64);
 }
@@ -48,8 +48,7 @@ export interface ConfigFolder {
 }
 
 /**
- * Makes a folder with a small valid configuration. `files` replace its files or add to them. The folder is removed
- * after the test.
+ * Creates a folder with a small valid configuration. `files` replaces its files or adds files. The folder is deleted after the test.
  */
 export function configFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): ConfigFolder {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-config-'));

@@ -4,10 +4,10 @@ import { tunedBounds } from './tuned-bounds.ts';
 import { patientStore } from './tuning.ts';
 import { until } from './until.ts';
 
-/** The place of Redis, in the form of the configuration. */
+/** The address of Redis, in the form of the configuration. */
 export type RedisPlace = Omit<Parameters<typeof openRedis>[0], 'prefix'>;
 
-/** Connects as the gateway does, and waits until every server is connected. */
+/** Connects in the same way as the gateway, and waits until every server is connected. */
 export async function connectRedis({
   prefix,
   place,

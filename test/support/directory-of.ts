@@ -12,14 +12,14 @@ import { patientStore } from './tuning.ts';
 export interface DirectoryOfTest extends KeyDirectory {
   /** Creates a key with these secrets. */
   issue(id: string, secrets: readonly string[], more?: Partial<KeyDefinition>): Promise<void>;
-  /** Changes the present version of the key. */
+  /** Changes the current version of the key. */
   edit(id: string, more: Partial<KeyDefinition>): Promise<void>;
-  /** Removes the present version of the key. */
+  /** Deletes the current version of the key. */
   discard(id: string): Promise<void>;
   close(): void;
 }
 
-/** Opens the directory in a Redis, as a further process does. */
+/** Opens the directory in a Redis, like a further process. */
 export async function directoryOf(redis: RedisPlace & { prefix: string }): Promise<DirectoryOfTest> {
   const bounds = tunedBounds(patientStore);
   const { prefix, ...place } = redis;

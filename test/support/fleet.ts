@@ -13,18 +13,18 @@ import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore, startStoreHere } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** Several gateways on one Redis with one backend, all of which one test starts. */
+/** Several gateways on one Redis with one backend, which one call starts. */
 export interface Fleet<Member extends RunningGateway = GatewayProcess> {
   readonly gateways: readonly Member[];
-  /** The `http://127.0.0.1:port` of each gateway. */
+  /** The URL `http://127.0.0.1:port` of each gateway. */
   readonly origins: readonly string[];
   readonly redis: RedisServer;
-  /** The relay between the gateways and Redis, when `relayed` was set. */
+  /** The relay between the gateways and Redis, if `relayed` is set. */
   readonly relay: TcpRelay | undefined;
-  /** A connection to Redis, past the relay. */
+  /** A direct connection to Redis, without the relay. */
   readonly inspector: Redis;
   readonly prefix: string;
-  /** The part of the configuration that all gateways share. */
+  /** The common part of the gateways' configurations. */
   readonly config: Record<string, unknown>;
   /** Edits the configuration of every gateway. */
   editConfig(overrides: Record<string, unknown>): Promise<void>;
@@ -34,21 +34,21 @@ export interface Fleet<Member extends RunningGateway = GatewayProcess> {
 export interface FleetOptions {
   /** One entry for each gateway process. */
   readonly starts: readonly FleetMember[];
-  /** The configuration of all gateways; replaces fields of `testConfig`. */
+  /** Fields of the configuration of all gateways, which replace fields of `testConfig`. */
   readonly config: Record<string, unknown>;
   /** Makes Redis require this password. */
   readonly redisPassword?: string;
-  /** Connects the gateways to Redis through a relay, which can delay and throttle. */
+  /** Connects the gateways to Redis through a relay, which can delay and throttle the connections. */
   readonly relayed?: boolean;
   /** Further files of the configuration, by name. */
   readonly files?: Readonly<Record<string, unknown>>;
-  /** The Redis that the gateways use, in place of the fleet's own server. */
+  /** A Redis for the gateways, in place of the fleet's own server. */
   readonly place?: RedisPlace;
 }
 
 export interface FleetMember extends GatewayStart {
   readonly onFailure?: 'local' | 'refuse';
-  /** The configuration of this gateway; replaces fields of the common configuration. */
+  /** Fields of this gateway's configuration, which replace fields of the common configuration. */
   readonly config?: Record<string, unknown>;
 }
 
@@ -57,7 +57,7 @@ export function startFleet(options: FleetOptions): Promise<Fleet> {
   return startMembers(startGateway, startStore, options);
 }
 
-/** Starts all gateways in the process of the test: see `startGatewayHere`. */
+/** Starts all gateways in the process of the test; see `startGatewayHere`. */
 export function startFleetHere(options: FleetOptions): Promise<Fleet<RunningGateway>> {
   return startMembers(startGatewayHere, startStoreHere, options);
 }

@@ -3,16 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Test files that run at the same time choose from different ranges, so that no file takes a port that another has just
- * found free.
+ * Test files that run at the same time choose from different ranges, so that no file takes a port that another file has just found free.
  */
 const portsCount = 2_000;
 const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * portsCount;
 const given = new Set<number>();
 
 /**
- * A port without a listener, a different one each time. The port is below the range of outgoing connections, because
- * such a connection could take it before the server does. A Cluster needs twelve ports at the same time.
+ * Returns a port without a listener, and a different port each time. The port is below the range of outgoing connections, because such a
+ * connection could occupy the port before the server does. A Cluster needs twelve ports at the same time.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {

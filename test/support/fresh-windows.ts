@@ -1,10 +1,10 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 
 /**
- * Windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. For
- * a clock that is 90 seconds behind, the previous windows have not ended.
+ * Returns windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. On a clock that
+ * is 90 seconds slow, the previous windows have not ended.
  *
- * A later call may give other lengths, so processes that count together need the lengths of one call.
+ * A later call may return other lengths, so processes that count together need the lengths of a single call.
  */
 export function freshWindows(nowMs: number): WindowsMs {
   return {
@@ -16,7 +16,7 @@ export function freshWindows(nowMs: number): WindowsMs {
   };
 }
 
-/** The shortest length of at least `atLeastMs` whose window began in the last 30 seconds. */
+/** Returns the shortest length of at least `atLeastMs` whose window began in the last 30 seconds. */
 function freshLengthMs(nowMs: number, atLeastMs: number): number {
   let lengthMs = atLeastMs;
   while (nowMs % lengthMs > 30_000) lengthMs += 1;

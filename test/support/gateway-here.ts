@@ -8,9 +8,8 @@ import { createLineLog, type GatewayStart, type RunningGateway, writeConfig } fr
 import { tunedBounds } from './tuned-bounds.ts';
 
 /**
- * Starts a whole gateway in the process of the test, with real listeners and a configuration on disk that it follows.
- * This takes a twentieth of the CPU time of a separate process. Tests of signals, workers, crashes and output need
- * `startGateway`.
+ * Starts a whole gateway in the process of the test, with real listeners and a configuration on disk that the gateway follows. This takes a
+ * twentieth of the CPU time of a separate process. Tests of signals, workers, crashes and output need `startGateway`.
  */
 export async function startGatewayHere(
   config: Record<string, unknown>,
@@ -19,7 +18,7 @@ export async function startGatewayHere(
   const { configDir, configFile, edit } = await writeConfig(config, start);
   const { clockSkewMs = 0, clockLeapMs = 0, windowsMs } = tuning;
   let aheadMs = clockSkewMs;
-  // A stop cuts open connections, as the end of a killed process does, unless the test has another bound.
+  // Stopping the gateway cuts open connections, like a kill of the process, unless the test sets another deadline.
   const bounds = tunedBounds({ drainDeadlineMs: 0, usageCloseTimeoutMs: 0, ...tuning.bounds, windowsMs });
   const loaded = loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));

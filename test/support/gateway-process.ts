@@ -29,7 +29,7 @@ export interface KeyEntry {
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }
 
-/** A key's entry for the configuration, and its random secret. */
+/** A key's entry for the configuration, with its random secret. */
 export function makeKey(
   entry: Partial<Omit<KeyEntry, 'secrets'>> = {},
   secret = `test-${randomUUID()}`,
@@ -38,7 +38,7 @@ export function makeKey(
   return { secret, entry: { id: `key-${randomUUID()}`, plan: 'free', ...entry, secrets: [{ sha256 }] } };
 }
 
-/** A key with its own limits, which its plan leaves to each key. */
+/** A key with its own limits, on a plan that leaves limits to each key. */
 export function makeCustomKey(perMinute: number, perDay: number, secret?: string) {
   return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
@@ -55,13 +55,13 @@ export interface RunningGateway {
   output(): string;
   /** Resolves with the first log line that passes `test`, now or later. */
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
-  /** Replaces the configuration file as an editor does (a new file is renamed over it) or as Kubernetes does. */
+  /** Replaces the configuration file like an editor (a new file is renamed over the old file) or like Kubernetes. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
-  /** Puts the gateway's clock forward by `tuning.clockLeapMs`. */
+  /** Moves the gateway's clock forward by `tuning.clockLeapMs`. */
   leapClock(): void;
   /**
-   * Sends a signal (default SIGTERM) and waits for the end of the process and, unless it was killed, for all of its
-   * output. @returns the exit code
+   * Sends a signal (by default SIGTERM) and waits for the exit of the process and, unless the process was killed, for all of its output.
+   * @returns the exit code
    */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -70,7 +70,7 @@ export interface GatewayProcess extends RunningGateway {
   readonly child: ChildProcess;
 }
 
-/** The main configuration of a gateway under test; `overrides` replace its fields. */
+/** The main configuration of a gateway under test, with fields that `overrides` replaces. */
 export function testConfig(overrides: Record<string, unknown>): Record<string, unknown> {
   return {
     environment: 'test',
@@ -86,9 +86,9 @@ export function testConfig(overrides: Record<string, unknown>): Record<string, u
 }
 
 export interface GatewayStart {
-  /** Tuning that no configuration can set. It starts `tuned-gateway.ts` in place of the gateway's own main file. */
+  /** Tuning that no configuration can set. With tuning, `tuned-gateway.ts` starts in place of the gateway's own main file. */
   readonly tuning?: Tuning;
-  /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of them. */
+  /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of the links. */
   readonly layout?: 'plain' | 'mounted';
   /** Further files of the configuration, by name. */
   readonly files?: Readonly<Record<string, unknown>>;
@@ -135,7 +135,7 @@ export async function startGateway(
     leapClock: () => void child.kill('SIGUSR2'),
     async stop(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
-        // The workers of a killed supervisor may hold its output open for a while.
+        // The workers of a killed supervisor may keep its output open for a while.
         const ended = once(child, signal === 'SIGKILL' ? 'exit' : 'close');
         child.kill(signal);
         await ended;
@@ -148,7 +148,7 @@ export async function startGateway(
 
 export interface LineLog extends Pick<RunningGateway, 'lines' | 'line'> {
   add(line: Record<string, unknown>): void;
-  /** Ends the log. A test that waits for a line gets an error with this text. */
+  /** Ends the log. A test that waits for a log line gets an error with this text. */
   end(errors: string): void;
 }
 
@@ -192,7 +192,7 @@ export function createLineLog(): LineLog {
   };
 }
 
-/** Writes a configuration into a new folder. */
+/** Writes a configuration to a new folder. */
 export async function writeConfig(
   config: Record<string, unknown>,
   { layout = 'plain', files = {} }: Pick<GatewayStart, 'layout' | 'files'>,
@@ -209,7 +209,7 @@ export async function writeConfig(
   return { configDir, configFile, edit };
 }
 
-/** The last lines of a log, with only a few access lines, because all of them would hide the other lines. */
+/** The last lines of a log, with only a few of the access lines, because the access lines would hide the other lines. */
 function tailOf(lines: readonly Record<string, unknown>[]): string {
   const accessLines = lines.filter(({ requestId }) => requestId !== undefined);
   const shown = new Set(accessLines.slice(-5));
@@ -226,7 +226,7 @@ async function replaceFile(configDir: string, text: string): Promise<void> {
   await rename(draft, join(configDir, 'gateway.yaml'));
 }
 
-/** Kubernetes does this: each version is a new folder, and renaming a new link over `..data` switches to it. */
+/** Kubernetes works like this: each version is a new folder, and renaming a new link over `..data` switches to the new version. */
 async function swapLink(configDir: string, text: string): Promise<void> {
   const version = await mkdtemp(join(configDir, '..version-'));
   await writeFile(join(version, 'gateway.yaml'), text);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** Header fields of every response of the gateway: three of the specification, two of the draft, and the request id. */
+/** The header fields of every response of the gateway: three of the specification, two of the draft, and the request id. */
 const onEveryResponse = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -11,8 +11,7 @@ const onEveryResponse = [
 ];
 
 /**
- * Asserts the status, the fields that every response of the gateway has, and for an error the body of the
- * specification.
+ * Asserts the status, the fields that every response of the gateway has, and for an error the Error body.
  */
 export async function expectGatewayResponse(response: Response, status: number): Promise<unknown> {
   const text = await response.text();

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { RedisTls } from './redis-tls.ts';
 
-/** A connection to a Redis under test that reconnects after a test stopped or froze it. */
+/** A connection to a Redis under test that reconnects after a test has stopped or frozen the server. */
 export function inspect(url: string, tls?: RedisTls): Redis {
   const client = new Redis(url, {
     maxRetriesPerRequest: null,

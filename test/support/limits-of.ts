@@ -1,2 +1,2 @@
-/** The gateway's limits from fields as in a plan: `limitsOf({ perMinute: 60, perDay: 1000 })`. */
+/** Converts limits from the form of a plan: `limitsOf({ perMinute: 60, perDay: 1000 })`. */
 export { toLimits as limitsOf } from '../../gateway/keys/limit-fields.ts';

@@ -19,7 +19,7 @@ export interface ListenerFixture {
   readonly port: number;
   /** Method and URI of every request that the screen accepted, in order of arrival. */
   readonly served: string[];
-  /** The reason of each TLS handshake that failed. */
+  /** The reason of each failed TLS handshake. */
   readonly failedHandshakes: string[];
 }
 
@@ -32,16 +32,19 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. Its handlers screen each request as the gateway does, wait a millisecond in place of
- * a call to Redis, read the body, and answer 200 with the method, URI and body size.
+ * A real listener on a free port. Its handlers screen each request like the gateway, wait a millisecond in place of a call to Redis, read
+ * the body, and respond with 200, the method, the URI and the body size.
  */
 export async function startListener(
   options: {
     handlers?: Partial<TestHandlers>;
     bounds?: Partial<ListenerOptions['bounds']>;
-    /** A certificate makes the listener speak TLS. */
+    /** With a certificate, the listener accepts only TLS. */
     certificate?: Certificate;
-    /** An empty string listens on every address of the machine. IPv4 arrives through IPv6 on a machine with both. */
+    /**
+     * With an empty string, the server listens on every address of the machine. On a machine with IPv4 and IPv6, IPv4 connections then
+     * arrive through IPv6.
+     */
     host?: string;
   } = {},
 ): Promise<ListenerFixture> {
@@ -72,8 +75,8 @@ export async function startListener(
     bounds: {
       ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
-      // The timeout is long so that a busy machine does not look like a client that has left. The tests of this timeout
-      // set their own.
+      // The timeout is long, so that a busy machine does not look like a client that has disconnected. The tests of this timeout set a
+      // shorter timeout.
       lingerTimeoutMs: 20_000,
       drainIdleGraceMs: 50,
       ...options.bounds,
@@ -90,7 +93,7 @@ async function refuseRejected(res: ClientResponse): Promise<void> {
   if (rejection !== undefined) refuse(res, rejection.code, rejection.message);
 }
 
-/** Answers a request, as the fixture does by default. @param served gets its method and URI */
+/** Responds to a request like the fixture's default handler. @param served gets the request's method and URI */
 export async function answer(
   req: IncomingMessage,
   res: ClientResponse,
@@ -120,7 +123,7 @@ export async function answer(
   else req.on('end', finish);
 }
 
-/** Refuses a request as the request path does when the body was not read. */
+/** Refuses a request like the request path when the body has not been read. */
 export function refuse(res: ClientResponse, code: ErrorCode, message?: string): void {
   res.shouldKeepAlive = false;
   res.answer(refusal(code, message));

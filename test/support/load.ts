@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'undici';
 
 export interface Load {
-  /** The `http://127.0.0.1:port` of each gateway. The clients spread their requests over the gateways. */
+  /** The URL `http://127.0.0.1:port` of each gateway. The clients distribute their requests among the gateways. */
   readonly origins: readonly string[];
   /** Secrets of valid keys, which the requests use in turn. */
   readonly secrets: readonly string[];
-  /** The number of clients. Each has one persistent connection and sends one request at a time. */
+  /** The number of clients. Each client has one persistent connection and sends one request at a time. */
   readonly clients: number;
-  /** Requests of all clients together; when unset the load runs until it is stopped. */
+  /** The number of requests of all clients together; if absent, the load runs until it is stopped. */
   readonly requestsMax?: number;
   /** The pause between a response and the client's next request. */
   readonly pauseMs?: number;
   readonly path?: string;
-  /** The body of a request, which makes it a POST. */
+  /** The body of each request, which makes the request a POST. */
   readonly postBody?: () => string;
   /** A client stops after a response with `Connection: close`, or when its next connection is refused. */
   readonly leavesOnClose?: boolean;
@@ -24,7 +24,7 @@ export interface LoadResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
   readonly origin: string;
-  /** The instant when the response was complete, and the time since its request, on a monotonic clock. */
+  /** The time at which the response was complete, and the time since its request, on a monotonic clock. */
   readonly atMs: number;
   readonly tookMs: number;
 }
@@ -36,7 +36,7 @@ export interface LoadOutcome {
 }
 
 export interface RunningLoad extends LoadOutcome {
-  /** Resolves after `requestsMax` requests, or after `stop` when the requests in flight have ended. */
+  /** Resolves after `requestsMax` requests, or after `stop` once the requests in flight have ended. */
   readonly done: Promise<LoadOutcome>;
   stop(): Promise<LoadOutcome>;
 }
@@ -100,7 +100,7 @@ export function startLoad(load: Load): RunningLoad {
   };
 }
 
-/** Whether the connection was refused, so that the client sent no request. */
+/** Whether the connection was refused, so that the client could not send a request. */
 function isNobodyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }

@@ -2,7 +2,7 @@ import type { Loaded } from '../../gateway/config/load-settings.ts';
 import type { LoadedInThread } from '../../gateway/config/settings-loader.ts';
 import type { Keys } from '../../gateway/shared/model.ts';
 
-/** The content of a load, without the data structures of its keys. */
+/** The content of a loaded configuration, without the data structures of its keys. */
 export function loadedView(loaded: Loaded | LoadedInThread): object {
   if (loaded.kind === 'invalid') return loaded;
   const { kind, settings, warnings, upstreamUrls, keysFile, digests, version } = loaded;
@@ -10,7 +10,7 @@ export function loadedView(loaded: Loaded | LoadedInThread): object {
   return { kind, settings: view, warnings, upstreamUrls, keysFile, digests, version };
 }
 
-/** Every key with its secrets, as each way of reading the keys returns it. */
+/** Every key with its secrets, as returned by each way of reading the keys. */
 export function keysView(keys: Keys): object {
   const tallied: unknown[] = [];
   keys.tally((...one) => tallied.push(one));

@@ -3,7 +3,7 @@ import type { Certificate } from '../../gateway/shared/model.ts';
 
 export interface CertificateOptions {
   readonly host?: string;
-  /** Epoch ms; whole seconds in the certificate. */
+  /** Epoch ms; the certificate has whole seconds. */
   readonly notBeforeMs?: number;
   readonly notAfterMs?: number;
   readonly algorithm?: 'ecdsa' | 'rsa';
@@ -16,9 +16,8 @@ export interface TestCertificate extends Certificate {
 }
 
 /**
- * Makes a self-signed certificate for 127.0.0.1 and a host name, which a client accepts when it is the client's `ca`.
- * This module writes the DER itself, because Node cannot make certificates and old versions of openssl cannot make
- * expired certificates.
+ * Creates a self-signed certificate for 127.0.0.1 and a host name, which a client accepts if it has the certificate as `ca`. This module
+ * writes the DER encoding itself, because Node cannot create certificates and old versions of openssl cannot create expired certificates.
  */
 export function makeCertificate(options: CertificateOptions = {}): TestCertificate {
   const { host = 'localhost', algorithm = 'ecdsa', modulusLength = 2_048 } = options;
@@ -75,7 +74,7 @@ function oid(hex: string): Buffer {
   return der(0x06, Buffer.from(hex, 'hex'));
 }
 
-/** GeneralizedTime, which has years beyond 2049. */
+/** GeneralizedTime, because it supports years after 2049. */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\.\d+/, '').replace(/[-:T]/g, '');
   return der(0x18, Buffer.from(digits));

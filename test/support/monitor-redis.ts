@@ -2,9 +2,8 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * Calls back with the name and arguments of every command that a Redis runs from now on, escaped as Redis writes them.
- * The client's own `monitor()` is unfit, because it fails when another client's command arrives in one packet with the
- * reply.
+ * Calls back with the name and arguments of every command that Redis runs from now on, escaped as in Redis's own output. The client's own
+ * `monitor()` is unsuitable, because it fails when another client's command arrives in one packet with the reply.
  */
 export async function monitorRedis(
   port: number,

@@ -5,8 +5,8 @@ import addFormats from 'ajv-formats';
 type Json = any;
 
 /**
- * The complaints of OpenAPI 3.1 linters about a document; empty when there are none. Covers the recommended rules of
- * redocly and spectral that such documents have broken, or may break.
+ * The complaints of OpenAPI 3.1 linters about a document; empty without complaints. Checks the recommended rules of redocly and spectral
+ * that such documents have broken or may break.
  */
 export function openApiFaults(document: Json): readonly string[] {
   const { info, servers, tags, paths, components } = document;
@@ -33,7 +33,7 @@ export function openApiFaults(document: Json): readonly string[] {
       need(`${place}: ${names}`, names.length === 0);
     }
   }
-  // A comma in an unquoted text makes members such as "or away.", which no schema has.
+  // In YAML, a comma in an unquoted text creates members such as `or away.`, which no schema has.
   const ajv = new Ajv2020({ strict: false, strictSchema: true });
   addFormats.default(ajv);
   ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example']);

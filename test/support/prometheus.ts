@@ -10,7 +10,7 @@ import { requireProgram } from './require-program.ts';
 import { until } from './until.ts';
 
 export interface Prometheus {
-  /** The samples of an instant query: labels and value. */
+  /** The samples of an instant query, with labels and value. */
   query(expression: string): Promise<readonly PrometheusSample[]>;
   /** Every rule that Prometheus has loaded, and whether its last evaluation succeeded. */
   rules(): Promise<readonly { readonly name: string; readonly health: string }[]>;
@@ -30,8 +30,8 @@ interface ShippedConfig {
 const shipped = fileURLToPath(new URL('../../config/observe/', import.meta.url));
 
 /**
- * Starts a real Prometheus with the shipped configuration and rules. Only the addresses of the gateways differ, and the
- * interval, which is one second.
+ * Starts a real Prometheus with the shipped configuration and rules. Only the addresses of the gateways and the interval differ; the
+ * interval is one second.
  *
  * @param hosts hosts of the gateways' admin listeners, each with its port
  */

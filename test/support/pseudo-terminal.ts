@@ -8,13 +8,13 @@ import { bareEnvironment } from './run-tollgate.ts';
 import { until } from './until.ts';
 
 export interface PseudoTerminal {
-  /** The whole output of the command so far. */
+  /** The output of the command so far. */
   output(): string;
-  /** The lines of the last picture, without colours. */
+  /** The lines of the last screen, without colours. */
   lines(): readonly string[];
   type(keys: string): void;
   /**
-   * Closes the terminal, as a person closes its window. Every process in it gets SIGHUP and can write to it no more.
+   * Closes the terminal, like a user who closes its window. Every process in the terminal gets SIGHUP and can no longer write to it.
    */
   close(): void;
   /** Sends a signal to the command. */
@@ -25,7 +25,7 @@ export interface PseudoTerminal {
 
 const home = '\u001b[H';
 
-/** Runs the command line in a pseudo-terminal, which `script` of util-linux makes. The command ends with the test. */
+/** Runs the command line in a pseudo-terminal, which the `script` program of util-linux creates. The command is ended after the test. */
 export async function runInTerminal(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

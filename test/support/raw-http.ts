@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 export interface RawResponse {
   readonly status: number;
   readonly reason: string;
-  /** Lower-case names; several fields of one name are joined with ", ". */
+  /** Field names in lower case; several fields with one name are joined with ", ". */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
@@ -14,11 +14,10 @@ export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
   /**
-   * The next response; set `head` after a HEAD request. @throws when the response is malformed or the connection ends
-   * first
+   * The next response; set `head` after a HEAD request. @throws when the response is malformed or the connection ends first
    */
   response(options?: { readonly head?: boolean }): Promise<RawResponse>;
-  /** All responses until the connection ends. @throws on a reset, or when other bytes than responses arrive */
+  /** All responses until the connection ends. @throws on a reset, or when bytes arrive that are not a response */
   responsesToEnd(): Promise<RawResponse[]>;
   /** Resolves when the connection is closed or reset. */
   readonly closed: Promise<void>;
@@ -30,9 +29,9 @@ export async function openRawClient(
   port: number,
   options: {
     readonly localAddress?: string;
-    /** The client's side stays open after the server has closed its own, as with a client that is still sending. */
+    /** The client's side remains open after the server has closed its side, like a client that is still sending. */
     readonly allowHalfOpen?: boolean;
-    /** The certificate to trust. With a certificate the client speaks TLS. */
+    /** The certificate that the client trusts. With a certificate, the client uses TLS. */
     readonly ca?: string;
   } = {},
 ): Promise<RawClient> {

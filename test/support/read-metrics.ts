@@ -1,13 +1,13 @@
 export interface Metrics {
   readonly text: string;
   readonly contentType: string | null;
-  /** Figures by name with labels, as in `tollgate_connections` or `tollgate_rejected_total{code="invalid_key"}`. */
+  /** Figures by name with labels, such as `tollgate_connections` or `tollgate_rejected_total{code="invalid_key"}`. */
   readonly figures: ReadonlyMap<string, number>;
-  /** The sum over all labels of a metric. */
+  /** The sum of a metric over all its labels. */
   sum(name: string): number;
 }
 
-/** The metrics that a gateway gives to Prometheus. */
+/** The metrics that a gateway returns to Prometheus. */
 export async function readMetrics(adminUrl: string): Promise<Metrics> {
   const response = await fetch(`${adminUrl}/metrics`);
   if (!response.ok) throw new Error(`/metrics answered ${response.status}`);

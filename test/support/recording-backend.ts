@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket, type TlsOptions } from 'node:tls';
 import { backendTls } from './backend-tls.ts';
 
-/** The exact bytes of one request. Text is Latin-1, so that each character is one byte. */
+/** The exact bytes of one request. The text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
-  /** The number of its connection, beginning at 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
   readonly method: string;
   readonly target: string;
@@ -15,37 +15,37 @@ export interface RecordedRequest {
   readonly rawBody: string;
 }
 
-/** How the backend reacts to a request: it may write anything to the socket, or nothing. */
+/** The backend's reaction to a request, which may write anything or nothing to the socket. */
 export type Reaction = (request: RecordedRequest, socket: Socket) => void;
 
 export interface RecordingBackendOptions {
   readonly host?: string;
   readonly port?: number;
   readonly react?: Reaction;
-  /** Whether the backend reacts to the head alone or (default) to the complete request. */
+  /** Whether the backend reacts to the head alone or (by default) to the complete request. */
   readonly reactTo?: 'head' | 'message';
-  /** The certificate and other options of Node's TLS server; absent: the default of `backend-tls.ts`. */
+  /** The certificate and other options of Node's TLS server. By default, the options come from `backend-tls.ts`. */
   readonly tls?: TlsOptions;
 }
 
 export interface RecordingBackend {
   readonly port: number;
   readonly url: string;
-  /** The requests without the health checks. */
+  /** The requests, excluding the health checks. */
   readonly requests: RecordedRequest[];
   /** The reaction to later requests. */
   react: Reaction;
-  /** The status of `/healthz`; undefined: no response. */
+  /** The status of `/healthz`; undefined: the backend sends no response. */
   health: number | undefined;
   healthChecks: number;
   readonly openConnections: () => number;
-  /** Resolves when the backend has received this number of requests in all. */
+  /** Resolves when the backend has received this number of requests in total. */
   received(count: number): Promise<void>;
-  /** Stops listening and destroys all connections, like the death of the process. */
+  /** Stops listening and destroys all connections, as if the process had died. */
   close(): Promise<void>;
 }
 
-/** An HTTP/1.1 backend on raw sockets. It records the exact bytes of requests and may send any bytes as a response. */
+/** An HTTP/1.1 backend on raw sockets. The backend records the exact bytes of requests and may send any bytes as a response. */
 export async function startRecordingBackend({
   host = '127.0.0.1',
   port = 0,
@@ -120,7 +120,7 @@ export async function startRecordingBackend({
 }
 
 /**
- * Ends a connection with a reset. Node can only close a TLS socket, which resets the connection if octets are unread.
+ * Resets a connection. Node can only close a TLS socket, which resets the connection if octets are unread.
  */
 export function reset(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy();
@@ -156,7 +156,7 @@ function takeMessage(text: string, reactTo: 'head' | 'message'): Message | undef
   return { method, target, head, rawBody: rest.slice(0, length) };
 }
 
-/** The length of the body at the start of `rest`, framing included; undefined while it is incomplete. */
+/** The length of the body at the start of `rest`, including its framing; undefined while the body is incomplete. */
 function bodyLength(head: string, rest: string): number | undefined {
   const contentLength = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   if (contentLength !== undefined) return Number(contentLength);

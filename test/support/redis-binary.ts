@@ -1,6 +1,6 @@
 import { requireProgram } from './require-program.ts';
 
-/** The path of a Redis server: the one on the PATH. Root on Debian or Ubuntu gets the distribution's package installed. */
+/** The path of a Redis server, from the `PATH`. For root on Debian or Ubuntu, the distribution's package is installed if necessary. */
 export function redisBinary(): Promise<string> {
   return requireProgram({
     names: ['redis-server', 'valkey-server'],

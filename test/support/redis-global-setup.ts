@@ -4,8 +4,8 @@ import type { TestProject } from 'vitest/node';
 import { startRedis, waitUntilReady } from './start-redis.ts';
 
 /**
- * One real Redis for the whole run, for tests that need any Redis: `TEST_REDIS_URL`, or a container, or a server of
- * this machine. Test files read its address with `redisUrl()` from `redis.ts`.
+ * One real Redis for the whole run, for tests without requirements on their Redis: `TEST_REDIS_URL`, a container, or a server of this
+ * machine. Test files read its address with `redisUrl()` from `redis.ts`.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const redis = (await givenRedis()) ?? (await containedRedis()) ?? (await startRedis());
@@ -32,17 +32,15 @@ async function givenRedis(): Promise<RunningRedis | undefined> {
 }
 
 const image = 'redis:7.4-bookworm';
-/** A container engine that has ended during the run does not respond. */
+/** A container engine that has stopped during the run does not respond. */
 const containerStopMaxMs = 10_000;
 
 /**
- * Starts a container only when a container engine and the image are already here, because a test run downloads nothing
- * from a registry.
+ * Starts a container only when a container engine and the image are already present, because a test run downloads nothing from a registry.
  */
 async function containedRedis(): Promise<RunningRedis | undefined> {
   if (!(await mayHaveDocker())) return undefined;
-  // Testcontainers' reaper would be a second image to pull. The run does not need it, because it stops the container
-  // itself.
+  // Testcontainers' reaper would require a second image. The run does not need the reaper, because it stops the container itself.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   const { GenericContainer, getContainerRuntimeClient, ImageName } = await import('testcontainers');
   try {

@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAuthority } from './certificates.ts';
 
-/** TLS for Redis servers that accept only TLS and demand a client certificate, also between the servers. */
+/** TLS for Redis servers that accept only TLS and require a client certificate, also between servers. */
 export interface RedisTls {
   /** Options of `redis-server`, without its port. */
   readonly options: readonly string[];
-  /** Options of a test's own connection, which accepts any name in the servers' certificate. */
+  /** Options of a test's own connection, which accepts any name in the server's certificate. */
   readonly client: {
     readonly ca: string;
     readonly cert: string;
     readonly key: string;
     readonly checkServerIdentity: () => undefined;
   };
-  /** The files of a gateway, in the form of the configuration. */
+  /** The certificate files of a gateway, in the form of the configuration. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
   remove(): Promise<void>;
 }

@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * The path of a program that tests need: the one on the PATH, or the distribution's package for root on Debian or
- * Ubuntu.
+ * The path of a program that tests need: from the `PATH`, or for root on Debian or Ubuntu from the distribution's package.
  *
  * @param names possible names of the program; the first that is found counts
  * @throws with `advice` when the program is missing and cannot be installed
@@ -28,7 +27,7 @@ export async function requireProgram(options: {
   // The package must not start its own server.
   const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
   const commands = `apt-get update && apt-get install --yes --no-install-recommends ${packageName}`;
-  // Test files that run at the same time may need the same program, and apt-get fails while another one runs.
+  // Test files that run at the same time may need the same program, and apt-get fails while another apt-get runs.
   await run('flock', [join(tmpdir(), 'tollgate-tests-apt.lock'), 'sh', '-c', commands], install);
   const installed = await findOnPath(names);
   if (installed === undefined) throw new Error(advice);

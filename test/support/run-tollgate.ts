@@ -14,15 +14,15 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** The environment of a command under test, without any variable of the tests' own environment that it could read. */
+/** The environment of a command under test, without the variables of the test run that the command could read. */
 export const bareEnvironment = {
   PATH: process.env.PATH,
-  // None, even when somebody made a tollgate.yaml in this clone.
+  // The file does not exist, so that a `tollgate.yaml` in this clone has no effect.
   TOLLGATE_CONFIG: '',
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 };
 
-/** Runs the command line as a process, without a terminal. Its environment is `bareEnvironment` and `env`. */
+/** Runs the command line as a process, without a terminal. Its environment consists of `bareEnvironment` and `env`. */
 export async function runTollgateProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -32,7 +32,7 @@ export async function runTollgateProcess(
     env: { ...bareEnvironment, ...env },
     stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
-  // A command closes its input once it has read enough.
+  // A command closes its input when it has read enough.
   child.stdin?.on('error', () => {}).end(stdin);
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error('both are pipes');
@@ -43,9 +43,8 @@ export async function runTollgateProcess(
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the command line in this process, with its own streams, environment and exit code. A run takes a few
- * milliseconds; a process takes a third of a second. Commands that are started at the same time run one after the
- * other.
+ * Runs the command line in this process, with its own streams, environment and exit code. Such a run takes a few milliseconds; a process
+ * takes a third of a second. Commands that are started at the same time run one after the other.
  */
 export function runTollgate(...run: Parameters<typeof runTollgateProcess>): Promise<Ran> {
   const ran = lastRun.then(() => runHere(...run));
@@ -78,7 +77,7 @@ async function runHere(
   try {
     const ended = createProgram()
       .parseAsync(args, { from: 'user' })
-      // Some commands end the process one turn later.
+      // Some commands end the process one turn of the event loop later.
       .then(() => turn());
     await Promise.race([ended, exited.promise]);
   } catch (error) {

@@ -19,13 +19,13 @@ export interface RedisCluster {
   readonly replicas: readonly ClusterServer[];
   /** The first master of a slot. */
   ownerOf(slot: number): ClusterServer;
-  /** The relays between each first master and all other processes, when `relayed` was set. */
+  /** The relays between each first master and all other processes, if `relayed` is set. */
   readonly relays: readonly TcpRelay[];
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;
   /**
-   * Makes the Cluster treat a server as failed after this time without a reply, and promote its replica after about as
-   * long again. Until this call Redis's default holds, so a server that is only paused stays a master.
+   * Makes the Cluster consider a server failed after this time without a reply. Its replica is promoted after about as long again. Until
+   * this call, Redis's default timeout applies, so a paused server remains a master.
    */
   promoteAfter(nodeTimeoutMs: number): Promise<void>;
   /** Every key that matches this pattern, on all masters. */
@@ -38,15 +38,14 @@ export interface ClusterServer {
   /** The server's name in the Cluster, `host:port`. */
   readonly name: string;
   readonly id: string;
-  /** A connection to only this server. */
+  /** A connection to this server only. */
   readonly inspector: Redis;
 }
 
 const slotsCount = 16_384;
 
 /**
- * The first configuration of a server. Each server knows all others from the start, so that no server needs an
- * introduction.
+ * The initial configuration of a server. Each server has the addresses of all other servers from the start, so no `CLUSTER MEET` is needed.
  */
 interface Seat {
   readonly id: string;
@@ -64,7 +63,7 @@ export interface ClusterOptions {
   readonly wantsAllSlots?: boolean;
   readonly hasReplicas?: boolean;
   readonly relayed?: boolean;
-  /** The name of each server for clients, in place of its address. */
+  /** The host name of each server for clients, in place of its address. */
   readonly hostname?: string;
   /** Options of each server, for `redis-server`. */
   readonly options?: readonly string[];
@@ -109,7 +108,7 @@ export async function startCluster({
       ...(hostname === undefined ? [] : ['--cluster-announce-hostname', hostname]),
       ...(hostname === undefined ? [] : ['--cluster-preferred-endpoint-type', 'hostname']),
       ...['--cluster-require-full-coverage', wantsAllSlots ? 'yes' : 'no'],
-      // A master stays a master after its last slot has moved away.
+      // A master remains a master after its last slot has been moved away.
       ...['--cluster-allow-replica-migration', 'no'],
       ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
       ...further,
@@ -189,7 +188,7 @@ function nodeLine(seat: Seat, own: Seat, all: readonly Seat[], hostname?: string
   return `${id} ${place} ${flags} ${replicaOf?.id ?? '-'} 0 0 ${epoch} connected ${slots}`.trim();
 }
 
-/** Moves a slot with its keys, as `redis-cli --cluster reshard` does, a few keys at a time. */
+/** Moves a slot with its keys, a few keys at a time, like `redis-cli --cluster reshard`. */
 export async function moveSlot(slot: number, from: ClusterServer, to: ClusterServer): Promise<void> {
   await to.inspector.cluster('SETSLOT', slot, 'IMPORTING', from.id);
   await from.inspector.cluster('SETSLOT', slot, 'MIGRATING', to.id);

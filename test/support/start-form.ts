@@ -3,7 +3,7 @@ import type { RedisPlace } from './connect-redis.ts';
 import { redisUrl } from './redis.ts';
 import { type RedisForm, redisForms } from './redis-forms.ts';
 
-/** All forms of Redis that a suite runs on. `one server` is the server of this test run. */
+/** All forms of Redis on which a suite runs. `one server` is the server of this test run. */
 export const allRedisForms: readonly RedisForm[] = [
   {
     name: 'one server',
@@ -21,7 +21,7 @@ export function tagsOf({ name }: { readonly name: string }, everyday: readonly s
   return ['one server', ...everyday].includes(name) ? [] : ['full'];
 }
 
-/** Starts the form for all tests of the calling file. @returns a function that gives its place */
+/** Starts the form for all tests of the calling file. @returns a function that returns its address */
 export function startForm(form: RedisForm): () => RedisPlace {
   let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
   beforeAll(async () => {

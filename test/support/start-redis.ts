@@ -9,15 +9,15 @@ import { inspect } from './inspect.ts';
 import { redisBinary } from './redis-binary.ts';
 import type { RedisTls } from './redis-tls.ts';
 
-/** A test's own Redis server, which the test can kill, freeze and restart on the same port. It persists nothing. */
+/** A Redis server for one test, which the test can kill, freeze and restart on the same port. It persists nothing. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** SIGKILL: connections break and all data is lost. */
+  /** Sends SIGKILL: connections break and all data is lost. */
   kill(): Promise<void>;
   /** Starts a new, empty server on the same port. */
   restart(): Promise<void>;
-  /** SIGSTOP: connections stay open, and no command gets a reply. */
+  /** Sends SIGSTOP: connections remain open, and no command gets a reply. */
   freeze(): void;
   thaw(): void;
   stop(): Promise<void>;
@@ -70,7 +70,7 @@ export async function startRedis(
   }
 }
 
-/** Waits until Redis answers a PING. @throws when it does not within half a minute */
+/** Waits until Redis responds to a PING. @throws when there is no response within half a minute */
 export async function waitUntilReady(url: string, tls?: RedisTls): Promise<void> {
   const client = inspect(url, tls);
   try {

@@ -8,7 +8,7 @@ export interface Replica {
   readonly port: number;
   /** A connection to the replica. */
   readonly inspector: Redis;
-  /** Waits until the replica has applied everything that the primary has now. */
+  /** Waits until the replica has applied everything that the primary currently has. */
   catchUp(): Promise<void>;
   /** Makes the replica a primary, which accepts writes. */
   promote(): Promise<void>;
@@ -18,7 +18,7 @@ export interface Replica {
 export async function startReplica(primary: RedisServer): Promise<Replica> {
   const server = await startRedis();
   const [atPrimary, inspector] = [inspect(primary.url), inspect(server.url)];
-  // Redis waits five seconds for more replicas by default before it sends the first copy.
+  // By default, Redis waits five seconds for more replicas before it sends the first copy.
   await atPrimary.config('SET', 'repl-diskless-sync-delay', 0);
   await inspector.replicaof('127.0.0.1', primary.port);
   await until('the replica is in step', async () =>

@@ -12,31 +12,31 @@ import { type RedisServer, startRedis, waitUntilReady } from './start-redis.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 import { until } from './until.ts';
 
-/** One Redis master with two replicas, and three Sentinels that monitor them; real processes on this machine. */
+/** One Redis master with two replicas, and three Sentinels that monitor them, as real processes on this machine. */
 export interface RedisUnderSentinel {
-  /** The name of the master in the Sentinels. */
+  /** The name of the master in the configuration of the Sentinels. */
   readonly name: string;
-  /** `host:port` of each Sentinel. */
+  /** The `host:port` of each Sentinel. */
   readonly hosts: readonly string[];
-  /** The relays between the first master and all other processes, when `relayed` was set. */
+  /** The relays between the first master and all other processes, if `relayed` is set. */
   readonly relays: readonly TcpRelay[];
   /** The first server is the first master. */
   readonly servers: readonly SentinelServer[];
-  /** The present master according to the Sentinels. */
+  /** The current master according to the Sentinels. */
   master(): Promise<SentinelServer>;
   /**
-   * Cuts the first server off from the Sentinels and its replicas. Other clients can go on writing to it, as clients on
-   * the minority's side of a network partition can.
+   * Cuts the first server off from the Sentinels and its replicas. Other clients can still write to it, like clients on the minority side
+   * of a network partition.
    */
   isolateFirst(): Promise<void>;
   /**
-   * Makes the Sentinels treat a server as down after this time without a reply, and promote a replica. Until this call
-   * the Sentinels promote nothing, so a server that is only paused stays the master.
+   * Makes the Sentinels consider a server down after this time without a reply, and promote a replica. Until this call the Sentinels
+   * promote no replica, so a paused master remains the master.
    */
   promoteAfter(downAfterMs: number): Promise<void>;
   /** Reconnects the isolated server. */
   reunite(): Promise<void>;
-  /** Makes the Sentinels promote a replica, with or without a living master. */
+  /** Makes the Sentinels promote a replica, whether or not the master is alive. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -53,9 +53,9 @@ export interface SentinelOptions {
   readonly relayed?: boolean;
   /** Options of each server, for `redis-server`. */
   readonly options?: readonly string[];
-  /** Lines of each Sentinel's file. */
+  /** Lines for each Sentinel's file. */
   readonly sentinelLines?: readonly string[];
-  /** TLS for servers and Sentinels. */
+  /** TLS settings for servers and Sentinels. */
   readonly tls?: RedisTls;
 }
 
@@ -123,8 +123,8 @@ export async function startSentinel({
       return found;
     },
     async isolateFirst() {
-      // The server needs a password for its other clients, because a Sentinel would otherwise get a reply in spite of a
-      // refused AUTH. Existing connections keep working.
+      // The server requires a password from its other clients, because a Sentinel would otherwise get a reply after a refused AUTH.
+      // Existing connections keep working.
       await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
@@ -142,8 +142,7 @@ export async function startSentinel({
       await until('every Sentinel names another master', async () => {
         const now = await Promise.all(sentinels.map(masterPortOf));
         if (now.every((port, index) => port !== before[index])) return true;
-        // A Sentinel refuses the failover while its data about the replicas is stale, and abandons the failover when a
-        // step takes too long.
+        // A Sentinel refuses a failover while its data about the replicas is outdated, and aborts a failover when a step takes too long.
         if (now[0] === before[0]) {
           await sentinels[0]?.inspector.call('SENTINEL', 'FAILOVER', master).catch(() => {});
         }
@@ -192,7 +191,7 @@ async function launchSentinel(
   const url = `${tls ? 'rediss' : 'redis'}://127.0.0.1:${port}`;
   await waitUntilReady(url, tls);
   const inspector = inspect(url, tls);
-  // A Sentinel by default asks for replicas every ten seconds, and greets the other Sentinels every two.
+  // By default a Sentinel queries the replicas every ten seconds, and announces itself to the other Sentinels every two seconds.
   await inspector.call(
     'SENTINEL',
     'DEBUG',

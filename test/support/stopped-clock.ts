@@ -5,13 +5,13 @@ type Timers = NonNullable<NonNullable<Parameters<typeof vi.useFakeTimers>[0]>['t
 
 export interface StoppedClock {
   pass(ms: number): void;
-  /** Lets time pass in steps, a few turns of the event loop apart, until the promise resolves. */
+  /** Advances the time in steps, a few turns of the event loop apart, until the promise resolves. */
   passUntil<T>(awaited: Promise<T>, stepMs: number): Promise<T>;
 }
 
 /**
- * Stops timers until the end of the test. They then expire only when the test advances them (`vi.advanceTimersByTime`),
- * and never because the machine is busy.
+ * Stops timers until the end of the test. The timers then expire only when the test advances them (`vi.advanceTimersByTime`), and never
+ * because the machine is busy.
  *
  * @param toFake the functions to replace; all other functions go on
  */
@@ -21,11 +21,11 @@ export function stopTimers(toFake: Timers = ['setTimeout', 'clearTimeout']): voi
 }
 
 /**
- * Stops the clock of `performance.now` until the end of the test. Deadlines of exchanges and of connections to targets
- * use this clock, so they expire only when the test moves it, and never because the machine is busy. Timers go on.
+ * Stops the clock of `performance.now` until the end of the test. Deadlines of exchanges and of connections to targets use this clock. So
+ * they expire only when the test moves the clock, and never because the machine is busy. Timers go on.
  */
 export function stopClock(): StoppedClock {
-  // A whole number, because fractions would make the passed time inexact.
+  // The time is a whole number, because fractions would make the elapsed time inexact.
   let nowMs = Math.ceil(performance.now());
   const now = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
   onTestFinished(() => now.mockRestore());

@@ -6,10 +6,10 @@ import { createApp } from '../../backend/app.ts';
 import { createPetStore, type PetStore } from '../../backend/pets.ts';
 
 export interface StoreApp {
-  /** `http://127.0.0.1:port`, without a path. */
+  /** The URL `http://127.0.0.1:port`, without a path. */
   readonly url: string;
   readonly port: number;
-  /** Every line the store logged. */
+  /** Every line that the store has logged. */
   readonly logLines: readonly string[];
   /** Posts a body, which is JSON by default. */
   post(body: string | Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Response>;
@@ -31,7 +31,7 @@ export async function startStoreApp(pets: PetStore = createPetStore({ petsMax: 1
   };
 }
 
-/** Asserts an Error body of this status and code. @returns its message */
+/** Asserts an Error body with this status and code. @returns its message */
 export async function expectError(response: Response, status: number, code: string): Promise<string> {
   const text = await response.text();
   expect(response.status, text).toBe(status);
@@ -41,7 +41,7 @@ export async function expectError(response: Response, status: number, code: stri
   return body.message;
 }
 
-/** Sends bytes on a new connection. @returns everything received until the store closes it */
+/** Sends bytes on a new connection. @returns all bytes received until the store closes the connection */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let response = '';

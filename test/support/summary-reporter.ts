@@ -12,7 +12,7 @@ export class SummaryReporter implements Reporter {
     const files = modules.map((module) => ({
       file: module.relativeModuleId,
       durationMs: module.diagnostic().collectDuration + module.diagnostic().duration,
-      // A test of the other size, or a test that -t does not select, is skipped.
+      // A test is skipped if it has the other size or `-t` does not select it.
       tests: [...module.children.allTests()].filter((test) => test.result().state !== 'skipped'),
       isFailed: module.state() === 'failed',
     }));
@@ -53,7 +53,7 @@ function isFailed(test: TestCase): boolean {
   return test.result().state === 'failed';
 }
 
-/** The folder at the third level: `test/request/limit` for a file anywhere below it. */
+/** The folder at the third level: `test/request/limit` for any file below it. */
 function folderOf(file: string): string {
   return dirname(file).split('/').slice(0, 3).join('/');
 }
@@ -69,7 +69,7 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1);
 }
 
-/** Prints a table with the first column aligned to the left and the other columns aligned to the right. */
+/** Prints a table with its first column aligned left and the other columns aligned right. */
 function print(rows: readonly (readonly string[])[]): void {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const lines = rows.map((row) =>

@@ -3,13 +3,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A TCP relay to a server on this machine. A test can delay it, throttle it, cut it, or switch it to another server.
+ * A TCP relay to a server on this machine. A test can delay or throttle the relay, cut its connections, or switch it to another server.
  */
 export interface TcpRelay {
   readonly port: number;
-  /** Delays bytes from now on, except the bytes of a Redis replica. The bytes still arrive complete and in order. */
+  /** From now on, delays all bytes except the bytes to and from a Redis replica. The bytes still arrive completely and in order. */
   delay(each: { toServerMs: number; toClientMs: number }): void;
-  /** The rate of each connection in each direction from now on; `Infinity` at first. */
+  /** Sets the rate of each connection in each direction; the initial rate is Infinity. */
   throttle(bytesPerMs: number): void;
   /** Sends later connections to the server on this port. */
   switchTo(serverPort: number): void;

@@ -21,7 +21,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   });
 }
 
-/** Makes host names resolve from this file, which is read at each look-up. */
+/** Resolves host names with this file, which is read at each look-up. */
 function resolveFrom(hostsFile: string): void {
   const lookup = async (hostname: string) => {
     const found = readFileSync(hostsFile, 'utf8')

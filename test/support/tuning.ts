@@ -1,24 +1,23 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
-/** Tuning that tests need and no configuration can set, for `startGateway`. */
+/** Tuning for tests that no configuration can set, used by `startGateway`. */
 export interface Tuning {
   /** The error of the process's clock. */
   readonly clockSkewMs?: number;
-  /** The further error that each `leapClock` adds. */
+  /** The additional error after each `leapClock`. */
   readonly clockLeapMs?: number;
-  /** Other lengths of the windows: short ones let a test cross their boundaries. */
+  /** Other lengths of the windows, because tests can cross the boundaries of short windows. */
   readonly windowsMs?: Partial<WindowsMs>;
-  /** Other bounds: short timeouts let a test outlast them. */
+  /** Other timeouts and sizes, because tests can wait for short timeouts. */
   readonly bounds?: Partial<Bounds>;
-  /** A hosts file. Each line is an address and its names; an address without names is for every name. */
+  /** A hosts file. Each line is an address and its names. An address without names belongs to every name. */
   readonly hostsFile?: string;
 }
 
 /**
- * Never gives up on a store that is slow because the machine is busy. Tests that count the admitted requests of several
- * processes need this: a process that decides alone after `bounds.storeDeadlineMs` is correct, but makes the count
- * wrong.
+ * Deadlines so long that a busy machine never makes the store count as unavailable. Tests that count admitted requests of several processes
+ * need these deadlines. A process that decides locally after `bounds.storeDeadlineMs` is correct, but makes the count wrong.
  */
 export const patientStore = {
   storeDeadlineMs: 20_000,
@@ -34,15 +33,15 @@ export const patientStore = {
   readingStuckMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
-/** The same for a whole gateway, which also never treats a late target as silent. */
+/** The same deadlines for a whole gateway, which also never considers a slow target silent. */
 export const patientGateway = {
   ...patientStore,
   healthTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 
 /**
- * For tests in which Redis fails or is slow. The deadlines are far above the defaults, so that a pause of the machine
- * is no outage.
+ * Deadlines for tests in which Redis fails or is slow. These deadlines are far above the defaults, so that a pause of the machine does not
+ * count as an outage.
  */
 export const steadyStore = {
   ...patientStore,
@@ -54,7 +53,7 @@ export const steadyStore = {
   usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];
 
-/** For tests of forwarding. A busy machine does not look like a hanging target or like a client that has left. */
+/** Timeouts for tests of forwarding. With these timeouts, a busy machine does not look like a hanging target or a disconnected client. */
 export const patientForwarding = {
   connectTimeoutMs: 60_000,
   upstreamIdleTimeoutMs: 60_000,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Checks the condition often until it is true. @throws when it is still false after `timeoutMs` */
+/** Checks the condition frequently until it is true. @throws when it is still false after `timeoutMs` */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,

@@ -1,10 +1,10 @@
 import { openRawClient, type RawClient } from './raw-http.ts';
 
-/** A backend's response to a handshake that it accepts. */
+/** A backend's response to a WebSocket handshake that it accepts. */
 export const switchingProtocols =
   'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
-/** An API document with a WebSocket at `/feed`, and one more operation. */
+/** An API document with a WebSocket at `/feed` and one other operation. */
 export const webSocketApi = {
   openapi: '3.1.0',
   info: { title: 'Test', version: '1.0.0' },
@@ -22,7 +22,7 @@ export const webSocketApi = {
   },
 };
 
-/** Sends the handshake of a WebSocket. */
+/** Sends a WebSocket handshake. */
 export async function askForWebSocket(port: number, secret: string): Promise<RawClient> {
   const client = await openRawClient(port);
   const fields = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGVzdA=='];

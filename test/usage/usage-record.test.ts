@@ -44,7 +44,7 @@ interface Event {
   /** Absent: 1. */
   readonly units?: number;
   readonly address: string;
-  /** Absent: the first of `secrets`. */
+  /** By default, the first of `secrets`. */
   readonly secret?: string;
   readonly operationId: string;
   readonly status: number;
@@ -56,7 +56,7 @@ const secrets = ['01234567', '89abcdef'] as const;
 const events = fc.array(
   fc.record({
     keyId: fc.constantFrom('acme', 'umbrella'),
-    // Around two midnights, so that days, hours and minutes change often.
+    // Times around two midnights, so that days, hours and minutes change often.
     atMs: fc.integer({ min: today - 2 * hourMs, max: today + dayMs + 2 * hourMs }),
     outcome: fc.constantFrom(...outcomes),
     units: fc.constantFrom(1, 1, 1, 5, 10_000, 0),
@@ -174,7 +174,7 @@ async function found({ reader }: Usage, keyId: string): Promise<ReturnType<typeo
   };
 }
 
-/** Never gives up on a Redis that is slow because the machine is busy, not even when the process ends. */
+/** Deadlines so long that a slow machine never makes Redis count as unavailable, not even at the end of the process. */
 const patient = {
   ...patientStore,
   usageCloseTimeoutMs: 20_000,
@@ -221,7 +221,7 @@ describe.each([
   it('shows the outcome of every request at once, sent to the store or not', async () => {
     await fc.assert(
       fc.asyncProperty(events, fc.nat({ max: 60 }), async (all, sentAfter) => {
-        // The recorder sends in every turn of the event loop, so some batches are under way during the reading.
+        // The recorder sends in every turn of the event loop, so some batches are being sent during the read.
         const usage = await open({ usageFlushIntervalMs: 2, usageSlicesPerFlush: 2 });
         for (const [index, event] of all.entries()) {
           count(usage, event);
@@ -446,7 +446,7 @@ describe('the record of several processes', () => {
     const usage = await openOnRedis({ url, prefix, bounds: { ...bounds, storeSilenceMaxMs: 300 } });
     const all: Event[] = [];
     for (let cut = 0; cut < 12; cut++) {
-      // Replies take longer than requests, so a cut loses the replies of batches that Redis has added.
+      // Replies take longer than requests, so a cut loses the replies to batches that Redis has already added.
       relay.delay({ toServerMs: 0, toClientMs: cut % 3 === 2 ? 400 : 15 });
       for (let request = 0; request < 20; request++) {
         const event: Event = {
@@ -487,7 +487,7 @@ describe('the record of several processes', () => {
       },
     };
     const calendar = usageCalendar(minuteMs);
-    // The next round is 15 minutes away.
+    // The next round follows only after 15 minutes.
     const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
     const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     onTestFinished(() => recorder.close());
@@ -499,7 +499,7 @@ describe('the record of several processes', () => {
     await until('each was refused', () => refused.size === 3);
     countAll(today + minuteMs);
     isAway = false;
-    // A second process, which has counted nothing.
+    // A second process, which has counted no request.
     const other = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     const reader = createUsageReader({ store, recorder: other, calendar, bounds });
     await until('all is in the store', async () => {
@@ -535,8 +535,7 @@ describe('the record of several processes', () => {
 
 describe('the totals of past days', () => {
   /**
-   * Counts one request on each of these days, counted back from now, and then totals the days as if today were the
-   * present day.
+   * Counts one request on each of these past days, given by their distance from today, and then adds the days to the totals.
    */
   async function totalled(daysAgo: readonly number[], clock: { nowMs: number }) {
     const prefix = freshPrefix();
@@ -655,7 +654,7 @@ describe('the totals of past days', () => {
       const months = new Set([...sent.keys()].map((name) => name.slice(-7)));
       for (const usage of processes) {
         const found = new Map<string, object>();
-        // No key is in the configuration, so the reading takes the keys from the index of active keys.
+        // No key is in the configuration, so the reader takes the keys from the index of active keys.
         const sources = { settings: () => settings, usage, nowMs: () => clock.nowMs, bounds };
         for (const month of months) {
           const page = await monthUsage(sources, { month, limit: keyIds.length });
@@ -698,7 +697,7 @@ describe('the totals of past days', () => {
 
 it('the requests of a thousand operations are sent in one flush, in calls that Redis handles quickly', async () => {
   const operations = 1_000;
-  // This test needs its own server, because a monitor receives the commands of every client.
+  // This test needs its own server, because `MONITOR` receives the commands of every client.
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const { url } = server;
@@ -726,6 +725,6 @@ it('the requests of a thousand operations are sent in one flush, in calls that R
   await expect.poll(seen).toBe(operations);
   await until('every call was seen', () => lengths.length >= 5);
   expect(lengths.length).toBeLessThan(8);
-  // The command, the script, one key and three arguments come before the fields.
+  // The command, the script, one key and three arguments precede the fields.
   expect(Math.max(...lengths)).toBeLessThanOrEqual(7 + 2 * 250);
 });

@@ -7,7 +7,7 @@ import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
-/** Long deadlines, because these tests are about what is stored and not about the speed of this machine. */
+/** Long deadlines, because these tests check the stored data and not the speed of this machine. */
 const usageBounds = tunedBounds({
   ...patientStore,
   usageActiveKeysMax: 5,
@@ -15,7 +15,7 @@ const usageBounds = tunedBounds({
 });
 
 export interface StoreSubject {
-  /** Opens another adapter on the same data, as another process does. */
+  /** Opens another adapter for the same data, like another process. */
   open(): UsageStore;
   close(): Promise<void>;
 }

@@ -66,7 +66,7 @@ it('each process decides alone while the replica is not promoted and refuses wri
   await expectWellAfterwards(limiters, prefix);
 });
 
-/** With patient bounds, only a lost connection or a refused write counts as an outage, and a slow machine does not. */
+/** With these long deadlines, only a lost connection or a refused write counts as an outage, and a slow machine does not. */
 function openTwo() {
   return openLimiters(2, `redis://127.0.0.1:${relay.port}`);
 }
@@ -84,7 +84,7 @@ function moveAddress(): void {
 }
 
 /**
- * Polls in every turn of the event loop, because the reason is lost when the connection that refused a write closes.
+ * Polls in every turn of the event loop, because the reason is lost when the connection with the refused write closes.
  */
 async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   for (;;) {
@@ -94,7 +94,7 @@ async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   }
 }
 
-/** Waits until Redis is back and makes the decisions again. */
+/** Waits until Redis is available again and makes the decisions. */
 async function areShared(limiters: readonly LoggedLimiter[]): Promise<void> {
   await untilBack(...limiters);
   for (const limiter of limiters) {

@@ -1,4 +1,4 @@
-/** A process with one limiter. It decides `requests` requests of one key and sends the outcomes to its parent. */
+/** A process with one limiter of its own. The process decides `requests` requests of one key and sends the outcomes to its parent. */
 import { pino } from 'pino';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
@@ -12,7 +12,7 @@ interface Options {
   readonly keyId: string;
   readonly requests: number;
   readonly perMinute: number;
-  /** Added to this process's clock. */
+  /** The error of this process's clock. */
   readonly skewMs: number;
   readonly windowsMs: WindowsMs;
 }

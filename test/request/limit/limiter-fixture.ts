@@ -13,8 +13,8 @@ import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
 /**
- * A limiter and its log lines. `decide` is for keys that are never stale; `decideFresh` is for all other keys. A
- * request costs 1 unit by default.
+ * A limiter and its log lines. `decide` is for keys that are never stale; `decideFresh` is for all other keys. By default a request costs 1
+ * unit.
  */
 export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
   decide(key: Key, bans: BanPolicy, units?: number): Promise<Decision>;
@@ -31,7 +31,7 @@ type Options = {
   url?: string;
   prefix?: string;
   onFailure?: 'local' | 'refuse';
-  /** Default: `patientStore`, so that a busy machine does not count as an outage. */
+  /** By default `patientStore`, so that a busy machine does not count as an outage. */
   tuning?: Partial<Bounds>;
   windowsMs?: Partial<WindowsMs>;
 } & Partial<Pick<LimiterDeps, 'nowMs'>>;
@@ -63,7 +63,7 @@ export function openLimiter(options: Options): LoggedLimiter {
   };
 }
 
-/** Limiters that share their counts in Redis, as the processes of one gateway do. */
+/** Limiters that share their counts in Redis, like the processes of one gateway. */
 export function openLimiters(count: number, url: string, tuning?: Partial<Bounds>) {
   const prefix = freshPrefix();
   const shared = { url, prefix, windowsMs: freshWindows(Date.now()), ...(tuning && { tuning }) };
@@ -76,7 +76,7 @@ export function keyOf(perMinute: number, perDay: number, id: string = freshPrefi
 
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
-/** Decides `requests` requests in one turn of the event loop. */
+/** Decides this number of requests in one turn of the event loop. */
 export function decideTogether(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
   return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
 }
@@ -92,7 +92,7 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
-/** Waits until the limiters have noticed that Redis is away. Their own requests make them notice at once. */
+/** Waits until the limiters have detected that Redis is unavailable. Requests of this function let the limiters detect it at once. */
 export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is away', () => {
     for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);

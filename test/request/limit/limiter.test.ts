@@ -201,7 +201,7 @@ describe('refusals from memory', () => {
       }
     };
     expect(await refusalsOf(100)).toBe(99);
-    // With a large threshold each process may keep back a hundredth of it. The surplus is at most that much.
+    // With a large threshold, each process may withhold a hundredth of it. The surplus does not exceed this number of refusals.
     expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
   });
 
@@ -217,12 +217,12 @@ describe('refusals from memory', () => {
     const windowsMs = { minute: 2_000, day: 86_400_000 };
     const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
     let refusedBefore = 0;
-    // Repeats with another key if the window ended before the first request in it was refused.
+    // Repeats the step with another key if the window ended before its first refusal.
     while (refusedBefore === 0) {
       const key = keyOf(1, 1000);
       const [, refused] = await decideTogether(limiter, key, 2);
       if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-      // Sends one request every 20 ms. The clock of the decision shows on which side of the instant the request was.
+      // Sends one request every 20 ms. The clock of the decision shows whether the request came before or after the instant.
       const decisions = [];
       while (decisions.at(-1)?.kind !== 'admitted') {
         decisions.push(await limiter.decide(key, noBans));

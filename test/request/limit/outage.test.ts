@@ -35,7 +35,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** How Redis fails and how it recovers. */
+/** The ways in which Redis fails and recovers. */
 const outages: readonly { name: string; begin: () => unknown; end: () => unknown }[] = [
   { name: 'dead', begin: () => server.kill(), end: () => server.restart() },
   { name: 'frozen', begin: () => server.freeze(), end: () => server.thaw() },
@@ -71,8 +71,8 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
       { ...key, limits: limitsOf({ perMinute: 20, perDay: 100 }) },
       1,
     );
-    // A Redis that restarted empty has the 7 requests that the limiter wrote back. Any other Redis also has the 3 from
-    // before.
+    // A Redis that restarted without data has only the 7 requests that the limiter wrote back. In the other cases Redis also has the 3
+    // requests from before the outage.
     const used = 20 - (shared?.rateLimit.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
     expect([8, 11]).toContain(used);
@@ -180,8 +180,8 @@ it('a call that timed out but ran is not charged twice', async () => {
   const key = keyOf(10, 100);
   await decideInTurn(limiter, key, 1);
   server.freeze();
-  // One failure does not open the breaker, so the limiter sends the call. The call waits in the server's socket and
-  // runs when Redis thaws.
+  // One failure does not open the circuit breaker, so the limiter sends the call. The call waits in the server's socket and runs when the
+  // server continues.
   const [inDoubt] = await decideTogether(limiter, key, 4);
   server.thaw();
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
@@ -227,7 +227,7 @@ it('a decision that the ACL stops halfway is not charged twice', async () => {
   const limiter = openLimiter({ url: server.url.replace('//', `//${prefix}:pw@`), prefix });
   const key = keyOf(100, 1_000);
   const decisions = await decideInTurn(limiter, key, 3);
-  // The first decision opens the windows, for which it needs the command that the user may not run.
+  // The first decision opens the windows, for which it needs the command that the ACL refuses.
   expect(decisions.map(({ source }) => source)).toEqual(['local', 'shared', 'shared']);
   expect(await dayUsed(inspector, prefix, key)).toBe(3);
 });

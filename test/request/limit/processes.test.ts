@@ -14,7 +14,7 @@ async function flood(options: object): Promise<Record<string, number>> {
 }
 
 it('three processes with clocks minutes apart together admit exactly the limit', async () => {
-  // The windows have just begun, so the previous windows have not ended on the clock that is behind.
+  // The windows have just begun, so on the slow clock the previous windows have not yet ended.
   const windowsMs = freshWindows(Date.now());
   const prefix = freshPrefix();
   const shared = {

@@ -19,7 +19,7 @@ function max(most: number): fc.Arbitrary<number> {
   return fc.integer({ min: 1, max: most });
 }
 
-/** Ban ladders that are short enough to climb within a few hundred ms. */
+/** Ban ladders whose steps are short enough for a few hundred ms. */
 export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   after: fc.integer({ min: 1, max: 8 }),
   withinMs: fc.integer({ min: 1, max: 60 }),
@@ -27,12 +27,11 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   maxMs: fc.integer({ min: 20, max: 60 }),
 });
 
-/** The cost of a request; mostly 1. */
+/** The cost of a request, which is mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
 /**
- * Counts that were not sent yet: in the current or previous windows, of this or an older
- * generation.
+ * Counts that have not been sent: in the current or previous windows, of the current or an older generation.
  */
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),

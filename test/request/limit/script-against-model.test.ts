@@ -42,7 +42,7 @@ const request = fc.record({
     afterMs: fc.option(fc.integer({ min: -1, max: 40 }), { nil: undefined }),
     forMs: fc.integer({ min: -1, max: 60 }),
   }),
-  /** The calls of one batch: several keys, and one key several times. */
+  /** The calls of one batch: calls for several keys, and several calls for one key. */
   calls: fc.array(
     fc.record({
       key: fc.nat({ max: 2 }),
@@ -84,7 +84,7 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
           }
           const sent = calls.map(({ key, requests, units, unsent }) => ({
             key,
-            // Each key has a different plan, and changes its plan every five steps.
+            // Each key has a different plan, and gets another plan every five steps.
             limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
             keyId: `${prefix}-${key}`,
             bans,
@@ -125,7 +125,7 @@ function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
   return reply.outcome;
 }
 
-/** The possible states in Redis: the model's state, and the state without the parts that may have expired. */
+/** The possible states in Redis: the model's state, or this state without the parts that may have expired. */
 function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: number): Readonly<QuotaState>[] {
   const before = [model];
   if (nowMs >= expiresMs(model, bans, windowsMs)) before.push(emptyQuotaState);
@@ -137,7 +137,7 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
   return before;
 }
 
-/** The state with the windows and the grant of `nowMs`. Redis does not store a decision that only opens new windows. */
+/** The state with the windows and the grant at `nowMs`. Redis does not store a decision that only opens new windows. */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   const open = { ...state, grant: unendedGrant(state.grant, nowMs) };
   openWindows(
@@ -149,7 +149,7 @@ function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number
   return open;
 }
 
-/** The outcome with only the limited windows, like the script's reply. */
+/** The outcome with only the limited windows, in the form of the script's reply. */
 function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
   return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
 }

@@ -7,6 +7,6 @@ it('a master that is cut off from its Sentinels lets only the requests that it c
   // The last call to the old master may not have run, and the limiter does not repeat it.
   expect(admitted).toBeGreaterThanOrEqual(limit + lost);
   expect(admitted).toBeLessThanOrEqual(limit + lost + left);
-  // The isolated master went on counting until the limiters received the news.
+  // The isolated master counted requests until the limiters received the announcement.
   expect(lost).toBeGreaterThan(0);
 });

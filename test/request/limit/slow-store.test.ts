@@ -20,7 +20,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** A late reply must not make the connection count as silent. */
+/** The silence timeout is long, so that a late reply does not make the connection count as silent. */
 const tuning = { ...steadyStore, storeSilenceMaxMs: 20_000 };
 const bounds = tunedBounds(tuning);
 const inTime = { toServerMs: 50, toClientMs: 50 };
@@ -78,7 +78,7 @@ it('every request is decided locally while Redis replies too late; the outage be
   };
   await ask(5);
   relay.delay(late);
-  // Long enough for several probes. Each probe takes the whole deadline.
+  // The time is long enough for several probes. Each probe takes the whole deadline.
   for (let turn = 0; turn < 10; turn++) {
     const decisions = await ask(3);
     expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));
@@ -91,7 +91,7 @@ it('every request is decided locally while Redis replies too late; the outage be
   await until('all is shared', async () => (await ask(1)).every(({ source }) => source === 'shared'));
   expectOneOutage(limiters);
 
-  // Every late call has run in the end, so Redis counts exactly the admitted requests.
+  // Every late call has run by now, so Redis counts exactly the admitted requests.
   await until('all is written back', async () => {
     await ask(1);
     const counted = await Promise.all([dayUsed(inspector, prefix, roomy), dayUsed(inspector, prefix, tight)]);
@@ -120,14 +120,14 @@ it('a Redis that is fast when idle and too slow under load is probed less often 
   const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));
   const returns = () => limiter.logged.filter(({ msg }) => msg === 'Redis is back');
   await ask();
-  // A probe takes no time, but the calls of 50 keys take longer than the deadline.
+  // A probe takes almost no time, but the calls of 50 keys take longer than the deadline.
   relay.throttle(20);
   const untilThreeReturns = async () => {
     await ask();
     return returns().length >= 3;
   };
   await until('Redis has come back three times', untilThreeReturns);
-  // An outage lasts at least as long as the pauses between its one, two or four probes. Timers may fire a little early.
+  // An outage lasts at least as long as the pauses between one, two or four probes. Timers may fire slightly early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

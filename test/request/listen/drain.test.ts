@@ -16,7 +16,7 @@ test('a drain finishes a response in flight with Connection: close', async () =>
   client.send(get);
   const begun = await arrived.promise;
   const drained = listener.drain(longDrain);
-  // Long enough for the drain to close idle connections.
+  // The time is long enough for the drain to close idle connections.
   await sleep(100);
   begun.end('done');
   const response = await client.response();
@@ -94,7 +94,7 @@ test('requests pipelined before a drain all get responses, the last with Connect
   const { listener, port } = await startListener({
     handlers: {
       async onRequest(_req, res) {
-        // The first request gets its response at once, and the other requests get theirs during the drain.
+        // The first request gets its response at once, and the other requests get their responses during the drain.
         if (isFirst) isFirst = false;
         else await draining;
         res.end('done');

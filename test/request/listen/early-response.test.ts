@@ -12,7 +12,7 @@ import { openRawClient, type RawClient } from '../../support/raw-http.ts';
 import { stopTimers } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 
-/** Refuses every request without reading its body, as the request path does without a valid key. */
+/** Refuses every request without reading its body, like the request path without a valid key. */
 function startRefusing(lingerTimeoutMs = 20_000): Promise<ListenerFixture> {
   return startListener({
     handlers: { onRequest: (_req, res) => refuse(res, 'missing_key') },
@@ -20,7 +20,7 @@ function startRefusing(lingerTimeoutMs = 20_000): Promise<ListenerFixture> {
   });
 }
 
-/** Writes as much as the connection accepts, until it is closed. */
+/** Writes as much as the connection accepts, until the connection is closed. */
 async function pour(client: RawClient): Promise<void> {
   const piece = Buffer.alloc(65_536, 'b');
   let open = true;
@@ -57,7 +57,7 @@ test.each([
       return listener.connections() === 0;
     });
     await poured;
-    // Row of the list of faults, with the default size: the gateway reads at most 1 MB.
+    // A row of the list of faults with the default size: the gateway reads at most 1 MB.
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );
@@ -123,7 +123,7 @@ test('a body that does not arrive after an early response closes the connection 
   const client = await openRawClient(port);
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
   expect((await client.response()).body).toBe('early');
-  // The rest of the body does not arrive, so there is no second response, only the end.
+  // The rest of the body does not arrive, so the connection ends without a second response.
   await client.closed;
   await expect(client.response()).rejects.toThrow();
 });

@@ -53,7 +53,7 @@ describe('sizes', () => {
 });
 
 describe('times', () => {
-  // The timeouts begin when the connection opens, and the server must read what the client sends before they end.
+  // The timeouts begin when the connection opens, and the server must read the client's data before they expire.
   const bounds = { headersTimeoutMs: 2_000, requestTimeoutMs: 2_500 };
 
   test('an unfinished head gets 408', async () => {
@@ -83,7 +83,7 @@ describe('times', () => {
   ])('a %s that begins behind waiting requests', (_, begin, rest) => {
     const put = 'PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
 
-    /** The handler holds the first response, and reading pauses, until the timeouts of the last request have passed. */
+    /** The handler delays the first response, and reading pauses, until the timeouts of the last request have passed. */
     async function sendBehindWaiting(later: string) {
       const held = Promise.withResolvers<void>();
       const { port } = await startListener({
@@ -324,7 +324,7 @@ describe('pipelining', () => {
   });
 
   test('octets after the last request of a connection are not read while it is served', async () => {
-    // Node's parser takes this connection for a lasting one. The gateway does not, because the client speaks HTTP/1.0.
+    // Node's parser considers this connection persistent. The gateway does not, because the client uses HTTP/1.0.
     const last = 'GET /last HTTP/1.0\r\nHost: a\r\nProxy-Connection: keep-alive\r\n\r\n';
     const held = Promise.withResolvers<ClientResponse>();
     const { port } = await startListener({
@@ -508,7 +508,7 @@ describe('a HEAD that the parser refuses', () => {
         `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${rest}`,
       );
       expect(responses[0]?.status).toBe(200);
-      // The response has a body, which a response to HEAD would not have.
+      // The response has a body, which a response to HEAD must not have.
       expectRejection(responses[1], 'method_not_implemented');
       expect(responses).toHaveLength(2);
     }

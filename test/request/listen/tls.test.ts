@@ -23,7 +23,7 @@ function start(options: Parameters<typeof startListener>[0] = {}): Promise<Liste
   return startListener({ certificate, ...options });
 }
 
-/** Connects with these options. @returns what was negotiated and received, or the code of the error */
+/** Connects with these options. @returns the negotiated values and the received data, or the code of the error */
 async function attempt(port: number, options: ConnectionOptions & { readonly localAddress?: string }) {
   const socket = connect({ port, host: '127.0.0.1', ca, ...options });
   socket.setEncoding('latin1');
@@ -195,7 +195,7 @@ describe('requests over TLS', () => {
     let pausedAt = 0;
     client.on('data', (chunk: Buffer) => {
       length += chunk.length;
-      // The kernel buffers megabytes for a client, and accepts no more until the client has read a good part of them.
+      // The kernel buffers megabytes for a client, and accepts more data only when the client has read much of the buffer.
       if (length - pausedAt < 1_000_000) return;
       pausedAt = length;
       client.pause();
@@ -297,7 +297,7 @@ describe('handshakes', () => {
   ])('end when a client sends its ClientHello and closes its side %s', async (_when, octets) => {
     const { port } = await start({ bounds: { tlsHandshakeTimeoutMs: 3_600_000 } });
     const hello = await clientHello();
-    // Some clients wait for their turn, so the test needs several.
+    // The test needs several clients, because only some of them wait for their turn.
     await Promise.all(
       Array.from({ length: 20 }, async () => {
         const socket = await openTcp(port, hello);
@@ -399,8 +399,7 @@ describe('a drain', () => {
     const half = await openTcp(port, await clientHello());
     const late = connectTcp(port, '127.0.0.1');
     await once(late, 'connect');
-    // The server accepts connections in their order, so it has accepted the earlier connections once it serves this
-    // one.
+    // The server accepts connections in their order, so when it serves this connection it has accepted the earlier connections.
     expect((await attempt(port, {})).received).toMatch(/^HTTP\/1\.1 200/);
     const drained = listener.drain({ deadlineMs: 20_000 });
     const client = connect({ socket: late, ca, servername: 'localhost' }).setEncoding('latin1');

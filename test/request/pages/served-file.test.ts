@@ -5,7 +5,7 @@ import { createServedFile } from '../../../gateway/request/pages/served-file.ts'
 
 const text = 'a line that compresses well\n'.repeat(200);
 
-/** The response that a client gets with these fields: its status, its fields by name, and its decoded body. */
+/** The response to a client that sends these fields: its status, its fields by name, and its decoded body. */
 async function ask(file: ReturnType<typeof createServedFile>, headers: IncomingHttpHeaders = {}) {
   const { status, fields, body } = await file.respond(headers);
   const byName = new Map<string, string>();

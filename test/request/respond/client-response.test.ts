@@ -29,7 +29,7 @@ test.each(['a\r\nSet-Cookie: b', 'a\rb', 'a\0', '\u0159'])(
   },
 );
 
-/** Starts a listener with the same response for every request, sent at once or after a turn of the event loop. */
+/** Starts a listener that sends the same response to every request, at once or after a turn of the event loop. */
 async function startRefusing(when: 'at once' | 'later') {
   const received: string[] = [];
   const fixture = await startListener({
@@ -69,7 +69,7 @@ test('no further request is served while a client does not read its response', a
         received.push(req.url ?? '');
         await turn();
         res.answer({ status: 429, fields: ['Content-Length', String(long.length)], body: long });
-        // More turns of the event loop than the other requests would need.
+        // The number of turns is larger than the other requests would need.
         for (let turns = 0; turns < 50; turns++) await turn();
         unread.resolve(req.socket.writableLength);
       },

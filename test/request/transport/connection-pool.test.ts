@@ -131,13 +131,13 @@ it('each connection that fails to open fails one request and no other', async ()
 });
 
 it('a process that was stopped for longer than the response timeout first reads what has arrived', async () => {
-  // The interval is so short that a sweep is often under way when the process stops.
+  // The interval is so short that a sweep is often in progress when the process is stopped.
   const { backend, pool } = await startPool({ sweepIntervalMs: 1 });
   const clock = stopClock();
   backend.react = (_request, socket) => {
     socket.write(okResponse('in time'));
     clock.pass(defaultBounds.upstreamHeadersTimeoutMs);
-    // The next sweep is due before the next read.
+    // So the next sweep is due before the next read.
     stopFor(5);
   };
   for (let i = 0; i < 50; i++) {
@@ -148,7 +148,7 @@ it('a process that was stopped for longer than the response timeout first reads 
 });
 
 it('a process that was stopped for longer than the connect timeout first notices the connection', async () => {
-  // This server speaks cleartext even when the other tests use TLS, because a TLS handshake takes several reads.
+  // This server always uses cleartext, even in the TLS variant of the tests, because a TLS handshake takes several reads.
   const server = createServer((socket) =>
     socket.once('data', () => socket.end(okResponse('in time'))),
   ).listen(0, '127.0.0.1');
@@ -284,7 +284,7 @@ function stopFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** A body whose pieces the test writes. */
+/** A request body whose chunks the test writes. */
 class TestBody implements StreamedBody {
   sink: BodySink | undefined;
   resumed = 0;
@@ -420,7 +420,7 @@ it('many requests are served by a backend that closes the connection after each 
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 4 });
   let served = 0;
   backend.react = (_request, socket) => {
-    // Every tenth request gets a reset and no response.
+    // Every tenth request gets a reset instead of a response.
     if (++served % 10 === 0) reset(socket);
     else socket.end(okResponse('x', 200, ['Connection: close']));
   };

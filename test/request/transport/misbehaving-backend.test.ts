@@ -8,7 +8,7 @@ import { stopClock } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 import { type Sent, send, startPool } from './pool-fixture.ts';
 
-/** The ways in which a backend may react to a request. The body of its response begins with the request's path. */
+/** The possible reactions of a backend to a request. The body of each response begins with the request's path. */
 const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void>> = {
   answers: (socket, body) => socket.write(okResponse(body)),
   chunks: (socket, body) => socket.write(chunked(body)),
@@ -19,13 +19,14 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   endsWithTheConnection: (socket, body) => void socket.end(`HTTP/1.1 200 OK\r\n\r\n${body}`),
   breaksOff: (socket, body) => void socket.end(chunked(body).slice(0, -7)),
   resets: (socket) => reset(socket),
-  // The surplus is in one write with the response. The gateway could not tell a later surplus from the next response.
+  // The surplus octets are written together with the response. The gateway could not distinguish later surplus octets from the next
+  // response.
   talksOn: (socket, body) => socket.write(okResponse(body.slice(0, 500)) + okResponse('/stolen')),
   babbles: (socket) => socket.write('HTTP/1.1 two hundred\r\n\r\n'),
   hangs: () => {},
 };
 
-/** After these reactions the client gets the complete response and no other octet. */
+/** After these reactions the client gets the complete response and no further octet. */
 const sound = ['answers', 'chunks', 'drips', 'hints', 'announcesItsEnd', 'endsWithTheConnection', 'talksOn'];
 
 const request = fc.record({
@@ -61,7 +62,7 @@ it('each request gets its own response once, however the backend treats the othe
     return { ...one, path, sent };
   });
   const whole = Promise.all(all.map(({ sent }) => sent.ended));
-  // The clock moves when only hanging requests are in flight, so that no merely slow request times out.
+  // The clock moves only when all requests in flight hang, so that no slow request times out.
   const expiry = setInterval(() => {
     const inFlight = all.filter(({ sent }) => sent.connection !== undefined);
     if (inFlight.every(({ path }) => hanging.has(path))) clock.pass(defaultBounds.upstreamHeadersTimeoutMs);
@@ -74,8 +75,8 @@ it('each request gets its own response once, however the backend treats the othe
     const whole = `${path} ${'x'.repeat(size)}`.slice(0, behaviour === 'talksOn' ? 500 : undefined);
     if (sent.failure === undefined) expect(sent.body === whole, path).toBe(true);
     else expect(whole.startsWith(sent.body), path).toBe(true);
-    // A connection may close just when the gateway sends a request on it. The request can be retried, because no byte
-    // of a response has arrived.
+    // A connection may close at the moment when the gateway sends a request on it. The request can be retried, because no byte of a
+    // response has arrived.
     if (sound.includes(behaviour) && !isAborted && sent.failure !== undefined) {
       expect(sent.failure).toMatchObject({ kind: 'lost', reach: 'unanswered_reused' });
     }

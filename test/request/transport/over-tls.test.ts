@@ -4,7 +4,7 @@
  * In `npm test`: `test/request/transport/target-tls.test.ts`.
  */
 import { useTls } from '../../support/backend-tls.ts';
-// The tests of cleartext connections run here again over TLS.
+// The tests with cleartext connections run here again over TLS.
 import './connection-pool.test.ts';
 import './misbehaving-backend.test.ts';
 

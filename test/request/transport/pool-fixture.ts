@@ -26,7 +26,7 @@ export const get: TargetRequest = {
   chunked: false,
 };
 
-/** A request that was sent through the pool, and its response or failure. */
+/** A request that was sent through the pool, with its response or failure. */
 export class Sent implements ResponseHandler {
   readonly ended: Promise<void>;
   connection: ActiveConnection | undefined;

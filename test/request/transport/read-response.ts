@@ -2,10 +2,10 @@ import { ResponseReader } from '../../../gateway/request/transport/response-read
 import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 
 export interface ReadResponse {
-  /** `open`: the response is incomplete. */
+  /** `open`: the response is still incomplete. */
   readonly end: 'open' | 'complete' | 'surplus' | 'malformed';
   readonly status: number | undefined;
-  /** The part of the body that the reader has passed on, in Latin-1. */
+  /** The part of the body that the reader has returned so far, in Latin-1. */
   readonly body: string;
   /** The statuses of the interim responses before the final response. */
   readonly interims: readonly number[];
@@ -20,7 +20,7 @@ interface ReadResponseOptions {
   readonly bounds?: Partial<Bounds>;
 }
 
-/** Parses a response from these reads. The buffer of each read is then overwritten, as on a connection. */
+/** Parses a response from these reads. The buffer of each read is overwritten after the read, as on a connection. */
 export function readResponse({
   method,
   reads,

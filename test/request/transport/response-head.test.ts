@@ -81,7 +81,7 @@ describe('how the body ends', () => {
     ['GET', 200, ['content-length: 007'], 'length', true],
     ['GET', 200, ['Transfer-Encoding: Chunked'], 'chunked', true],
     ['GET', 200, [], 'until_close', false],
-    // Some backends wrongly send a body after these heads.
+    // Some backends wrongly send a body after these response heads.
     ['HEAD', 200, ['Content-Length: 7'], 'none', false],
     ['HEAD', 200, ['Transfer-Encoding: chunked'], 'none', false],
     ['HEAD', 200, [], 'none', false],

@@ -146,7 +146,7 @@ describe('a response in single octets', () => {
       return Math.min(...tookMs);
     };
     workOf(head(1_000));
-    // The head has 16 times as many octets. Work that grows with the square would be 256 times as much.
+    // This head has 16 times as many octets. Quadratic work would take 256 times as long.
     expect(workOf(head(32_000)) / workOf(head(2_000))).toBeLessThan(100);
   });
 
@@ -239,7 +239,7 @@ describe('random octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // The reader may pass on the part of a malformed response before the flaw.
+        // Of a malformed response, the reader may return the part before the fault.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 1_000 },
@@ -291,7 +291,7 @@ it('each response in a sequence on one connection belongs to its own request, as
         newest = i;
         const rest = Buffer.from(texts[i]?.slice(cut) ?? '', 'latin1');
         socket.write(texts[i]?.slice(0, cut) ?? '', 'latin1');
-        // The connection does not end once the next response has begun, because that end would cut the next response.
+        // The connection does not end after the next response has begun, because the end would truncate that response.
         setTimeout(() => (ends && newest === i ? socket.end(rest) : socket.write(rest)), delayMs);
       };
       for (const [
@@ -317,14 +317,14 @@ it('each response in a sequence on one connection belongs to its own request, as
   expect(reused).toBeGreaterThan(5);
 });
 
-/** The response as Node's own client parses it. */
+/** The response according to Node's own client. */
 async function readByNode(
   method: string,
   text: string,
 ): Promise<{ status: number | undefined; body: string }> {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const sent = request({ method, createConnection: () => socket }).end();
-  // Octets after the response are an error to Node's client, which emits the error after the response.
+  // Node's client reports octets after the response as an error, which it emits after the response.
   sent.on('error', () => {});
   socket.push(Buffer.from(text, 'latin1'));
   socket.push(null);

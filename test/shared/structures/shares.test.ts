@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Shares } from '../../../gateway/shared/structures/shares.ts';
 
-/** The holders take one share each, in turn, until none can take more. @returns the shares of each holder */
+/** The holders take one share each, in turn, until no holder can take more. @returns the shares of each holder */
 function takeAll(shares: Shares, holders: readonly string[]): number[] {
   for (let some = true; some; ) some = holders.map((holder) => shares.take(holder, 1)).includes(true);
   return holders.map((holder) => shares.heldBy(holder));
@@ -49,7 +49,7 @@ describe('shares', () => {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
       shares.give(`key-${i}`, 1);
     }
-    // The size of the whole object in bytes. 100,000 names would need two million.
+    // The size of the whole object in bytes. A map with 100,000 names would need two million.
     expect(serialize(shares).length).toBeLessThan(200_000);
     shares.take('last', 2);
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);

@@ -22,8 +22,8 @@ import {
 } from './twin-keys.ts';
 
 /**
- * Shows that the comparison with a real gateway can fail. Each of these simulators makes one mistake, and the record of
- * the gateway must contradict it.
+ * Shows that the comparison with a real gateway can fail. Each of these simulators makes one mistake, which the record of the gateway must
+ * contradict.
  */
 type Admitted = readonly (readonly [minute: number, admitted: number])[];
 type Simulator = (run: TwinsRecorded) => Admitted;
@@ -37,12 +37,12 @@ const real: Simulator = ({ kept, before, after, bans, fromMinute }) => {
 
 interface Rules {
   readonly indexOf: (window: Limits[number]['window'], atMs: number) => number;
-  /** The number of admitted requests, and the number that each window is charged. */
+  /** The number of admitted requests, and the number of units that each window is charged. */
   readonly decide: (
     requests: number,
     rooms: readonly number[],
   ) => { admitted: number; charged: readonly number[] };
-  /** Whether a window that the edit adds counts requests from before the edit. */
+  /** Whether a window that the edit adds also counts requests from before the edit. */
   readonly countsNewWindows?: true;
 }
 
@@ -166,7 +166,7 @@ const overEnds: Twins = {
   editAt: 3,
 };
 
-/** Only an hour limit. The traffic spends it just before the hour ends and again just after. */
+/** The plan has only an hour limit. The traffic exhausts the limit just before the end of the hour and again just after it. */
 const overHours: Twins = {
   ...overEnds,
   after: [{ window: 'hour', max: 4 }],
@@ -199,7 +199,7 @@ describe('the record of a real gateway', () => {
   });
 });
 
-/** These simulators make a mistake with bans, with a limit per second, or between a total and its minutes. */
+/** These simulators make a mistake with bans, with a limit per second, or in the minutes of a total. */
 const misled: readonly { mistake: string; simulate: Replay }[] = [
   {
     mistake: 'a recorded ban is taken into the minutes and not into the total',

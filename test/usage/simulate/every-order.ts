@@ -9,10 +9,10 @@ import { KeyMinutesBuilder } from '../../../gateway/usage/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 
-/** The costs of the requests in each minute, and the edited limits. The present limits refuse nothing. */
+/** The costs of the requests in each minute, and the edited limits. The current limits refuse no request. */
 interface Orders {
   readonly minutes: readonly { readonly pauseMinutes: number; readonly costs: readonly number[] }[];
-  /** The time between two requests of a minute. */
+  /** The time between two requests in the same minute. */
   readonly spaceMs: number;
   readonly after: Limits;
   readonly bans: BanPolicy;
@@ -30,7 +30,7 @@ export const orders: fc.Arbitrary<Orders> = fc.record({
   bans,
 });
 
-/** The bounds of the simulator, and the number of refused requests of every order. */
+/** The bounds of the simulator, and the number of refused requests for every order. */
 export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
   const builder = new KeyMinutesBuilder();
   let number = Math.floor(Date.UTC(2026, 1, 28, 23) / minuteMs);
@@ -67,7 +67,7 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
   }
 }
 
-/** All distinct sequences of these costs. */
+/** All distinct orders of these costs. */
 function permutations(costs: readonly number[]): readonly (readonly number[])[] {
   if (costs.length === 0) return [[]];
   return [...new Set(costs)].flatMap((first) =>

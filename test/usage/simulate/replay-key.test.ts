@@ -6,7 +6,7 @@ import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
 import { calendar, decideTwins, minuteMs, mixedTwins, recordTwins, twins } from './twin-keys.ts';
 
-/** Admitted requests by window. */
+/** The admitted requests by window. */
 function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: number) {
   const sums = new Map<number, number>();
   for (const [minute, requests] of minutes) {
@@ -27,13 +27,13 @@ for (const numRuns of [5, 20])
       const [own, actual] = [run.kept, run.edited].map((record) => recordedFrom(run.fromMinute, record));
       if (own === undefined || actual === undefined) throw new Error('both have a record');
 
-      // The proof: the replay refuses what the gateway refused under the same limits.
+      // The replay must refuse the same requests that the gateway refused under the same limits.
       expect(differences).toEqual([]);
       expect([verdict.recordedRefusals, verdict.replayedRefusals]).toEqual([own.refusals, own.refusals]);
       expect(verdict.refusedNow).toBe(own.refused);
       if (run.fromMinute <= (run.kept.minute[0] ?? 0)) expect(own.refused).toBe(run.refused[0]);
 
-      // The replay of the edit, compared with the twin key that got the edit.
+      // The replay of the edit, compared with the twin key to which the edit applied.
       expect(actual.refused).toBeGreaterThanOrEqual(verdict.refusedThenMin);
       expect(actual.refused).toBeLessThanOrEqual(verdict.refusedThenMax);
       if (actual.banned > 0) seen.banned += 1;
@@ -44,7 +44,7 @@ for (const numRuns of [5, 20])
       seen.certain += 1;
       if (actual.refused > 0) seen.refused += 1;
       expect(verdict.refusedThen).toBe(actual.refused);
-      // The sum is certain in these cases, but not its distribution over the minutes.
+      // In these cases the sum is certain, but not its distribution over the minutes.
       if (own.banned > 0 || run.after.some(({ window }) => window === 'second')) return;
       expect(admitted).toEqual(actual.admitted);
       for (const { window } of run.after) {
@@ -54,8 +54,8 @@ for (const numRuns of [5, 20])
       }
     });
     await fc.assert(property, { numRuns, interruptAfterTimeLimit: 60_000 });
-    // Random traffic that never spends a limit would prove nothing. A slow machine runs few cases in a minute, so the
-    // test adds cases until each kind was seen.
+    // Random traffic that never exhausts a limit would prove nothing. A slow machine runs few cases in a minute, so the test adds cases
+    // until each kind has occurred.
     while (Math.min(...Object.values(seen)) === 0) await fc.assert(property, { numRuns: 1 });
   });
 
@@ -69,7 +69,7 @@ for (const [costs, cases] of [
       const run = decideTwins(random);
       expect(brokenRules(run, replay)).toEqual([]);
       const { verdict } = replay(run);
-      // Without a chart most minutes are taken together.
+      // Without a chart, the simulator combines most minutes.
       const { kept: minutes, before, after, bans, fromMinute } = run;
       const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
       expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);

@@ -36,7 +36,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   };
 }
 
-/** The rules that hold for every key, as far as this replay breaks them. */
+/** The invariants of every key that this replay violates. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
   const { verdict, differences, admitted } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;

@@ -22,14 +22,13 @@ const dayMs = 86_400_000;
 export const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 /**
- * Two keys that send the same requests at the same instants. One key keeps its limits, and the other gets the limits of
- * an edit.
+ * Two keys that send the same requests at the same times. One key keeps its limits, and the other gets the limits of an edit.
  */
 export interface Twins {
   readonly before: Limits;
   readonly after: Limits;
   readonly bans: BanPolicy;
-  /** When the clock starts, epoch ms. */
+  /** The start of the clock, epoch ms. */
   readonly startMs: number;
   readonly steps: readonly Step[];
   /** The edit is made before this step, at the beginning of a minute. */
@@ -39,12 +38,12 @@ export interface Twins {
 export interface Step {
   readonly pauseMs: number;
   readonly requests: number;
-  /** Units of each request; 1 unless given. */
+  /** The cost of each request in units, by default 1. */
   readonly units?: number;
 }
 
 export interface TwinsRecorded extends Twins {
-  /** The record of the key that kept its limits, and the record of the other key. */
+  /** The record of the key with unchanged limits, and the record of the edited key. */
   readonly kept: KeyMinutes;
   readonly edited: KeyMinutes;
   /** The number of 429 responses for each key. */
@@ -56,8 +55,8 @@ const { token, entry } = makeToken('read');
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 /**
- * Sends the requests over HTTP to a real gateway, whose clock stands still between them. The admin API then gives the
- * record. Requests are for an unknown path, so an admitted request gets a 404.
+ * Sends the requests over HTTP to a real gateway, whose clock is stopped between them. Then the admin API returns the record. All requests
+ * have an unknown path, so an admitted request gets a 404.
  */
 export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
   const [kept, edited] = [makeKey({ id: 'kept', plan: 'kept' }), makeKey({ id: 'edited', plan: 'edited' })];
@@ -117,15 +116,15 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
         }
       }
     }
-    // The next reading starts after the last minute that was read, so that minute must be over.
+    // The next read starts after the last minute that was read, so this minute must be over.
     nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
     readUntilMs = nowMs - 1;
   }
 }
 
 /**
- * The same without a gateway: calls the deciding rule directly. A case takes microseconds, so thousands of random cases
- * are possible.
+ * Does the same without a gateway, by calling the decision rule directly. A case takes microseconds, so thousands of random cases are
+ * possible.
  */
 export function decideTwins(twins: Twins): TwinsRecorded {
   const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;
@@ -163,13 +162,13 @@ export function decideTwins(twins: Twins): TwinsRecorded {
 
 const max = (most: number) => fc.option(fc.integer({ min: 1, max: most }), { nil: undefined });
 
-/** Small limits, so that few requests spend each window. */
+/** The limits are small, so that a few requests exhaust each window. */
 export const limits = fc
   .record({ second: max(4), minute: max(8), hour: max(20), day: max(30), month: max(50) })
   .map((stated) =>
     planWindows.flatMap((window) => {
       const limit = stated[window];
-      // A limit per second makes the replay inexact, so it is rare here.
+      // A limit per second makes the replay inexact, so such limits are rare here.
       return limit === undefined || (window === 'second' && limit > 1) ? [] : [{ window, max: limit }];
     }),
   )
@@ -204,7 +203,7 @@ const mixedStep = fc
   .record({ step, units: fc.constantFrom(0, 1, 1, 2, 5), requests: fc.integer({ min: 1, max: 4 }) })
   .map(({ step: { pauseMs }, units, requests }) => ({ pauseMs, requests, units }));
 
-/** Around the ends of months with 28 and 31 days. */
+/** Times around the ends of months with 28 and 31 days. */
 const twinsOf = (steps: fc.Arbitrary<Step>): fc.Arbitrary<Twins> =>
   fc
     .record({

@@ -64,8 +64,8 @@ const acceptOrDecline: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
- * Forwards any upgrade. The real listener treats some upgrades as a request, because after `Expect` Node writes the head
- * of the handshake before the gateway can change it.
+ * Forwards any upgrade. The real listener treats some upgrades as ordinary requests, because after `Expect` Node writes the head of the
+ * handshake before the gateway can change it.
  *
  * @returns the port
  */
@@ -87,7 +87,7 @@ async function startBare({ forwarder, bugs }: Front): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Opens a tunnel, whose handshake gets a 101. */
+/** Opens a WebSocket, whose handshake gets a 101. */
 async function openTunnel(
   front: Front,
   { holder = 'acme', ...options }: { holder?: string; allowHalfOpen?: boolean } = {},
@@ -296,7 +296,7 @@ describe('a WebSocket', () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
-      // This imitates a paused process that continues: its timer is due and fires before it reads the response.
+      // This imitates a process that continues after a pause: its timer is due, and fires before the process reads the response.
       void sleep(1).then(() => vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     });

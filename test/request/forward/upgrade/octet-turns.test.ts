@@ -6,14 +6,14 @@ import { OctetTurns } from '../../../../gateway/request/forward/upgrade/octet-tu
 const bytesPerTurn = 10_000;
 const piece = Buffer.alloc(5_000, 'x');
 
-/** WebSockets whose octets move in turns. The test ends each turn. */
+/** WebSockets whose octets are relayed in turns. The test ends each turn explicitly. */
 function startTurns() {
   let waiting: (() => void)[] = [];
   const turns = new OctetTurns(bytesPerTurn, (finish) => waiting.push(finish));
   const moved = new Map<string, number>();
   return {
     moved,
-    /** Opens a WebSocket of this key, on which this number of pieces has arrived. */
+    /** Opens a WebSocket of this key, to which this number of chunks has been sent. */
     async open(holder: string, pieces: number): Promise<void> {
       const [from, to] = [new PassThrough(), new PassThrough()];
       to.on('data', (octets) => moved.set(holder, (moved.get(holder) ?? 0) + octets.length));

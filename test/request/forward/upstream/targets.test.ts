@@ -14,11 +14,11 @@ const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: clo
 const started: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
-  // The front closes first, so that it sends nothing to a closed backend.
+  // The front closes first, so that it sends nothing to a backend that is already closed.
   for (const each of started.splice(0).reverse()) await each.close();
 });
 
-/** Backends on 127.0.0.1, 127.0.0.2, … with one port. The response of a backend contains its number. */
+/** Backends on 127.0.0.1, 127.0.0.2, …, all with the same port. The response of each backend contains its number. */
 async function startBackends(count: number): Promise<RecordingBackend[]> {
   const backends: RecordingBackend[] = [];
   for (let i = 1; i <= count; i++) backends.push(await startBackend(i, backends[0]?.port));
@@ -215,8 +215,7 @@ it('a hanging target holds no more than its share, and other targets are unaffec
   if (two) two.react = () => {};
   const heldByTwo = () =>
     front.targets().find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
-  // Three requests at a time fit on the other target, so each request is either forwarded or held by the hanging
-  // target.
+  // The other target accepts three requests at a time, so each request is either forwarded or held by the hanging target.
   for (let sent = 3; sent <= 42; sent += 3) {
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
     await until(() => front.outcomes.length + heldByTwo() === sent);
@@ -242,7 +241,7 @@ it('requests to a single hanging target get 503 above a key’s share of connect
   await front.ended(3);
   clock.pass(defaultBounds.upstreamTotalTimeoutMs);
   expect((await Promise.all(responses)).map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
-  // Connections and queue places are free again, including the place of the request that waited in the queue.
+  // All connections and queue places are free again, including the place of the queued request.
   if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);

@@ -92,7 +92,7 @@ it('a request whose upstream is removed during its body gets 503, and no other r
   });
   const fields = 'Host: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close';
   client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // The `100 Continue` shows that the gateway has chosen the upstream.
+  // The 100 Continue response shows that the gateway has chosen the upstream.
   await once(client, 'data');
   received = '';
   client.write('ha');
@@ -112,7 +112,7 @@ it('a request whose upstream changes during its body goes to the new upstream, w
   const client = connect(front.port, '127.0.0.1').setEncoding('latin1').resume();
   const fields = 'Host: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\nConnection: close';
   client.write(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // The `100 Continue` shows that the gateway has chosen the old upstream.
+  // The 100 Continue response shows that the gateway has chosen the old upstream.
   await once(client, 'data');
   front.setUrl(after.url);
   client.write('4\r\nhalf\r\n0\r\n\r\n');
@@ -156,7 +156,7 @@ it('health checks have the same Host as requests', async () => {
   expect(check && fieldLines(check)).toEqual([`Host: localhost:${backend.port}`]);
 });
 
-/** A resolver whose names the test adds and removes. It counts the look-ups of each name. */
+/** A DNS resolver whose names the test adds and removes. The resolver counts the look-ups of each name. */
 function startNames(names: Record<string, readonly string[]>) {
   const asked: string[] = [];
   const resolve = async (hostname: string) => {
