@@ -1,7 +1,7 @@
 import type { Keys, Operation, RedisSettings, Settings, Upstream, UpstreamTls } from '../shared/model.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
-/** Builds the settings from validated parts, in which defaults are filled in. */
+/** Builds the settings from validated parts. The parts already contain the defaults. */
 export function buildSettings(parts: {
   readonly raw: RawSettings;
   readonly plans: Settings['plans'];
@@ -60,7 +60,7 @@ export function basePathOf({ baseUrl }: Pick<RawSettings, 'baseUrl'>): string {
   return new URL(baseUrl).pathname.replace(/\/$/, '');
 }
 
-/** The name of the upstream in the short form, `upstream`. */
+/** The name of the upstream that the setting `upstream` defines. */
 export const shortFormName = 'default';
 
 function buildUpstreams(

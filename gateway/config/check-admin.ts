@@ -4,8 +4,8 @@ import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
 /**
- * Checks that the admin listener has its own address, and that admin tokens have unique names and digests. Unique names make
- * clear which token made a change.
+ * Checks that the admin listener has its own address, and that admin tokens have unique names and digests. The record of changes
+ * names the token, so the name must be unique.
  */
 export function checkAdmin({ listen, admin }: RawSettings, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();

@@ -15,8 +15,8 @@ export interface KeyList {
 }
 
 /**
- * Checks rules that the schema of a single key cannot express. Ids and digests are unique. The plan exists. A key has its own
- * limits only on a custom plan, and must have them there. The entries may be invalid, so that one report has both kinds of
+ * Checks rules that the schema of a single key cannot express. Ids and digests are unique. A key on a custom plan has its own
+ * limits, and any other key has none. The entries may also violate the schema, so that one report contains both kinds of
  * problems.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {

@@ -6,12 +6,12 @@ import type { YamlSource } from './source/parse-yaml.ts';
 
 /** A path that the gateway serves itself. */
 interface OwnPath {
-  /** The setting that switches it on. */
+  /** The setting that switches this path on. */
   readonly setting: 'limitsPath' | 'docsPath';
   readonly path: string;
   /** Whether the gateway also serves all paths below this path. */
   readonly below: boolean;
-  /** What a report calls it. */
+  /** The name of this path in a report. */
   readonly name: string;
   readonly advice: string;
 }

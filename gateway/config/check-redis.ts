@@ -8,7 +8,7 @@ const forms = ['url', 'cluster', 'sentinel'] as const;
 
 /**
  * Checks rules about `redis` that the schema cannot express. The setting has one of three forms. Its fields do not contradict
- * each other. It names certificates only when it uses TLS. A gateway without Redis has one process.
+ * each other. Certificates are allowed only with TLS. A gateway without Redis must have a single process.
  */
 export function checkRedis({ redis, workers }: RawSettings, source: YamlSource): readonly Problem[] {
   if (redis === undefined || redis.url === '') {
@@ -25,7 +25,7 @@ export function checkRedis({ redis, workers }: RawSettings, source: YamlSource):
   if (form === undefined) return [problem([], '`redis` needs one of `url`, `cluster` and `sentinel`')];
   if (other !== undefined) {
     const message = `\`redis.${other}\` and \`redis.${form}\` exclude each other; choose one server, a Cluster, or Sentinel`;
-    const related = { ...source.placeOf(['redis', form], 'name'), message: 'it is here' };
+    const related = { ...source.placeOf(['redis', form], 'name'), message: `\`redis.${form}\` is here` };
     return [{ ...source.placeOf(['redis', other], 'name'), message, related }];
   }
   const found: Problem[] = [];

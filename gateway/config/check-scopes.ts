@@ -7,7 +7,7 @@ import { createProblemList } from './problems/problem-list.ts';
 import type { RawSettings } from './schema/settings-schema.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
 
-/** The parts of a configuration that the check of scopes needs. */
+/** The parts of a configuration that `checkScopes` needs. */
 interface Scoped {
   readonly raw: RawSettings;
   readonly main: YamlSource;

@@ -10,14 +10,15 @@ import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
 interface ReadUpstreamNames {
-  /** The names in the order of the configuration; undefined when they cannot be read. */
+  /** The names in the order of the configuration. Undefined if they cannot be read. */
   readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
 
 /**
  * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration has either
- * `upstream` or `upstreams`, with at least one and at most `upstreamsMax` upstreams. The upstreams themselves are not validated.
+ * `upstream` or `upstreams`, and `upstreams` has 1 to `upstreamsMax` entries. This function does not validate the upstreams
+ * themselves.
  */
 export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   const { upstream, upstreams } = isMapping(source.value) ? source.value : {};
@@ -29,7 +30,7 @@ export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   if (upstream !== undefined && upstreams !== undefined) {
     const message =
       '`upstreams` and `upstream` exclude each other; move `upstream` into `upstreams`, under a name';
-    const related = { ...source.placeOf(['upstream'], 'name'), message: 'it is here' };
+    const related = { ...source.placeOf(['upstream'], 'name'), message: '`upstream` is here' };
     return { names: undefined, problems: [{ ...source.placeOf(['upstreams'], 'name'), message, related }] };
   }
   if (upstream !== undefined) return { names: [shortFormName], problems: [] };

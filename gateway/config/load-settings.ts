@@ -41,30 +41,33 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment variables for `${NAME}`. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Contents to use instead of the files on disk: an edit that is not written yet, or a file's last valid content. */
+  /** Contents to use in place of files on disk, such as an edit that is not written yet or a file's last valid content. */
   readonly drafts?: ReadonlyMap<string, string | FileContent>;
   /** Treats a missing keys file as empty, for the command that creates the file. */
   readonly makesKeysFile?: boolean;
-  /** Reads only the main file and the keys, without operations. Commands use it to change keys while other files are broken. */
+  /**
+   * Reads only the main file and the keys, and no operations. Commands use this option to change keys while other files are
+   * broken.
+   */
   readonly onlyKeys?: boolean;
   /** The digests of the current configuration's files. An expired certificate among these files does not fail the load. */
   readonly inForce?: Digests;
-  /** The entries of an earlier load. Unchanged entries of the keys file are not read again. */
+  /** The entries of an earlier load. An entry of the keys file that has not changed since then is not read again. */
   readonly before?: ReadEntries | undefined;
   /**
-   * The digests of contents that are complete. At a long text of another content the load throws `UnsettledContent`. By default
-   * every content counts as complete.
+   * The digests of contents that are complete. The load throws `UnsettledContent` before it parses a long text whose digest is
+   * not in this set. Without this option, every content counts as complete.
    */
   readonly settled?: ReadonlySet<string> | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
-  /** Reads a file that is not a draft; by default from disk. */
+  /** Reads a file that is not a draft. The default reads from disk. */
   readonly readFile?: (file: string) => ReadFile;
-  /** Called with the keys of a valid configuration as stated, without the limits and operations of their plans. */
+  /** Called with the keys of a valid configuration as the file states them, without the limits and operations of their plans. */
   readonly onKeys?: (keys: readonly WrittenKey[]) => void;
 }
 
-/** A key as stated, and the first line of its entry, from 1. */
+/** A key as the file states it, and the line number at which its entry begins. */
 export interface WrittenKey {
   readonly key: RawKey;
   readonly line: number;
@@ -79,11 +82,11 @@ export interface ValidSettings {
   readonly warnings: readonly string[];
   /** The URLs of the upstreams, each with its place in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file with the keys, which may be the main file; undefined when all keys are in the directory. */
+  /** The file that contains the keys, which may be the main file. Undefined if all keys are in the directory. */
   readonly keysFile: string | undefined;
-  /** The value of `before` for the next load. It cannot be sent to another thread. */
+  /** The value for the option `before` of the next load. It cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
-  /** The digest of every file that was read, as this result uses it. */
+  /** The digest of every file, as this result uses it. */
   readonly digests: Digests;
   /** The contents that were read. */
   readonly contents: Contents;
@@ -95,8 +98,8 @@ export interface InvalidSettings {
   readonly kind: 'invalid';
   readonly problems: readonly Problem[];
   /**
-   * For each problem the files that may be at fault, the likeliest first. Reports leave these paths out, because a path may be a
-   * secret that an operator wrote in the wrong place.
+   * For each problem, the files that may be at fault, the most likely file first. Reports leave these paths out, because an
+   * operator may have written a secret in place of a path.
    */
   readonly suspects: readonly (readonly string[])[];
   /** The digest of every file that was read, missing files included. */
@@ -288,7 +291,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   return warnings;
 }
 
-/** Keys are checked one by one only when some key names an unknown operation. */
+/** Keys are checked one by one only if some key names an unknown operation. */
 function scopesOf(read: {
   readonly raw: RawSettings;
   readonly main: YamlSource;
@@ -305,10 +308,10 @@ function scopesOf(read: {
 interface ReadApi {
   readonly file: string;
   readonly operations: readonly Operation[];
-  /** Joining the files of the document may add further ones. */
+  /** Joining the document's files may read further files. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
-  /** Absent without an API document. */
+  /** Absent if the configuration has no API document. */
   readonly document: References | undefined;
 }
 
@@ -338,13 +341,13 @@ function openApiFile(
   const bytes = reader.readBytes({ file, kind: 'api', mentionedAt });
   if (bytes === undefined) return undefined;
   const text = textOf(bytes);
-  // A download often yields the page around a document.
+  // A failed download often returns an HTML page in place of a document.
   if (!text.trimStart().startsWith('<')) return reader.parse({ file, kind: 'api', text });
   problems.push({ ...wholeFile(file), message: 'this is HTML or XML; save the OpenAPI document itself' });
   return undefined;
 }
 
-/** The API reference; undefined when `docsPath` is not set. */
+/** Makes the API reference. Returns undefined if `docsPath` is not set. */
 function publish(
   raw: RawSettings,
   { document, plans }: { readonly document: References | undefined; readonly plans: Plans },
@@ -373,13 +376,13 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
 }
 
 /**
- * All problems, sorted by file and place. If a value could not be read (for example, its variable is not set), further problems
- * with the value are left out as consequences.
+ * Returns all problems, sorted by file and place. If a value could not be read (for example, because its variable is not set),
+ * further problems with this value are left out, because they are consequences.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));
   const both = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
-  // Both listeners may have the same certificate.
+  // Both listeners may use the same certificate, and would report the same problem twice.
   const all = [...new Map(both.map((each) => [`${placeName(each)} ${each.message}`, each])).values()];
   const files = [...new Set(all.map(({ file }) => file))];
   const sorted = all

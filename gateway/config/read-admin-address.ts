@@ -11,14 +11,14 @@ export type AdminAddress =
       readonly kind: 'read';
       readonly host: string;
       readonly port: number;
-      /** The listener's own certificate (PEM) without the rest of the chain; absent without TLS. */
+      /** The listener's own certificate (PEM) without the rest of the chain. Absent without TLS. */
       readonly certificate?: string;
     }
   | { readonly kind: 'unreadable'; readonly problems: readonly Problem[] };
 
 /**
- * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables do not matter. An
- * operator asks for a gateway's status exactly when something is wrong.
+ * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables do not matter,
+ * because operators check a gateway's status when something is wrong.
  */
 export function readAdminAddress({
   file,

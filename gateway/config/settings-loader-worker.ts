@@ -1,4 +1,4 @@
-/** The thread of `createSettingsLoader`. It answers each `LoadRequest` with a `LoadReply`. */
+/** The thread that `createSettingsLoader` starts. The thread answers each LoadRequest with a LoadReply. */
 import { parentPort } from 'node:worker_threads';
 import { type KeepingSettings, type LastValid, loadKeepingValid } from './last-valid/keep-valid-files.ts';
 import type { InvalidSettings, LoadOptions } from './load-settings.ts';
@@ -6,20 +6,23 @@ import { messageBetween, type SettingsMessage } from './settings-message.ts';
 import type { Contents } from './source/read-config-file.ts';
 import { UnsettledContent } from './source/source-reader.ts';
 
-/** A load that the thread runs. */
+/** A request for a load in the thread. */
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly lastValid: LastValid | undefined;
   readonly number: number;
-  /** The number of an earlier load. The reply has only the settings that differ from it; 0 for all settings. */
+  /** The number of an earlier load. The reply contains only the settings that differ from that load. 0 requests all settings. */
   readonly base: number;
 }
 
 /** The thread's answer to a request. */
 export type LoadReply =
-  /** A long text must be parsed that may be half written. */
+  /** The load needs to parse a long text that may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
-/** Valid settings without the entries, which stay in the thread. The message is the difference from the settings of `base`, or all settings. */
+/**
+ * Valid settings without `entries`, which stay in the thread. `message` is the difference from the settings of `base`, or all
+ * settings.
+ */
 export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entries'> {
   readonly message: SettingsMessage;
 }
@@ -32,7 +35,7 @@ export interface FileRead {
   readonly digest: string;
 }
 
-/** Valid results by the number of their load: the current result, and the newest result, which may become current. */
+/** Valid results by the number of their load. These are the current result, and the newest result, which may become current. */
 let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
@@ -55,7 +58,7 @@ parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) =
   send({ ...rest, message });
 });
 
-/** A Buffer arrives in another thread as a Uint8Array over the same memory. */
+/** Converts contents to Buffers. The structured clone turns a Buffer into a Uint8Array over the same memory. */
 function asBuffers(contents: Contents): Contents {
   return new Map(
     [...contents].map(([file, { digest, bytes }]) => [

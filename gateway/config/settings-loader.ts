@@ -11,7 +11,7 @@ import { applyMessage } from './settings-message.ts';
 import type { Digests } from './source/read-config-file.ts';
 import { UnsettledContent } from './source/source-reader.ts';
 
-/** Runs loads of the configuration in a separate thread, one after the other. */
+/** Runs loads of the configuration in a separate thread, one load at a time. */
 export interface SettingsLoader {
   /**
    * @param options.onRead called during the load
@@ -25,22 +25,26 @@ export interface SettingsLoader {
 }
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead' | 'settled'> {
-  /** The contents that files at fault fall back on. Without them, a file at fault makes the load invalid. */
+  /**
+   * The last valid contents of the files, which the load uses for files with an error. Without this option, any error makes the
+   * load invalid.
+   */
   readonly lastValid?: LastValid | undefined;
 }
 
 export type LoadedInThread = InvalidSettings | ValidInThread;
 
-/** Valid settings, with a message that turns the settings `base` into them. */
+/** Valid settings, with a message that changes the settings `base` to these settings. */
 export interface ValidInThread extends HandedSettings {
   readonly settings: Settings;
   readonly base?: Settings | undefined;
 }
 
 /**
- * Makes a loader that does not delay requests, although 100,000 keys take a second to read. A load starts the thread. The thread
- * remains for a while, because one edit often follows another, and then it needs to read only the changes. When it is idle for
- * longer, it ends to free its memory.
+ * Makes a loader that runs in a thread, because 100,000 keys take a second to read and would delay requests.
+ *
+ * The first load starts the thread. The thread remains for a while, because one edit often follows another. The next load in the
+ * same thread reads only the changes. An idle thread ends after a while to free its memory.
  */
 export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
@@ -57,7 +61,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
       },
     });
-    // Needed between loads too, because an error event without a listener would end the process.
+    // This listener stays between loads, because an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });
@@ -81,7 +85,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         env: { ...env },
         number,
         base: (base && numbers.get(base)) ?? 0,
-        // Only the needed fields, because the whole object is sent.
+        // Only the needed fields are selected, because the whole object is sent to the thread.
         lastValid: lastValid && pickLastValid(lastValid),
         settled,
       };
@@ -114,12 +118,15 @@ export function failedLoad(file: string, error: unknown, digests: Digests = new 
   };
 }
 
-/** The thread's heap limit, at most the heap limit of the process, which Node derives from the container's memory. */
+/**
+ * Returns the thread's heap limit in MiB. The limit is at most the heap limit of the process, which Node derives from the
+ * container's memory.
+ */
 function heapMebibytes(bounds: Bounds): number {
   return Math.min(bounds.configThreadHeapMebibytes, getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
-/** Waits for the thread's reply to the last request, and passes the files that it reports to `onRead`. */
+/** Waits for the thread's reply to the last request. Calls `onRead` for each file that the thread reports before its reply. */
 async function replyOf(thread: Worker, onRead?: LoadOptions['onRead']): Promise<LoadReply> {
   // Unlike `once`, `on` receives every message when several arrive together.
   for await (const [message] of on(thread, 'message')) {

@@ -5,7 +5,7 @@ import { plansAt } from '../keys/plans.ts';
 import type { Settings } from '../shared/model.ts';
 
 /**
- * A message that carries settings to another thread or process. It can be cloned (`structuredClone`, `postMessage`, and
+ * A message that carries settings to another thread or process. The message can be cloned (`structuredClone`, `postMessage`, and
  * `child.send` with `serialization: 'advanced'`).
  */
 export type SettingsMessage =
@@ -16,7 +16,7 @@ export type SettingsMessage =
       readonly packed: PackedKeys;
       readonly changes: KeyChanges;
     }
-  /** The difference from the receiver's settings: members with a new value, perhaps undefined, and changed keys. */
+  /** The difference from the receiver's settings: changed keys, and members with a new value, which may be undefined. */
   | {
       readonly kind: 'difference';
       readonly members: Partial<Members>;
@@ -35,7 +35,7 @@ export function fullMessage({ keys, ...members }: Settings): SettingsMessage {
 /** Makes a message for a receiver with the settings `before`. */
 export function messageBetween(before: Settings | undefined, after: Settings): SettingsMessage {
   const [from, to] = [before && tableIn(before.keys), tableIn(after.keys)];
-  // Keys that were packed again are all sent.
+  // If the keys were packed again, the message contains all keys.
   if (before === undefined || from?.packed !== to.packed) return fullMessage(after);
   const names = Object.keys({ ...before, ...after }) as (keyof Settings)[];
   const changed = names.filter(

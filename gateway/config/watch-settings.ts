@@ -22,9 +22,11 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The loader of the first load. A new loader, the default, reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called once for new settings, and when invalid content is changed back to the current content. The message turns the settings
-   * of the previous call (at first `initial`) into these settings. They use the last valid content of each file at fault. If there
-   * is such a file, `onInvalid` is called next, unless it was called for the same files before.
+   * Called with new settings, and when invalid content is changed back to the current content. The message changes the settings
+   * of the previous call (at first `initial`) to these settings.
+   *
+   * For files with an error, the settings contain the last valid content. In this case `onInvalid` is called next, unless it was
+   * already called for the same contents.
    */
   readonly onValid: (
     loaded: Omit<ValidSettings, 'contents'>,
@@ -33,26 +35,26 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   ) => void;
   /** Called once for each new content that is rejected. */
   readonly onInvalid: (rejected: Rejected) => void;
-  /** Called once for each slow load, with the file that is being parsed. */
+  /** Called once for each slow load, with the file that the load is parsing. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: Bounds;
 }
 
 export interface SettingsWatch {
-  /** No callback is called after this. */
+  /** Stops watching. No callback is called afterwards. */
   stop(): void;
 }
 
-/** Content on disk that is rejected. */
+/** Rejected content on disk. */
 export interface Rejected {
   readonly problems: readonly Problem[];
   /** The version of the content on disk that was read. */
   readonly version: string;
-  /** The files that keep their last valid content. Empty when the whole load failed and all files keep theirs. */
+  /** The files that keep their last valid content. Empty if the whole load failed, because then all files keep it. */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
-/** A load that ended at a long text that may be half written. */
+/** A load that stopped before a long text that may be half written. */
 interface UnsettledLoad {
   readonly kind: 'unsettled';
   /** The digest of each file that was read. */
@@ -65,7 +67,7 @@ interface LoadUnderWay {
   readonly read: Map<string, string>;
   /** Whether the load parses a long text. */
   readonly isLong: boolean;
-  /** When a comparison found that files of the load have changed. */
+  /** The time at which a comparison found that files of this load have changed. */
   outdatedMs: number | undefined;
   readonly slowTimer: NodeJS.Timeout;
 }
@@ -74,17 +76,17 @@ interface LoadUnderWay {
  * Compares the content of every configuration file at an interval. This detects changes that file events miss: editors that
  * replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
- * New content is loaded as soon as it is found. It takes effect once two comparisons in a row find exactly the loaded content,
- * because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load, and a later
- * edit does not invalidate them. So even frequent edits cannot keep every load from taking effect.
+ * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the
+ * loaded content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load,
+ * and a later edit does not invalidate them. So even frequent edits cannot prevent every load from taking effect.
  *
- * A long text that may be half written is not parsed in the meantime (`UnsettledContent`), because that takes seconds and delays
- * the load of the whole text. It is loaded again when two comparisons have found it.
+ * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the
+ * load of the whole text. Such a text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled some time after files that it has read have changed, so that a text that takes minutes to parse does not
- * delay its own repair. That time is longer for loads without a long text. They end soon, while a cancelled thread loses the keys
- * that it has read. The next load gets twice the time. So a load completes eventually, even if every load is slow and edits
- * continue.
+ * A load is cancelled some time after files that it has read have changed. Otherwise a text that takes minutes to parse would
+ * delay the load of its correction. A load without a long text gets more time before it is cancelled, because it ends soon by
+ * itself, and a cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for the next
+ * load. So a load completes eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -98,20 +100,20 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   /** The result of a load that has not taken effect yet. */
   let candidate: LoadedInThread | UnsettledLoad | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** How many times its bound a load may continue after its files have changed. */
+  /** A factor for the time that a load may continue after its files have changed. */
   let patience = 1;
-  /** When a load is retried after its thread died, and the length of the pause before the retry. */
+  /** The time of the next retry after the thread died, and the length of the pause before that retry. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /** Contents that two comparisons in a row found since the last load began. */
+  /** Contents that two comparisons in a row have found since the last load began. */
   let seenTwice: Digests[] = [];
   let isStopped = false;
   let timer = setTimeout(compare, intervalMs);
 
   async function compare(): Promise<void> {
     const before = underWay;
-    // Copied before the comparison, because the load may read newer content during it.
+    // The map is copied before the comparison, because the load may add newer content to it during the comparison.
     const readBefore: Digests = new Map(before?.read);
     const files = new Set([...(candidate ?? accepted).digests.keys(), ...readBefore.keys()]);
     const seen = await digestFiles(files, Date.now());
@@ -155,7 +157,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     acceptCandidate();
   }
 
-  /** After the thread has died, for example out of memory. The current settings stay. */
+  /** This happens after the thread has died, for example because it was out of memory. The current settings stay. */
   function retryLater(error: unknown, digests: Digests): LoadedInThread {
     retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
     retryAtMs = performance.now() + retryPauseMs;
@@ -197,9 +199,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   function putInForce(now: ValidInThread, isRepaired: boolean): void {
     const before = inForce?.settings;
     const isNews = before === undefined || now.settings.version !== before.version;
-    // The thread makes its next message as a difference from settings that were handed over.
+    // The thread computes its next message as a difference from settings that were passed to `onValid`.
     inForce = isNews || isRepaired ? now : { ...now, settings: before };
-    // Other settings may have become current during the load.
+    // The settings may have changed during the load, and then the difference does not apply.
     const message = now.base === before ? now.message : fullMessage(now.settings);
     if (isNews || isRepaired) onValid(now, message, rejected);
   }
@@ -214,7 +216,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   };
 }
 
-/** The settings that a process reads only at its start: workers, sockets and store. */
+/** The settings that a process reads only at its start. */
 const fixedAtStart = [
   'workers',
   'listen',
@@ -224,7 +226,7 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** The fixed settings without the listeners, of which only some parts are fixed. */
+/** The settings that are fixed at the start as a whole. Of the listeners, only some parts are fixed. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
 /** The settings that `restartNeeded` compares, either complete or as the admin API shows them. */
@@ -243,11 +245,11 @@ export function restartNeeded(before: FixedSettings, after: FixedSettings): stri
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
-/** The loaded settings with those that are fixed at the start of the process taken from `atStart`. */
+/** Returns the loaded settings, in which the settings that are fixed at the start have their values of `atStart`. */
 export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   const { redis: _, ...rest } = loaded;
   const { workers, usage, directory, redis } = atStart;
-  // The type requires every fixed setting to be listed here.
+  // The type ensures that this object contains every fixed setting.
   const asAtStart: Pick<Settings, FixedWhole> = { workers, usage, directory, ...(redis && { redis }) };
   return {
     ...rest,
@@ -264,14 +266,17 @@ function listenerInForce<Listener extends Settings['listen']>(atStart: Listener,
   return { ...rest, host, port, ...(tls && { tls }) } as Listener;
 }
 
-/** The part of a setting that is fixed. A listener can reload its certificate, but cannot switch TLS on or off. */
+/**
+ * Returns the part of a listener that is fixed at the start. A listener can reload its certificate, but cannot switch TLS on or
+ * off.
+ */
 function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number]): unknown {
   if (name !== 'listen' && name !== 'admin') return settings[name];
   const { host, port, tls } = settings[name];
   return { host, port, isTls: tls !== undefined };
 }
 
-/** An identity that is equal for two loads with the same content and the same outcome. */
+/** Returns a text that is equal for two loads with the same content and the same outcome. */
 function identityOf(loaded: Loaded | LoadedInThread): string {
   return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
 }
@@ -293,12 +298,12 @@ function identityOfKept(rejected: Rejected | undefined): string {
   return JSON.stringify(rejected?.kept.map(({ file, digest }) => [file, digest]));
 }
 
-/** Whether `seen` has the same content for every file in `digests`. */
+/** Whether `seen` has the same content as `digests`, for every file in `digests`. */
 function agree(digests: Digests, seen: Digests): boolean {
   return [...digests].every(([file, digest]) => seen.get(file) === digest);
 }
 
-/** Whether some file in both maps has different content. */
+/** Whether a file that is in both maps has different content. */
 function differ(digests: Digests, seen: Digests): boolean {
   return [...digests].some(([file, digest]) => seen.has(file) && seen.get(file) !== digest);
 }

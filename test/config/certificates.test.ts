@@ -162,7 +162,7 @@ describe('the end of a certificate', () => {
   it('is an error when a new certificate has expired', () => {
     const { end, ...files } = expiringIn(-60_000);
     expect(reportOn(files)).toBe(
-      `cert.pem:1:1: this certificate expired on ${end}; put a renewed one and its key in place`,
+      `cert.pem:1:1: this certificate expired on ${end}; replace it and its private key`,
     );
   });
 

@@ -334,14 +334,14 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
   [
     'a duplicate key id, at both places',
     keys('- { id: a, plan: free, secrets: [] }\n- { id: a, plan: free, secrets: [] }'),
-    'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique\n  2 | - { id: a, plan: free, secrets: [] }\n    |         ^\nkeys.yaml:1:9: it is here\n  1 | - { id: a, plan: free, secrets: [] }\n    |         ^',
+    'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique\n  2 | - { id: a, plan: free, secrets: [] }\n    |         ^\nkeys.yaml:1:9: `[0].id` is here\n  1 | - { id: a, plan: free, secrets: [] }\n    |         ^',
   ],
   [
     'a duplicate digest in another case, at both places',
     keys(
       `- { id: a, plan: free, secrets: [{ sha256: ${digestOf('a')} }] }\n- { id: b, plan: free, secrets: [{ sha256: ${digestOf('A')} }] }`,
     ),
-    `keys.yaml:2:44: \`[1].secrets[0].sha256\`: this digest is already taken by \`[0].secrets[0].sha256\`; each must be unique\n  2 | - { id: b, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^\nkeys.yaml:1:44: it is here\n  1 | - { id: a, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^`,
+    `keys.yaml:2:44: \`[1].secrets[0].sha256\`: this digest is already taken by \`[0].secrets[0].sha256\`; each must be unique\n  2 | - { id: b, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^\nkeys.yaml:1:44: \`[0].secrets[0].sha256\` is here\n  1 | - { id: a, plan: free, secrets: [{ sha256: ${'*'.repeat(64)} }] }\n    |                                            ^`,
   ],
   [
     'a key on a custom plan without limits',
@@ -465,7 +465,7 @@ bans: {}
     'tollgate.yaml:10:1: the first one is here',
     'keys.yaml:1:18: `[0].plan` names no plan; did you mean `free`?',
     'keys.yaml:2:9: `[1].id`: this id is already taken by `[0].id`; each must be unique',
-    'keys.yaml:1:9: it is here',
+    'keys.yaml:1:9: `[0].id` is here',
     'keys.yaml:2:18: `[1]` is on a custom plan; write its `limits: { … }` with at least one of perSecond, perMinute, perHour, perDay, perMonth',
     'keys.yaml:2:50: `[1].secrets[0].sha256` must be the SHA-256 digest of the whole secret, 64 hex digits',
     'keys.yaml:3:3: `[2].id` is missing; write 1 to 100 of the characters A-Z a-z 0-9 . _ : @ + -',

@@ -11,13 +11,13 @@ import {
   type TemplateSegment,
 } from '../../shared/path-template.ts';
 
-/** What is wrong with a template that no accepted request can match; undefined for a sound one. */
+/** Returns the fault of a template that no accepted request can match, or undefined for a template without a fault. */
 export function templateFault(template: string): string | undefined {
   if (!template.startsWith('/')) return `\`${template}\` could never match; a path begins with \`/\``;
   const names = template.match(parameter) ?? [];
   if (new Set(names).size < names.length) return `\`${template}\` names a parameter twice`;
   const segments = template.slice(1).split('/');
-  // An empty last segment is the slash at the end of the path.
+  // A template that ends in a slash has an empty last segment.
   const wrong = segments.find((segment, i) =>
     segment === '' ? i < segments.length - 1 : !isMatchable(segment),
   );
@@ -39,14 +39,14 @@ function isMatchable(segment: string): boolean {
 
 /** Two templates that match the same path, although neither is more specific. */
 export interface Overlap {
-  /** The template that gets these paths. */
+  /** The template that receives requests for the paths that both match. */
   readonly winner: string;
   readonly other: string;
 }
 
 /**
- * Finds pairs of templates that match the same path, although neither is at least as specific in every segment. It yields one
- * pair at a time, so that the caller can stop early.
+ * Finds pairs of templates that match the same path, although neither is at least as specific in every segment. The generator
+ * yields one pair at a time, so that the caller can stop early.
  */
 export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
   const root: Branch = emptyBranch();
@@ -62,13 +62,13 @@ export function* overlaps(templates: readonly string[]): Generator<Overlap, void
 
 type Branch = TemplateBranch<string>;
 
-/** The comparison of a new template with earlier ones, up to a segment. */
+/** The state of a comparison between a new template and earlier templates, at one segment. */
 interface Search {
   readonly segments: readonly TemplateSegment[];
   readonly index: number;
-  /** The order in the first segment that differs: positive when the new template is preferred; 0 while all are the same. */
+  /** The order in the first differing segment. Positive if the new template is preferred, and 0 while no segment differs. */
   readonly first: number;
-  /** Whether the new template is more specific somewhere. */
+  /** Whether the new template is more specific in some segment. */
   readonly isNarrower: boolean;
   readonly isWider: boolean;
 }
@@ -93,13 +93,13 @@ function* overlapsIn(branch: Branch, search: Search): Generator<{ other: string;
 
 interface Continuation {
   readonly next: Branch;
-  /** Positive when the new segment is preferred, negative when the earlier one is. */
+  /** Positive if the new segment is preferred, and negative if the earlier segment is preferred. */
   readonly order: number;
-  /** Whether each of the two matches something that the other does not. */
+  /** Whether each of the two segments matches texts that the other does not match. */
   readonly isCrossed?: boolean;
 }
 
-/** The branches that match some path which the segment matches too. */
+/** Yields the branches whose segment can match the same text as the given segment. */
 function* continuations(branch: Branch, segment: TemplateSegment): Generator<Continuation, void> {
   if (typeof segment === 'string') {
     const same = branch.literal.get(segment);
@@ -122,7 +122,7 @@ function* continuations(branch: Branch, segment: TemplateSegment): Generator<Con
   if (branch.parameter !== undefined) yield { next: branch.parameter, order: isWhole ? 0 : 1 };
 }
 
-/** Whether two segments with parameters can match the same text, as far as their beginnings and ends show. */
+/** Whether two segments with parameters may match the same text. Only their fixed beginnings and ends are compared. */
 function mayMeet(one: readonly string[], other: readonly string[]): boolean {
   const [start, end] = [one[0] ?? '', one.at(-1) ?? ''];
   const [otherStart, otherEnd] = [other[0] ?? '', other.at(-1) ?? ''];

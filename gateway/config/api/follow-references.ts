@@ -15,11 +15,11 @@ export interface ApiPart {
   readonly in: ApiFile;
   readonly path: readonly PropertyKey[];
   readonly value: unknown;
-  /** The references that led here, each as its file and JSON Pointer. */
+  /** The references that were followed to this value, each as its file and JSON Pointer. */
   readonly trail?: readonly string[];
 }
 
-/** Where a `$ref` leads: another file or the same one, and a JSON Pointer (RFC 6901) in it. */
+/** The target of a `$ref`: a file, which may be the same file, and a JSON Pointer (RFC 6901) in this file. */
 export interface Target {
   readonly in: ApiFile;
   readonly pointer: string;
@@ -28,16 +28,16 @@ export interface Target {
 /** The files of an API document. */
 export interface References {
   readonly root: ApiFile;
-  /** Reads the file that a `$ref` names. Undefined for an address, which is not followed, and after a problem. */
+  /** Reads the file that a `$ref` names. Returns undefined for a URL, which is not followed, or after a problem. */
   locate(reference: string, at: ApiPart): Target | undefined;
-  /** The value that the `$ref` of a part leads to; undefined after a problem. */
+  /** Returns the value that the `$ref` of a part refers to, or undefined after a problem. */
   follow(part: ApiPart): ApiPart | undefined;
 }
 
 /**
- * Follows `$ref` between the files of an API document. Only relative paths are followed, never an address.
+ * Follows `$ref` between the files of an API document. Only relative paths are followed, and URLs are not.
  *
- * @param open reads a file; undefined when it cannot be read, which `open` reports
+ * @param open reads a file. It returns undefined for a file that it cannot read, and reports the reason itself
  */
 export function createReferences({
   root,

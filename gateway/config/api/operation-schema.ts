@@ -3,7 +3,7 @@ import { date } from '../../keys/key-schema.ts';
 import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
 import { expects, givenName, word } from '../../shared/schema/schema-parts.ts';
 
-/** The members of an operation in the API document that the gateway reads. Other members are for clients and other tools. */
+/** The fields of an operation in the API document that the gateway reads. Other fields are for clients and other tools. */
 export const operationSchema = z.object({
   operationId: givenName('text', /^.*$/s).optional(),
   deprecated: z.unknown().optional(),
@@ -18,11 +18,11 @@ export const operationSchema = z.object({
 
 export type StatedOperation = z.output<typeof operationSchema>;
 
-/** The names of the gateway's own members. */
+/** The names of the `x-` fields that the gateway defines. */
 export const extensionNames = Object.keys(operationSchema.shape).filter((name) => name.startsWith('x-'));
 export const deprecationNames = extensionNames.filter((name) => /^x-(deprecated|after-sunset)/.test(name));
 
-/** Compiles an operation for the request path. Its successor is looked up after all operations are read. */
+/** Compiles an operation for the request path. The operation's successor is looked up later, after all operations are read. */
 export function compileOperation(
   stated: StatedOperation,
   place: {
@@ -46,7 +46,7 @@ function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   return { sinceMs, sunsetMs, afterSunset: stated['x-after-sunset'] ?? 'gone' };
 }
 
-/** The one operation of a configuration without an API document: every method and path below the base URL. */
+/** The single operation of a configuration without an API document. It matches every method and path below the base URL. */
 export function anyOperation(upstream: string): Operation {
   return { id: 'any', method: anyMethod, template: '/*', upgrade: 'websocket', upstream };
 }

@@ -13,8 +13,8 @@ interface Published {
 
 /**
  * Makes the JSON of the API document for clients. Its server is the base URL, and its description ends with the limits of each
- * plan. Files that `$ref` leads to are part of it. `x-upstream` is left out, because names of upstreams are internal. Every other
- * `x-` field is kept.
+ * plan. The JSON includes the files that `$ref` refers to. It omits `x-upstream`, because names of upstreams are internal, and
+ * keeps every other `x-` field.
  *
  * @returns undefined when the JSON is longer than `configSizes.publishedCharsMax`; aliases can make it far larger than the file
  */
@@ -35,12 +35,12 @@ export function apiDocument(document: References, published: Published): string 
   );
 }
 
-/** The member with the other files of the document, numbered. */
+/** The name of the member that contains the other files of the document, numbered. */
 const filesMember = 'x-files';
 
 /**
- * Joins the files of an API document. The other files become members of `x-files`, and each `$ref` to a file leads there. Path
- * items and operations are put in place of their `$ref`.
+ * Joins the files of an API document into one value. The other files become members of `x-files`, and each `$ref` to a file is
+ * rewritten to refer to its member. A `$ref` of a path item or an operation is replaced by its target.
  */
 function bundle(references: References): Mapping | undefined {
   const { root } = references;
@@ -56,10 +56,10 @@ function bundle(references: References): Mapping | undefined {
     return `#${number === 0 ? '' : `/${filesMember}/${number}`}${encodeURI(pointer)}`;
   }
 
-  /** The steps to the value that is rewritten, so that a file that is missing is reported where it is named. */
+  /** The path to the value that is being rewritten. A problem with a missing file is reported at this path. */
   const path: string[] = [];
 
-  /** A copy of a value in which every `$ref` leads to the joined document. */
+  /** Returns a copy of a value in which every `$ref` refers to the joined document. */
   function rewrite(value: unknown, file: ApiFile): unknown {
     if (Array.isArray(value)) return value.map((entry) => rewrite(entry, file));
     if (!isMapping(value)) return value;
@@ -78,7 +78,7 @@ function bundle(references: References): Mapping | undefined {
     return target ? leadTo(target) : reference;
   }
 
-  /** A path item or an operation, without `$ref`. */
+  /** Returns a path item or an operation, with its `$ref` replaced by the target. */
   function inPlace(part: ApiPart): ApiPart {
     return isMapping(part.value) && part.value.$ref !== undefined
       ? inPlace(references.follow(part) ?? { ...part, value: {} })
@@ -118,7 +118,7 @@ function bundle(references: References): Mapping | undefined {
   return numbers.size === 1 ? joined : { ...joined, [filesMember]: files };
 }
 
-/** A copy without `x-upstream`, wherever it is. */
+/** Returns a copy without `x-upstream` at any depth. */
 function withoutUpstreams(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutUpstreams);
   if (!isMapping(value)) return value;
@@ -135,7 +135,7 @@ function mapMembers(value: unknown, map: (member: unknown, name: string) => unkn
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member, name)]));
 }
 
-/** Estimates the length of the JSON. The count stops soon after the maximum. */
+/** Estimates the length of the JSON. The estimate stops soon after it exceeds the maximum. */
 function charsOf(value: unknown, charsMax: number): number {
   let chars = 0;
   const count = (part: unknown): void => {
@@ -151,7 +151,7 @@ function charsOf(value: unknown, charsMax: number): number {
   return chars;
 }
 
-/** A Markdown section with a row for each plan, and a column for each window that some plan limits. */
+/** Makes a Markdown table with a row for each plan, and a column for each window that some plan limits. */
 function plansText({ baseUrl, plans, limitsPath }: Published): string {
   const all = [...plans.values()];
   const windows = planWindows.filter((window) => all.some((plan) => maxOf(plan, window) !== undefined));

@@ -20,7 +20,7 @@ import {
 export interface ReadOperations {
   readonly operations: readonly Operation[];
   readonly problems: readonly Problem[];
-  /** A sentence with its place for each thing that is valid but probably not meant. */
+  /** Warnings about parts that are valid but probably mistakes. Each warning has a place and a sentence. */
   readonly warnings: readonly string[];
   /** Follows `$ref` in the document. */
   readonly references: References;
@@ -29,9 +29,12 @@ export interface ReadOperations {
 interface ReadOptions {
   /** The path of the document; `$ref` to other files is relative to it. */
   readonly file: string;
-  /** The names in the order of the configuration, the default first; undefined when they could not be read. */
+  /** The names in the order of the configuration, the default first. Undefined if the upstreams could not be read. */
   readonly upstreamNames: readonly string[] | undefined;
-  /** Reads another file that the document refers to. Undefined when it cannot be read, which the callee reports. */
+  /**
+   * Reads another file that the document refers to. Returns undefined for a file that it cannot read, and reports the reason
+   * itself.
+   */
   readonly open: (file: string, mentionedAt: Place) => YamlSource | undefined;
   readonly pathsMax?: number;
 }
@@ -59,7 +62,7 @@ export function readOperations(
   }
   const { paths } = document;
   if (!isMapping(paths)) {
-    // No excerpt: the file's first line would not help, and it may be a secret if `api` names the keys file by mistake.
+    // The report omits the file's first line, which may be a secret if `api` names the keys file by mistake.
     const message = 'an OpenAPI document needs `paths`, a mapping of path templates';
     list.add(() => ({ ...source.placeOf(['paths']), excerpt: '', message }));
     return result([]);
@@ -108,14 +111,14 @@ interface ReadContext {
   readonly upstreamNames: readonly string[] | undefined;
 }
 
-/** A valid operation before it has its name and its successor. */
+/** A valid operation that has no name and no successor yet. */
 interface FoundOperation {
   readonly part: ApiPart;
   readonly method: Method;
   readonly template: string;
   readonly upstream: string;
   readonly stated: StatedOperation;
-  /** The `operationId` of the document. */
+  /** The `operationId` in the document. */
   readonly writtenId: string | undefined;
 }
 
@@ -126,13 +129,16 @@ const methods: ReadonlyMap<string, Method> = new Map(
   ]),
 );
 
-/** Members of a path item that are operations, which the gateway does not serve (OpenAPI 3.2 §4.9). */
+/** Fields of a path item that are operations, but that the gateway does not serve (OpenAPI 3.2 §4.9). */
 const unserved = new Set(['trace', 'query', 'additionalOperations']);
 
 /** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
-/** Reads the operations of a path. Operations beside `$ref` replace those that it leads to. */
+/**
+ * Reads the operations of a path. An operation in the path item replaces an operation with the same method in the target of its
+ * `$ref`.
+ */
 function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
   const { value } = item;
   if (!isMapping(value)) {
@@ -227,7 +233,7 @@ function reportMember({ list, part }: OperationPart, name: string, message: stri
   report(list, memberOf(part, name), message, at);
 }
 
-/** Returns the valid members and reports the invalid ones. */
+/** Returns the valid fields and reports the invalid fields. */
 function readMembers(at: OperationPart): StatedOperation {
   const { value } = at;
   const parsed = operationSchema.safeParse(value);
@@ -242,7 +248,9 @@ function readMembers(at: OperationPart): StatedOperation {
   return operationSchema.parse(Object.fromEntries(valid));
 }
 
-/** Reports an unknown `x-` field that resembles a gateway field as misspelt. Other unknown fields belong to other tools. */
+/**
+ * Reports an unknown `x-` field as a misspelling if it resembles a gateway field. All other unknown fields belong to other tools.
+ */
 function checkExtensionNames(at: OperationPart): void {
   for (const name of Object.keys(at.value)) {
     if (!name.startsWith('x-') || extensionNames.includes(name)) continue;
@@ -253,7 +261,10 @@ function checkExtensionNames(at: OperationPart): void {
   }
 }
 
-/** The operation's upstream. It is the default when the operation names none or the upstreams could not be read. */
+/**
+ * Returns the upstream of an operation. The default upstream is returned if the operation names no upstream, or if the upstreams
+ * could not be read.
+ */
 function readUpstream(at: OperationPart): string {
   const { upstreamNames } = at;
   const [fallback = ''] = upstreamNames ?? [];
@@ -292,7 +303,7 @@ function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
 function compileAll(found: readonly FoundOperation[], context: ReadContext): Operation[] {
   const { list } = context;
   const names = nameAll(found, context);
-  // A successor may be stated by its operationId, or by the name that it got.
+  // `x-deprecated-successor` may contain the successor's operationId, or the name that the gateway gave to the successor.
   const byId = new Map([...names].map(([one, name]): [string | undefined, FoundOperation] => [name, one]));
   for (const one of found) byId.set(one.writtenId, one);
   return found.map((one) => {
@@ -319,9 +330,10 @@ const usableId = /^[A-Za-z0-9._-]{1,100}$/;
 const idCharsMax = 100;
 
 /**
- * Gives each operation the name that plans, keys, metrics and logs use: its operationId; or, if that is missing or has other
- * characters, a name made of it or of method and path. Two operations with one operationId are a problem, unless it is one
- * operation that two paths lead to by `$ref`.
+ * Gives each operation the name that plans, keys, metrics and logs use. The name is the operationId. If the operationId has other
+ * characters, the name is made from it. If the operationId is missing, the name is made from method and path.
+ *
+ * Two operations with the same operationId are a problem, unless both are the same operation that two paths refer to by `$ref`.
  */
 function nameAll(
   found: readonly FoundOperation[],
@@ -359,7 +371,7 @@ function duplicateId(id: string, one: FoundOperation, first: FoundOperation): Pr
   return {
     ...placeOf(one),
     message: `the operationId \`${id}\` is already taken; each must be unique`,
-    related: { ...placeOf(first), message: 'it is here' },
+    related: { ...placeOf(first), message: 'the first operation with this operationId is here' },
   };
 }
 
@@ -375,7 +387,7 @@ function freeName(text: string, taken: ReadonlyMap<string, unknown>): string {
   }
 }
 
-/** Adds one warning for all operations that got another name. */
+/** Adds a single warning that lists all operations whose name differs from the operationId. */
 function warnOfNames(
   renamed: readonly FoundOperation[],
   names: ReadonlyMap<FoundOperation, string>,

@@ -4,19 +4,19 @@ import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check-limits.ts';
 
 /**
- * Counts of the plans and operations that keys refer to. An edit of a key, a plan or the API document is checked against these
- * counts, without reading every key.
+ * Counts of the plans and operations that keys refer to. After an edit of a key, a plan or the API document, these counts show a
+ * conflict without a read of every key.
  */
 export interface KeyUses {
   /** For each plan: the number of keys with their own limits, and the number of keys without. */
   readonly plans: ReadonlyMap<string, { readonly limited: number; readonly unlimited: number }>;
-  /** For each operation: the number of keys that state it. */
+  /** For each operation: the number of keys whose `operations` list names it. */
   readonly operations: ReadonlyMap<string, number>;
   /** The number of keys with limits that have no effect. */
   readonly warned: number;
 }
 
-/** Makes a counter that starts with the counts of `before`, and adds or subtracts keys. */
+/** Makes a counter that starts with the counts of `before`. The counter adds and subtracts keys. */
 export function createKeyUses(before?: KeyUses): {
   count(key: RawKey, change: 1 | -1): void;
   uses(): KeyUses;
@@ -38,7 +38,7 @@ export function createKeyUses(before?: KeyUses): {
   };
 }
 
-/** Whether every key is on an existing plan, and has its own limits exactly if that plan is custom. */
+/** Whether every key is on an existing plan, and only keys on custom plans have their own limits. */
 export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, unknown>>): boolean {
   return [...plans].every(([plan, { limited, unlimited }]) => {
     if (limited === 0 && unlimited === 0) return true;
@@ -47,7 +47,7 @@ export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, un
   });
 }
 
-/** Whether all operations that keys state are known. */
+/** Whether the API document has all operations that the keys name. */
 export function fitOperations({ operations }: KeyUses, known: ReadonlySet<string>): boolean {
   return [...operations].every(([id, keys]) => keys === 0 || known.has(id));
 }

@@ -17,7 +17,7 @@ export function readPlainEntry(text: string): { readonly value: unknown } | unde
   }
 }
 
-/** The longest entry that is read here. The library reads longer entries and counts their tokens. */
+/** The length of the longest entry that this file reads. The YAML library reads longer entries, and counts their tokens. */
 const entryCharsMax = 4_096;
 /** The deepest nesting of `[[…]]` and `{ a: { … } }`. */
 const flowDepthMax = 4;
@@ -26,11 +26,11 @@ const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// Letters beyond ASCII are included. Blanks and line breaks beyond ASCII are not.
+// This includes letters beyond ASCII, but no blanks and line breaks beyond ASCII.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
-/** The characters without `#`, which begins a comment after a blank. */
+/** The characters of a scalar without `#`, because `#` after a blank begins a comment. */
 const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
 /** Sticky patterns, which match at the reader's current position. */
@@ -46,7 +46,10 @@ const sticky = {
   separator: / *, */y,
 };
 
-/** Matches an unquoted scalar. Its first character cannot begin another construct, and a colon in it is never before a blank. */
+/**
+ * Matches an unquoted scalar. Its first character cannot begin another YAML construct. A colon in the scalar is never followed by
+ * a blank.
+ */
 function plainScalar(characters: string): RegExp {
   return new RegExp(
     `[A-Za-z0-9_/${letters}](?:[${characters}]|:(?=[${characters}])| +(?=[${behindBlank(characters)}]))*`,
@@ -68,7 +71,7 @@ class EntryReader {
     return value;
   }
 
-  /** Reads the item after `- `, including its further lines. */
+  /** Reads the list item that follows `- `, including its further lines. */
   #item(column: number): unknown {
     sticky.fieldName.lastIndex = this.#at;
     return sticky.fieldName.test(this.#text) ? this.#mapping(column) : this.#valueOnLine();

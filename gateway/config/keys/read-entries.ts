@@ -9,24 +9,27 @@ import { compareLists, entryText, gone, type ListDifference, type SplitList } fr
 export interface ReadEntries {
   readonly list: SplitList;
   readonly keys: KeyTable;
-  /** For each rank of an id: the index of the key's entry. */
+  /** For each rank of an id: the index of the key's entry in the list. */
   readonly order: Uint32Array;
   readonly uses: KeyUses;
 }
 
-/** Reads one entry with the same result as a parse of the whole file. Returns undefined when only such a parse can read the entry. */
+/**
+ * Reads one entry with the same result as a parse of the whole file. Returns undefined if the entry can only be read as part of
+ * the whole file.
+ */
 export type ReadEntry = (text: string) => { readonly value: unknown } | undefined;
 
-/** With more changed keys than this, all keys are packed again. With fewer, a table carries its changes from load to load. */
+/** The maximum number of changed keys in a table. If more keys have changed, all keys are packed again. */
 export const changesMax = 256;
 
 /**
  * Reads the keys of a list. If an earlier load read the list, only changed entries are read.
  *
- * @param before the entries of any earlier load; each is valid by itself, even if its plan has changed
+ * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed
- * @returns undefined when an entry is invalid, or two keys share an id or a digest. The whole list must then be parsed, to report
- *   each problem with its place
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest. The caller must then parse the whole list to
+ *   report each problem with its place
  */
 export function readEntries(
   list: SplitList,
@@ -99,7 +102,9 @@ function readChanged(
   return { list, keys, order: changedOrder({ before, keys, now, entryOf }), uses: uses.uses() };
 }
 
-/** The order of the entries after a change: remaining keys keep their relative order, and new keys are inserted by rank. */
+/**
+ * Computes the order of the entries after a change. Remaining keys keep their relative order, and new keys are inserted by rank.
+ */
 function changedOrder(options: {
   readonly before: ReadEntries;
   readonly keys: KeyTable;

@@ -16,7 +16,7 @@ import { createSplitSource } from './split-source.ts';
 
 /** A list of keys, where each key is valid by itself. */
 export interface ReadKeyList {
-  /** The file with the list; undefined when all keys are in the directory. */
+  /** The file that contains the list. Undefined if all keys are in the directory. */
   readonly file: string | undefined;
   /** The path of this file relative to the folder of the main file. */
   readonly shownAs?: string;
@@ -25,23 +25,23 @@ export interface ReadKeyList {
   readonly source: () => YamlSource;
   /** Reads every key as stated, in the order of the file. */
   readonly written: () => readonly RawKey[];
-  /** The line of each key, in the order of the file. */
+  /** The line numbers of the keys, in the order of the file. */
   readonly lines: () => Uint32Array;
   /** All keys, and for each rank of an id the index of the key's entry. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** The entries for the next load; absent when the file was parsed as a whole. */
+  /** The entries for the next load. Absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
 interface KeyListToRead extends LoadContext {
-  /** The plans; undefined when the main file is not valid. */
+  /** The plans. Undefined if the main file is not valid. */
   readonly plans: Settings['plans'] | undefined;
   readonly before: ReadEntries | undefined;
 }
 
 /**
  * Reads the keys from the main file or from the keys file. A keys file is split into entries, and only changed entries are read.
- * The whole file is parsed if it cannot be split, or if there is a problem in an entry or between entries.
+ * The whole file is parsed if it cannot be split, or if it has a problem in an entry or between entries.
  */
 export function readKeyList({
   main,
@@ -82,7 +82,7 @@ export function readKeyList({
   if (list !== undefined) {
     const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
     const known = isFixed ? before : undefined;
-    // A half-written file lacks many entries.
+    // A half-written file usually lacks many entries.
     const onManyChanges = () => reader.requireSettled(at.file, bytes.length);
     const entries = readEntries(list, readEntry, plans ?? new Map(), known, onManyChanges);
     const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
@@ -99,13 +99,13 @@ export function readKeyList({
   return parsed.data && wholeList(at, whole, parsed.data);
 }
 
-/** Whether a list has variables. Their values may change between loads, so equal bytes do not mean equal keys. */
+/** Whether a list contains variables. The values of variables may change between loads, so equal bytes do not mean equal keys. */
 function hasVariables({ bytes }: SplitList): boolean {
   return bytes.includes('${');
 }
 
 /**
- * Reads an entry that needs the YAML library. Undefined when the entry has a problem, may refer to other entries, or does not begin
+ * Reads an entry by the YAML library. Returns undefined if the entry has a problem, may refer to other entries, or does not begin
  * on its first line.
  */
 function readOddEntry(text: string, parse: (text: string) => ParsedYaml): ReturnType<ReadEntry> {

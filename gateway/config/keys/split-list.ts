@@ -1,4 +1,4 @@
-/** The positions of a list's entries in the bytes of a file. */
+/** The byte positions of a list's entries in a file. */
 export interface SplitList {
   readonly bytes: Buffer;
   /** The first byte of each entry, and the end of the file. An entry ends where the next entry begins. */
@@ -14,8 +14,9 @@ const hash = 0x23;
 const dash = 0x2d;
 
 /**
- * Splits a YAML document that is an unindented block list. Each entry begins on a line with `- `. All other lines are indented,
- * empty or comments. Each entry can then be parsed separately, unless it is invalid or uses an anchor of another entry.
+ * Splits a YAML document that is an unindented block list. Each entry begins with a line that starts with `- `. All other lines
+ * are indented, empty or comments. Each entry can then be parsed separately, unless it is invalid or uses an anchor of another
+ * entry.
  *
  * @returns undefined for any other document, for example with directives or `---`, an indented list, a list in brackets, or an
  *   empty document
@@ -68,7 +69,7 @@ export interface ListDifference {
 
 export const gone = 0xffff_ffff;
 
-/** Compares two lists by their bytes. Entries that have moved are matched too. */
+/** Compares two lists by the bytes of their entries. An entry that has only moved counts as the same entry. */
 export function compareLists(before: SplitList, after: SplitList): ListDifference {
   const [countBefore, countAfter] = [before.lines.length, after.lines.length];
   const most = Math.min(countBefore, countAfter);
@@ -81,7 +82,7 @@ export function compareLists(before: SplitList, after: SplitList): ListDifferenc
   const now = Uint32Array.from({ length: countBefore }, (_, index) =>
     index < first ? index : index >= countBefore - last ? index - countBefore + countAfter : gone,
   );
-  // Two entries with the same bytes are not valid, so either match will do.
+  // Two entries with the same bytes are invalid, because ids are unique. So it does not matter which of them matches.
   const between = new Map<string, number>();
   for (let index = first; index < countBefore - last; index++) between.set(entryText(before, index), index);
   const added: number[] = [];

@@ -5,8 +5,9 @@ import type { ReadEntry } from './read-entries.ts';
 import { entryText, type SplitList } from './split-list.ts';
 
 /**
- * Makes a YAML source from a split list, equal to the source of the whole file. An entry is parsed with places only when a place in
- * it is requested. Undefined when only a parse of the whole file can provide the source.
+ * Makes the YAML source of a split list, with the same result as a parse of the whole file. An entry is parsed by the YAML
+ * library only when a place in this entry is requested. Returns undefined if only a parse of the whole file can provide the
+ * source.
  */
 export function createSplitSource(
   list: SplitList,
@@ -30,7 +31,7 @@ export function createSplitSource(
     return result.source;
   }
 
-  /** The place of a part. The place of the list itself is the place of its first entry. */
+  /** Returns the place of a part. The place of the list itself is the place of its first entry. */
   function placeOf(path: YamlPath, part?: YamlPart): Place {
     const [index, ...inEntry] = path;
     if (typeof index !== 'number' || index >= list.lines.length) return { ...placeOf([0]), column: 1 };

@@ -8,19 +8,19 @@ import {
 } from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
-/** The sources of the current settings, which a load falls back on. */
+/** The files of the current settings. A load uses them in place of files with an error. */
 export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> {
   readonly kept?: readonly KeptFile[] | undefined;
   readonly revoking?: Contents | undefined;
 }
 
-/** A file that keeps its last valid content, because its content on disk is rejected. */
+/** A file whose content on disk is rejected. The gateway continues to use the last valid content of this file. */
 export interface KeptFile {
   readonly file: string;
-  /** The digests of this file and of the main file on disk. */
+  /** The digests of the rejected content of this file, and of the main file on disk at the same time. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether only this file can be the cause of each of its problems. */
+  /** Whether each problem can only be caused by this file. */
   readonly isAlone: boolean;
   /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];
@@ -28,28 +28,30 @@ export interface KeptFile {
   readonly revokes: boolean;
 }
 
-/** Valid settings. For some files they may use the last valid content in place of the present content. */
+/** Valid settings. Some files may be represented by their last valid content and not by their content on disk. */
 export interface KeepingSettings extends ValidSettings {
   /** Empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
   /** New contents of the main file and the keys file that conflict with other files. Only their revocations take effect. */
   readonly revoking: Contents;
-  /** Like `version`, but for the files on disk that were read. */
+  /** The same digest as `version`, but computed from the files on disk. */
   readonly versionOnDisk: string;
 }
 
 /**
- * Loads the configuration. If it is not valid, each file at fault keeps its last valid content. All other files are loaded as
- * they are on disk:
+ * Loads the configuration. If the files on disk are not valid together, some files keep their last valid content. All other files
+ * are loaded from disk:
  *
- * 1. A file that is broken by itself keeps its whole last valid content.
- * 2. If two files conflict, the file with the problem keeps its content. If that file has not changed, the other file does.
- * 3. If the settings are still invalid, every file but the keys file keeps its content. The last resort includes the keys file.
+ * 1. A file that is broken by itself keeps its last valid content.
+ * 2. If two files conflict, the file with the problem keeps its last valid content. If that file has not changed, the other file
+ *    keeps its last valid content.
+ * 3. If the settings are still invalid, every file except the keys file keeps its last valid content. If that fails too, the keys
+ *    file also keeps its last valid content.
  *
  * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
- * @param lastValid absent at the start, when a broken file is an error. A file that it already kept is parsed again only after
- *   that file or the main file has changed
+ * @param lastValid absent at the start, when a broken file is an error. A file that already keeps its last valid content is
+ *   parsed again only after this file or the main file has changed
  */
 export function loadKeepingValid(
   options: Omit<LoadOptions, 'drafts' | 'inForce'>,
@@ -81,9 +83,12 @@ export function loadKeepingValid(
   const canKeep = (file: string) =>
     !kept.has(file) && inForce.has(file) && inForce.get(file) !== readOnce(file).digest;
 
-  /** Selects further files to keep because of these faults, each with its own faults. Empty when every changed file is already kept. */
+  /**
+   * Selects the next files that must keep their last valid content, each with its faults. Returns an empty map when every changed
+   * file is already kept.
+   */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
-    // The main file is always a suspect, because it names the other files.
+    // The main file may always be at fault, because it names the other files.
     const byFile = Map.groupBy(faults, ({ suspects }) => [...suspects, options.file].find(canKeep) ?? '');
     byFile.delete('');
     if (byFile.size > 0) return byFile;
@@ -119,7 +124,7 @@ export function loadKeepingValid(
 
 interface Fault {
   readonly problem: Problem;
-  /** The files that may be at fault, the likeliest first. */
+  /** The files that may be at fault, the most likely file first. */
   readonly suspects: readonly string[];
 }
 

@@ -11,7 +11,7 @@ import type { FileContent } from '../source/read-config-file.ts';
 import { createSourceReader } from '../source/source-reader.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
 
-/** The keys and admin tokens that one file states. A field is absent when the file does not state it. */
+/** The keys and admin tokens that one file lists. A field is absent if the file does not list keys or tokens. */
 export interface StatedAccess {
   readonly keys?: KeyTable;
   readonly tokens?: readonly AdminToken[];
@@ -33,7 +33,7 @@ export function readStatedAccess({
   readonly content: FileContent;
   readonly mainFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The entries of the current keys. */
+  /** The key entries of the current settings, for comparison. */
   readonly before: ReadEntries | undefined;
 }): StatedAccess | undefined {
   const drafts = new Map([[file, content]]);
@@ -46,7 +46,7 @@ export function readStatedAccess({
   if (stated === undefined) return undefined;
   const written = isMapping(source?.value) ? source.value.keys : file;
   const hasKeys = !isMain || Array.isArray(written);
-  // Without plans, so that plan names are not checked.
+  // The plans are left out, so that plan names are not checked.
   const main = { placeOf: () => mentionedAt, lineOf: () => 1, ...source, value: { keys: written } };
   const toRead = { main, mainFile, fileOf: () => file, reader, problems, plans: undefined, before };
   const list = hasKeys && readKeyList(toRead);
@@ -58,8 +58,9 @@ export function readStatedAccess({
 }
 
 /**
- * Applies the revocations of a file's newer content to the settings. Keys that are disabled or missing there are disabled. Secrets
- * and tokens that are missing there are removed. A secret that expires earlier there expires earlier. Nothing is added.
+ * Applies the revocations of a file's newer content to the settings. A key that is disabled or missing in the new content is
+ * disabled. A secret or token that is missing there is removed. If the new content states an earlier expiry of a secret, that
+ * expiry applies. Nothing is added.
  *
  * @param digest the digest of the newer content, which becomes part of the version
  */
@@ -98,7 +99,10 @@ function idsToCompare(one: KeyTable, other: KeyTable): Iterable<string> {
   return new Set([...one.changes.keys(), ...other.changes.keys()]);
 }
 
-/** @returns the key with the revocations of `now`; undefined when there are none. A revoked key stays in the list, so lines still match. */
+/**
+ * @returns the key with the revocations of `now`, or undefined if it has none. A revoked key is disabled and stays in the list,
+ *   so that line numbers still match
+ */
 function narrow(key: RawKey, now: RawKey | undefined): RawKey | undefined {
   if (now === undefined || now.disabled) return key.disabled ? undefined : { ...key, disabled: true };
   const endsMs = new Map(

@@ -1,10 +1,10 @@
 import type { Settings } from '../../shared/model.ts';
 
-/** One sentence about an address on which the gateway cannot listen. It names the setting and a remedy. */
+/** Makes one sentence about an address on which the gateway cannot listen. The sentence names the setting and a remedy. */
 export function listenProblem(error: unknown, { listen, admin }: Pick<Settings, 'listen' | 'admin'>): string {
   const { code, message, port }: NodeJS.ErrnoException & { port?: number } =
     error instanceof Error ? error : new Error(String(error));
-  // The admin listener is opened first.
+  // The admin listener opens before the public listener.
   const setting = port === admin.port ? 'admin' : 'listen';
   const { host } = setting === 'admin' ? admin : listen;
   switch (code) {

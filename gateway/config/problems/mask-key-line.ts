@@ -1,9 +1,11 @@
 import { closestName } from '../../shared/schema/closest-name.ts';
 
 /**
- * Masks a line about keys. It shows only harmless parts: structure, field names, and the values of fields without secrets. Every
- * other character becomes an asterisk, so that a caret below the line still points to the right place. The function works on text,
- * because invalid YAML has no tree. It uses an allowlist, because a secret without the prefix `tg_` cannot be recognised.
+ * Masks a line about keys. The result shows only harmless parts: structure, field names, and the values of fields without
+ * secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
+ *
+ * The function works on text, because invalid YAML has no tree. It uses an allowlist, because a secret without the prefix `tg_`
+ * cannot be recognised.
  */
 export function maskKeyLine(line: string, fieldNames: readonly string[]): string {
   return line.replace(piece, (text: string, harmless: string | undefined, name: string | undefined) => {
@@ -12,9 +14,10 @@ export function maskKeyLine(line: string, fieldNames: readonly string[]): string
   });
 }
 
-/** Fields whose values are shown if they have the expected form. */
+/** Fields whose values are shown, if the values have the expected form. */
 const harmlessFields = [
-  // An id is public, because access logs and forwarded requests have it. A secret written as an id stays masked.
+  // An id is not secret, because access logs and forwarded requests contain it. A secret that is written in place of an id stays
+  // masked.
   field('id|plan', String.raw`(?!tga?_)[\w.:@+-]+`),
   field('per(?:Second|Minute|Hour|Day|Month)', String.raw`[-+.\d]+`),
   field('disabled|directory', 'true|false'),
@@ -22,7 +25,7 @@ const harmlessFields = [
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 
-/** Brackets, the marks of list entries, keys and comments, and `${NAME}` variables. */
+/** Text that is shown: brackets, the marks of list entries, keys and comments, and `${NAME}` variables. */
 const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
 
 /** Matches the next piece of a line: harmless text, a field name, quoted text, or any other word. */
@@ -41,7 +44,10 @@ function field(names: string, value: string): string {
   return String.raw`["']?(?:${names})["']?\s*:\s*["']?(?:${value})["']?(?=[\s\]},]|$)`;
 }
 
-/** Whether a word is a field name or resembles one. The problem may be about a misspelt name, and no secret resembles a field name. */
+/**
+ * Whether a word is a field name or resembles a field name. A problem may be about a misspelt name, and no secret resembles a
+ * field name.
+ */
 function isFieldName(name: string, fieldNames: readonly string[]): boolean {
   return closestName(name, fieldNames) !== undefined;
 }

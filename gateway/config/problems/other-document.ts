@@ -6,8 +6,9 @@ import { isMapping } from '../source/yaml-to-plain.ts';
 import { type Problem, wholeFile } from './problem.ts';
 
 /**
- * Reports a file that is not a configuration at all as a single problem, which quotes nothing from the file. Undefined for a file
- * with at least one name that is a setting or resembles one. In such a file each part gets its own problem.
+ * Reports a file that is not a configuration at all as a single problem. The problem quotes nothing from the file. Returns
+ * undefined if the file contains a name that is a setting or resembles a setting, because the parts of such a file get their own
+ * problems.
  */
 export function otherDocument(file: string, value: unknown): Problem | undefined {
   const names = isMapping(value) ? Object.keys(value) : [];

@@ -2,16 +2,19 @@ import { nameOf } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from './problem.ts';
 
-/** The problems of one check, up to a maximum. A file may have a million faults, but a report lists a hundred. */
+/** A list of problems, up to a maximum number. A file may have a million faults, but a report lists a hundred. */
 export interface ProblemList {
   readonly problems: readonly Problem[];
-  /** Whether the list is full, so that the check can stop. */
+  /** Whether the list is full, so that a check can stop early. */
   isFull(): boolean;
   /** Adds a problem. `make` is called only if the list has room, because computing the place and the message takes time. */
   add(make: () => Problem): void;
 }
 
-/** Makes an empty list. It accepts one problem more than a report lists, so that the report can mention further problems. */
+/**
+ * Makes an empty list. The list accepts one problem more than a report shows, so that the report can say that there are further
+ * problems.
+ */
 export function createProblemList(problemsMax: number = configSizes.problemsMax): ProblemList {
   const problems: Problem[] = [];
   const isFull = () => problems.length > problemsMax;
@@ -39,7 +42,7 @@ export function createUniqueValues({
 }) {
   const taken = new Map<string, Path>();
   return {
-    /** Reports a value that an earlier place has claimed. */
+    /** Reports a value that an earlier place already uses. */
     claim(value: string, at: Path) {
       const first = taken.get(value);
       if (first === undefined) {
@@ -49,7 +52,7 @@ export function createUniqueValues({
       problems.add(() => ({
         ...source.placeOf(at),
         message: `${nameOf(at)}: ${what} is already taken by ${nameOf(first)}; each must be unique`,
-        related: { ...source.placeOf(first), message: 'it is here' },
+        related: { ...source.placeOf(first), message: `${nameOf(first)} is here` },
       }));
     },
   };

@@ -6,21 +6,24 @@ export interface Place {
   readonly file: string;
   /** From 1. */
   readonly line: number;
-  /** From 1, in UTF-16 units, as editors count. */
+  /** The column, counted from 1 in UTF-16 units, as editors count. */
   readonly column: number;
-  /** The line from the file, with `${VAR}` not filled in and possible secrets masked. Empty when the file does not exist. */
+  /** The line from the file. `${VAR}` is not filled in, and possible secrets are masked. Empty if the file does not exist. */
   readonly excerpt: string;
 }
 
 /** One fault in the configuration, as plain data for the JSON log. */
 export interface Problem extends Place {
-  /** The fault and what to write instead. It never shows values of variables or keys, because they may be secrets. */
+  /**
+   * A sentence about the fault and its remedy. The sentence never contains values of variables or keys, because they may be
+   * secrets.
+   */
   readonly message: string;
-  /** The other place of a conflict. */
+  /** The other place of a conflict, such as the first of two equal ids. */
   readonly related?: Place & { readonly message: string };
   /**
-   * The files that may be at fault, the likeliest first; by default `file` and the file of `related`. A load removes this field
-   * from its result, because a path may be a secret that an operator wrote in the wrong place.
+   * The files that may be at fault, the most likely file first. The default is `file` and the file of `related`. A load removes
+   * this field from its result, because an operator may have written a secret in place of a path.
    */
   readonly files?: readonly string[];
 }
@@ -28,7 +31,7 @@ export interface Problem extends Place {
 /** Converts offsets in a text to places. */
 export interface TextPlaces {
   placeAt(offset: number): Place;
-  /** The line alone, from 1. It is fast enough to be called for every key. */
+  /** Returns only the line number, counted from 1. This method is fast enough to be called for every key. */
   lineAt(offset: number): number;
 }
 
@@ -66,7 +69,7 @@ function lineStartsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** The number of values in an ascending list that are not above the limit. */
+/** Returns how many values of an ascending list are at most `limit`. */
 function countUpTo(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;

@@ -2,7 +2,7 @@ import { keyFieldNames } from '../../keys/key-schema.ts';
 import { settingNames } from '../schema/settings-schema.ts';
 import { maskKeyLine } from './mask-key-line.ts';
 
-/** The main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
+/** The kind of a file: the main file, which may contain the list of keys; the keys file; or the OpenAPI document. */
 export type FileKind = 'settings' | 'keys' | 'api';
 
 /**
@@ -33,8 +33,8 @@ const shownNames = [...settingNames, ...keyFieldNames];
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
 /**
- * Two patterns: a field at the start of an unindented line; and the field `keys`, or a misspelling of `keys`, anywhere in a line.
- * The second pattern excludes fields whose value is a PEM file, such as `tls.key`.
+ * `marginField` matches a field at the start of an unindented line. `keysField` matches the field `keys`, or a misspelling of
+ * `keys`, anywhere in a line. It excludes fields whose value is a PEM file, such as `tls.key`.
  */
 const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
@@ -43,8 +43,8 @@ const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?
  * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines
  * the lines above, because a file with a syntax error has no tree. In doubt it returns false.
  *
- * Each line is examined once, starting with the first. Only the lines where the result changes are stored. A search upwards for
- * each of a hundred problems at the end of a million lines would take a minute.
+ * The function examines each line once, in the order of the file, and stores only the lines where the result changes. A separate
+ * search for each of a hundred problems at the end of a million lines would take a minute.
  */
 function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean {
   const changes: { readonly lineStart: number; readonly isUnderOther: boolean }[] = [
@@ -66,14 +66,16 @@ function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean
   };
 }
 
-/** Whether the field that begins on a line is a known field other than `keys`; undefined if no field begins there. */
+/** Whether the line begins a known field other than `keys`. Returns undefined if no field begins on the line. */
 function settingOf(line: string): boolean | undefined {
   if (keysField.test(line)) return false;
   const name = marginField.exec(line)?.[1];
   return name === undefined ? undefined : otherSettings.has(name);
 }
 
-/** Patterns of secrets. They apply to parts that should have no secrets: the API document, and settings other than `keys`. */
+/**
+ * Patterns of secrets. They are applied to text that should contain no secrets: the API document, and settings other than `keys`.
+ */
 const secretShapes = [
   // The user information of a URL, up to the last @ in the line, because a password may contain any character.
   /(?<=:\/\/).+(?=@)/g,
@@ -81,7 +83,7 @@ const secretShapes = [
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
   // A key's secret or an admin token that Tollgate has issued.
   /\btga?_\w+/g,
-  // The rest of the line after a field with one of these names, because a password may contain any character.
+  // The rest of a line after a field with one of these names, because a password may contain any character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 

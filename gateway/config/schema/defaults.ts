@@ -2,9 +2,11 @@
 export const defaults = {
   /** One process is the simplest setup and needs no Redis. */
   workers: 1,
-  /** All interfaces, because the gateway is the public entry point. The host of a container decides which ports it publishes. */
+  /**
+   * All interfaces, because clients reach the gateway from other hosts. The host of a container decides which ports it publishes.
+   */
   listen: { host: '0.0.0.0', port: 8080 },
-  /** Loopback only, so that the gateway's state stays private until an operator opens the address. */
+  /** Loopback only, so that the gateway's state stays private until an operator sets another address. */
   admin: { host: '127.0.0.1', port: 9090 },
   /** While Redis is down, an API with slightly generous limits is better than no API. */
   redisOnFailure: 'local',
@@ -12,12 +14,12 @@ export const defaults = {
   upstreamHost: 'keep',
   /** A client that honours Retry-After never gets 100 refusals in a minute. One minute stops a loop; a day stops a persistent client. */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
-  /** Enough for a person who mistypes a key, too few to guess one. */
+  /** Enough for a person who mistypes a key, and too few for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
-  /** 1 MiB is far more than any JSON record of this API, and far too little to fill the memory. */
+  /** 1 MiB is far more than a JSON record of this API needs, and too little to exhaust the memory. */
   bodyBytesMax: 1_048_576,
-  /** The current day, and a week to compare it with. */
+  /** The minutes of the current day, and of a week for comparison. */
   usage: { keepDays: 8 },
-  /** No proxies: the gateway ignores addresses in `X-Forwarded-For` until an operator names the trusted proxies. */
+  /** No proxies. The gateway ignores addresses in `X-Forwarded-For` until an operator names the trusted proxies. */
   trustedProxies: [],
 } as const;

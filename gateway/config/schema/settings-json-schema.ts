@@ -10,7 +10,7 @@ export function settingsJsonSchema(): string {
       const isStrict =
         type === 'integer' || type === 'boolean' || (type === 'string' && Object.keys(rules).length > 0);
       if (!isStrict) return;
-      // A variable may replace a value that must have a certain form.
+      // The schema also accepts a variable (`${NAME}`) in place of a value that must have a certain form.
       for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];
       Object.assign(jsonSchema, {
         ...(description !== undefined && { description }),

@@ -37,7 +37,7 @@ const planName = givenName(
   /^[A-Za-z0-9_-]{1,64}$/,
 );
 
-/** The TLS files of a connection on which the gateway is the client. */
+/** The TLS files for connections on which the gateway is the TLS client. */
 const pemFiles = {
   ca: text('the path of a PEM file')
     .optional()
@@ -62,7 +62,7 @@ const upstream = fields('a mapping with url', {
     ca: pemFiles.ca,
     serverName: text('a host name or an address', /^[A-Za-z0-9._:-]{1,253}$/)
       .optional()
-      .describe('The name that a target’s certificate must have; absent: the host of url.'),
+      .describe('The name that the certificate of a target must have. The default is the host of url.'),
     cert: pemFiles.cert,
     key: pemFiles.key,
   })
@@ -71,33 +71,35 @@ const upstream = fields('a mapping with url', {
   health: text('a path such as /healthz', /^\/[!-~]*$/)
     .optional()
     .describe(
-      'The path that a healthy target answers with 2xx; absent: a healthy target accepts a connection, with TLS a handshake.',
+      'The path of the health check, which a healthy target answers with 2xx. Without a path, a target is healthy if it accepts a connection (with TLS, a handshake).',
     ),
   host: word('keep', 'target')
     .default(defaults.upstreamHost)
-    .describe('The Host that a target receives: the Host of the client, or the host of url.'),
+    .describe(
+      'The Host field that a target receives: the client’s Host (keep), or the host of url (target).',
+    ),
   timeouts: fields('a mapping with connect, headers and total', {
     connect: timeout(configSizes.connectTimeoutMaxMs)
       .optional()
       .describe(
-        `The time to connect to a target, including TLS; ${formatDuration(defaultBounds.connectTimeoutMs)} if absent.`,
+        `The timeout for connecting to a target, including TLS. The default is ${formatDuration(defaultBounds.connectTimeoutMs)}.`,
       ),
     headers: timeout(configSizes.headersTimeoutMaxMs)
       .optional()
       .describe(
-        `The time from the sent request to the first byte of the response; ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)} if absent.`,
+        `The timeout from the sent request to the first byte of the response. The default is ${formatDuration(defaultBounds.upstreamHeadersTimeoutMs)}.`,
       ),
     total: timeout(configSizes.totalTimeoutMaxMs)
       .optional()
       .describe(
-        `The time of the whole exchange, including retries; ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)} if absent.`,
+        `The timeout of the whole exchange, including retries. The default is ${formatDuration(defaultBounds.upstreamTotalTimeoutMs)}.`,
       ),
   }).prefault({}),
 });
 
 export const adminTokenSchema = fields('a token: a mapping with name, sha256 and may', {
   name: givenName('1 to 64 of the characters A-Z a-z 0-9 . _ @ -', /^[A-Za-z0-9._@-]{1,64}$/).describe(
-    'The owner of the token. The record names the owner with every change.',
+    'The name of the token’s owner. The record of changes contains this name.',
   ),
   sha256: digestOf('token'),
   may: word('read', 'write').describe('Whether the token may only read, or also change keys.'),
@@ -124,7 +126,7 @@ const keySources = fields('a mapping with file and directory', {
   directory: flag()
     .default(false)
     .describe(
-      'Whether the admin API can issue keys while the gateway runs. These keys are in Redis. A change needs a restart.',
+      'Whether the admin API can issue keys while the gateway runs. These keys are stored in Redis. A change needs a restart.',
     ),
 })
   .refine(
@@ -133,7 +135,7 @@ const keySources = fields('a mapping with file and directory', {
   )
   .meta({ anyOf: [{ required: ['file'] }, { required: ['directory'] }] });
 
-/** The schema of the admin listener's address alone, so that other settings may be invalid. */
+/** The schema of only the admin listener's address. Other settings may be invalid. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
 
 export const settingsSchema = fields('a mapping of settings', {
@@ -145,7 +147,7 @@ export const settingsSchema = fields('a mapping of settings', {
       isBaseUrl,
       expects('an http or https URL such as https://api.example.com/v1, without user, query or fragment'),
     )
-    .describe('The public address; its path is the prefix of every operation.'),
+    .describe('The public URL of the API. Its path is the prefix of every operation.'),
   workers: z
     .union(
       [wholeNumber(1, configSizes.workersMax), z.literal('auto')],
@@ -153,37 +155,43 @@ export const settingsSchema = fields('a mapping of settings', {
     )
     .default(defaults.workers)
     .describe(
-      'The number of processes that serve requests; auto: one for each CPU. More than one needs Redis. A change needs a restart.',
+      'The number of processes that serve requests. With auto, the gateway starts one process for each CPU. Several processes need Redis. A change needs a restart.',
     ),
   listen: fields('a mapping with host, port and tls', address(defaults.listen))
     .prefault({})
-    .describe('The public listener; a change needs a restart.'),
+    .describe('The address and certificate of the public listener. A change needs a restart.'),
   admin: fields('a mapping with host, port, tls, tokens and hosts', {
     ...address(defaults.admin),
     tokens: list(adminTokenSchema, 'a list of tokens, each with name, sha256 and may')
       .max(configSizes.adminTokensMax, expects(`a list of at most ${configSizes.adminTokensMax} tokens`))
       .default([])
-      .describe('The tokens of the admin API; `tollgate admin token` makes one. A change needs no restart.'),
+      .describe(
+        'The tokens of the admin API. `tollgate admin token` makes a token. A change needs no restart.',
+      ),
     hosts: list(hostName, 'a list of host names')
       .max(configSizes.adminHostsMax, expects(`a list of at most ${configSizes.adminHostsMax} names`))
       .default([])
       .describe(
-        'Host names of the admin API, in addition to localhost and IP addresses. A change needs no restart.',
+        'The host names by which clients may call the admin API, in addition to localhost and IP addresses. A change needs no restart.',
       ),
   })
     .prefault({})
-    .describe('The admin listener; a change of host, port or tls needs a restart.'),
+    .describe(
+      'The listener of the admin API and the operators’ pages. A change of host, port or tls needs a restart.',
+    ),
   redis: fields('a mapping with url, cluster or sentinel', {
     url: text('a URL such as redis://redis:6379, or empty for the memory store', /^(rediss?:\/\/\S+)?$/)
       .optional()
-      .describe('The URL of one server; rediss:// uses TLS.'),
+      .describe('The URL of a single Redis server. rediss:// uses TLS.'),
     cluster: list(
       text('a URL such as redis://redis-1:6379, without user and database', /^rediss?:\/\/[^\s@/?#]+\/?$/),
       'a list of URLs such as redis://redis-1:6379',
     )
       .min(1, expects('a list with at least one URL'))
       .optional()
-      .describe('Some servers of a Redis Cluster, which announce the other servers; rediss:// uses TLS.'),
+      .describe(
+        'The URLs of some servers of a Redis Cluster. The gateway gets the addresses of the other servers from these servers. rediss:// uses TLS.',
+      ),
     sentinel: fields('a mapping with name and hosts', {
       name: text('the name that Sentinels know the master by', /^[A-Za-z0-9._-]{1,100}$/),
       hosts: list(
@@ -191,14 +199,16 @@ export const settingsSchema = fields('a mapping of settings', {
         'a list of hosts with ports such as sentinel-1:26379',
       )
         .min(1, expects('a list with at least one host'))
-        .describe('Some Sentinels, which announce the other Sentinels.'),
+        .describe(
+          'The addresses of some Sentinels. The gateway gets the addresses of the other Sentinels from these Sentinels.',
+        ),
       tls: flag().default(false).describe('Whether Sentinels and servers use TLS.'),
       username: redisUser.optional().describe('The ACL user of the Sentinels, if they need one.'),
       passwordFile: text('the path of a file with the password').optional(),
     })
       .optional()
-      .describe('Redis under Sentinels, which name the master.'),
-    username: redisUser.optional().describe('The ACL user; its password is in passwordFile.'),
+      .describe('The Sentinels that monitor Redis. The gateway asks them for the current master.'),
+    username: redisUser.optional().describe('The ACL user. Its password is in passwordFile.'),
     passwordFile: text('the path of a file with the password')
       .optional()
       .describe('A file with the password, relative to this file.'),
@@ -207,19 +217,19 @@ export const settingsSchema = fields('a mapping of settings', {
     onFailure: word('local', 'refuse')
       .default(defaults.redisOnFailure)
       .describe(
-        'The reaction to an outage of Redis: each process counts alone (local), or answers 503 (refuse).',
+        'What each process does while Redis is unavailable: it counts by itself (local), or answers 503 (refuse).',
       ),
   })
     .optional()
     .describe(
-      'Absent, or with an empty url: counts are in memory. A change needs a restart, also a change of the files named here.',
+      'The Redis that stores the counts. Without this setting or with an empty url, counts are kept in memory. A change of this setting or of the files that it names needs a restart.',
     ),
   upstream: upstream.optional().describe('A single upstream, with the name `default`.'),
   upstreams: z
     .record(upstreamName, upstream, expects('a mapping of names to upstreams'))
     .optional()
     .describe(
-      'Several upstreams by name, in place of `upstream`. An operation chooses one with x-upstream; the first is the default.',
+      'Several upstreams by name, in place of `upstream`. An operation chooses its upstream by x-upstream. The default is the first upstream.',
     ),
   plans: z
     .record(planName, planSchema, expects('a mapping of plan names to limits'))
@@ -237,37 +247,41 @@ export const settingsSchema = fields('a mapping of settings', {
   api: text('the path of the OpenAPI document')
     .optional()
     .describe(
-      'The path of the OpenAPI document, relative to this file; absent: one operation, `any`, for every method and path below the base URL.',
+      'The path of the OpenAPI document, relative to this file. Without a document, a single operation `any` has every method and path below the base URL.',
     ),
   limitsPath: ownPath('/limits')
     .optional()
-    .describe('The path where a key can read its own limits. It is outside the base URL; absent: none.'),
+    .describe(
+      'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
+    ),
   docsPath: ownPath('/docs')
     .optional()
     .describe(
-      'The path of the API reference, which everyone can read, with /openapi.json. It is outside the base URL; absent: none.',
+      'The path of the API reference, which everyone can read. It also switches on /openapi.json. Both paths are outside the base URL. Without this setting, there is no API reference.',
     ),
   bans: fields('a mapping with after, within, for and max', {
-    after: limit.default(defaults.bans.after).describe('The number of refusals that bans a key …'),
-    within: duration.prefault(defaults.bans.within).describe('… if they happen within this time.'),
+    after: limit
+      .default(defaults.bans.after)
+      .describe('The number of refusals within the time of `within` after which a key is banned.'),
+    within: duration.prefault(defaults.bans.within).describe('The time in which the refusals are counted.'),
     for: duration
       .prefault(defaults.bans.for)
-      .describe('The length of the first ban; each further ban is twice as long …'),
-    max: duration.prefault(defaults.bans.max).describe('… up to this.'),
+      .describe('The length of the first ban. Each further ban is twice as long.'),
+    max: duration.prefault(defaults.bans.max).describe('The maximum length of a ban.'),
   }).prefault({}),
   addressBucket: fields('a mapping with perMinute', {
     perMinute: limit.default(defaults.addressBucket.perMinute),
   })
     .prefault({})
-    .describe('Requests without a valid key, per client address.'),
+    .describe('The limit on requests without a valid key, for each client address.'),
   bodyBytesMax: wholeNumber(1, bodyBytesMax)
     .default(defaults.bodyBytesMax)
-    .describe('The largest request body.'),
+    .describe('The maximum size of a request body.'),
   usage: fields('a mapping with keepDays', {
     keepDays: wholeNumber(0, configSizes.usageKeepDaysMax)
       .default(defaults.usage.keepDays)
       .describe(
-        'The number of days for which Redis keeps each minute of each key; without Redis one day. 0: no usage record. A change needs a restart.',
+        'The number of days for which Redis keeps the figures of each key and minute. Without Redis, a process keeps one day. 0 switches the usage record off. A change needs a restart.',
       ),
   })
     .prefault({})
@@ -282,17 +296,21 @@ export const settingsSchema = fields('a mapping of settings', {
     ),
   })
     .optional()
-    .describe('The origins whose pages may call the API from a browser; absent: none.'),
+    .describe(
+      'The origins whose pages may call the API from a browser. Without this setting, no origin may.',
+    ),
   hsts: fields('a mapping with maxAge and includeSubDomains', {
     maxAge: z
       .string(expects('a duration such as 365d, or 0s'))
       .regex(agePattern, expects('a duration such as 365d, or 0s'))
       .transform(parseDuration)
-      .describe('The time for which a browser uses only https; 0s ends it.'),
-    includeSubDomains: flag().default(false).describe('Whether this applies to all subdomains too.'),
+      .describe('The time for which a browser uses only https. 0s switches this off in browsers.'),
+    includeSubDomains: flag().default(false).describe('Whether the rule also applies to all subdomains.'),
   })
     .optional()
-    .describe('Strict-Transport-Security on every response over TLS; absent: the gateway adds none.'),
+    .describe(
+      'The Strict-Transport-Security field of every response over TLS. Without this setting, the gateway does not send the field.',
+    ),
   trustedProxies: list(
     text('an address or a range such as 10.0.0.0/8', /^.*$/s).refine(
       (entry) => entry === '' || isAddressOrRange(entry),
@@ -302,7 +320,7 @@ export const settingsSchema = fields('a mapping of settings', {
   )
     .default([...defaults.trustedProxies])
     .describe(
-      'Peers whose X-Forwarded-* fields the gateway trusts. An empty entry, such as an unset variable, is ignored.',
+      'The peers whose X-Forwarded-* fields the gateway accepts. An empty entry, such as an empty variable, is ignored.',
     ),
 });
 
@@ -312,7 +330,10 @@ export const settingNames = [settingsSchema, keySources].flatMap(({ shape }) => 
 export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;
 
-/** A path that the gateway serves itself. It contains only characters with a single spelling, which the request screen accepts. */
+/**
+ * The schema of a path that the gateway serves itself. Such a path contains only characters that have a single spelling and that
+ * the gateway accepts in requests.
+ */
 function ownPath(example: string) {
   return text(
     `a path such as ${example}, of A-Z a-z 0-9 . _ ~ - and slashes, without one at its end`,
@@ -346,7 +367,7 @@ function address(fallback: { readonly host: string; readonly port: number }) {
     })
       .optional()
       .describe(
-        'The certificate of the listener; absent: no TLS. The two files may change at any time, but switching TLS on or off needs a restart.',
+        'The certificate and private key of the listener. Without them, the listener does not use TLS. New content of the two files needs no restart. Switching TLS on or off needs a restart.',
       ),
   };
 }
@@ -356,7 +377,10 @@ function isBaseUrl(value: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(value) && isPlainPath(url.pathname);
 }
 
-/** Whether requests can have this path prefix. The request screen refuses empty segments and needless escapes. */
+/**
+ * Whether requests can have this path prefix. The gateway refuses requests with empty path segments or unnecessary
+ * percent-encoding.
+ */
 function isPlainPath(path: string): boolean {
   return path === '/' || /^(\/[A-Za-z0-9._~!$&'()*+,=:@-]+)+\/?$/.test(path);
 }

@@ -16,12 +16,15 @@ export function shapeProblems(error: z.ZodError, source: YamlSource): readonly P
   return problems.problems;
 }
 
-/** A fault as a sentence that names the part. */
+/** Makes a sentence that names the part and its fault. */
 export function faultMessage(fault: ShapeFault): string {
   return fault.kind === 'unknown' ? unknownField(fault) : `${nameOf(fault.path)} ${fault.what}`;
 }
 
-/** The message for an unknown field. It repeats only a name that resembles a known name, because any other may be a secret. */
+/**
+ * The message for an unknown field. The message repeats only a name that resembles a known name, because any other name may be a
+ * secret.
+ */
 function unknownField({ name, known }: { readonly name: string; readonly known: readonly string[] }): string {
   const closest = closestName(name, known);
   return closest === undefined

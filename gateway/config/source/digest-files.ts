@@ -7,11 +7,11 @@ import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 /** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/** The last observation of a file: its identity including its times, and the digest of its content. */
+/** The last observation of a file. It contains the file's identity with its times, and the digest of its content. */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
-  /** Whether every later change is certain to change the identity. */
+  /** Whether every later change of the file certainly changes its identity. */
   readonly isSettled: boolean;
 }
 
@@ -37,7 +37,7 @@ async function digestFile(
   }: { readonly before: Sighting | undefined; readonly nowMs: number; readonly bounds: Bounds },
 ): Promise<Sighting> {
   try {
-    // `stat` follows links, so a swapped symlink shows as another inode.
+    // `stat` follows links, so a symlink that now names another file has another inode.
     const stats = await stat(file, { bigint: true });
     const { dev, ino, size, mtimeNs, ctimeNs } = stats;
     const identity = `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
@@ -56,7 +56,10 @@ function isFine(timeNs: bigint): boolean {
   return timeNs % 1_000_000n !== 0n;
 }
 
-/** Like `digestOfContent`, but with pauses for requests. Hashing 32 MiB without a pause would delay requests by 30 ms. */
+/**
+ * Computes the same digest as `digestOfContent`, with pauses in which the process serves requests. Hashing 32 MiB without a pause
+ * would delay requests by 30 ms.
+ */
 async function digestInParts(file: string): Promise<string> {
   const digest = createHash('sha256');
   const part = Buffer.allocUnsafe(partBytes);
@@ -73,8 +76,8 @@ async function digestInParts(file: string): Promise<string> {
   }
 }
 
-/** The size of a part, which takes a quarter of a millisecond to hash. */
+/** The number of bytes that are hashed between two pauses. Hashing them takes a quarter of a millisecond. */
 const partBytes = 262_144;
 
-/** The pause after each part, four times as long as hashing the part. */
+/** The pause after each part. It is four times as long as the time for hashing a part. */
 const partPauseMs = 1;

@@ -42,7 +42,7 @@ export function parsePrivateKey(text: string): KeyObject | string {
   }
 }
 
-/** The problem of a private key that does not belong to its certificate. */
+/** Returns the problem of a private key that does not belong to its certificate. */
 export function foreignKey(certFile: string, keyFile: string): Problem {
   const message =
     'this key does not belong to the (first) certificate of the other file; replace both together';
@@ -53,7 +53,11 @@ export function foreignKey(certFile: string, keyFile: string): Problem {
   };
 }
 
-/** The reason why OpenSSL rejects these files, for example a key that is too short. @param what the files in words */
+/**
+ * Returns the reason why OpenSSL rejects these files, for example a key that is too short.
+ *
+ * @param what the files in words
+ */
 export function refusalOfOpenSsl(options: SecureContextOptions, what: string): string | undefined {
   try {
     createSecureContext(options);

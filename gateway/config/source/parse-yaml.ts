@@ -10,9 +10,9 @@ import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
 /** A YAML document as plain data, with the place of each part in the file. */
 export interface YamlSource {
   readonly value: unknown;
-  /** The place of a value, or of a field's name. For a part that is missing, the place of the nearest part around it. */
+  /** Returns the place of a value, or of a field's name. A missing part has the place of the nearest part around it. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
-  /** The line of a value, from 1. */
+  /** Returns the line number of a value. */
   lineOf(path: YamlPath): number;
 }
 
@@ -20,7 +20,7 @@ export type ParsedYaml =
   | {
       readonly kind: 'parsed';
       readonly source: YamlSource;
-      /** Faults that do not prevent reading the rest: duplicate fields, reserved names, unset variables. */
+      /** Faults that do not prevent reading the rest of the file: duplicate fields, reserved names, unset variables. */
       readonly problems: readonly Problem[];
     }
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
@@ -32,11 +32,11 @@ type Substitute = (text: string, path: readonly unknown[]) => Substituted;
 type ProblemAt = (offset: number, message: string) => Problem;
 
 /**
- * Parses one YAML document. Lines and columns are only worked out for problems.
+ * Parses one YAML document. Line and column numbers are computed only for problems.
  *
- * @param substitute fills in `${…}` in a scalar, whose path it receives. It is called after parsing, so that a value cannot add YAML structure. Without
- *   it, `${…}` is ordinary text
- * @param tokensMax how many YAML tokens a file may have
+ * @param substitute fills in `${…}` in a scalar. It receives the scalar's path. It is called after parsing, so that a value
+ *   cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
+ * @param tokensMax the maximum number of YAML tokens in the file
  */
 export function parseYaml(options: {
   readonly file: string;
@@ -94,8 +94,8 @@ export function parseYaml(options: {
 }
 
 /**
- * The offset of the first token over `tokensMax`; undefined if the text has fewer tokens. The library's lexer takes a tenth of the
- * time of its parser, and almost no memory.
+ * Returns the offset of the first token over `tokensMax`, or undefined if the text has fewer tokens. The library's lexer takes a
+ * tenth of the time of its parser, and almost no memory.
  */
 function offsetOfToken(text: string, tokensMax: number): number | undefined {
   // Each token has at least one character.
@@ -111,7 +111,10 @@ function offsetOfToken(text: string, tokensMax: number): number | undefined {
   return undefined;
 }
 
-/** Marks that the lexer inserts between tokens for the start of a document, the end of a flow collection, and a following scalar. */
+/**
+ * Marks that the lexer inserts between tokens. They mark the start of a document, the end of a flow collection, and a following
+ * scalar.
+ */
 const lexerMarks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
 
 function syntaxProblems(
@@ -140,14 +143,16 @@ function syntaxProblems(
   return problems;
 }
 
-/** The library reports an unclosed bracket or quote at the end of the file. The offset here is in the last line with text. */
+/**
+ * The library reports an unclosed bracket or quote at the end of the file. The problem is reported at the last line with text.
+ */
 function visibleOffset(text: string, offset: number): number {
   const lineStart = text.lastIndexOf('\n', offset - 1) + 1;
   const isBlank = /^[^\S\n]*(\n|$)/.test(text.slice(lineStart));
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Messages that replace library messages without advice. */
+/** Our messages for faults whose library message gives no advice. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',
@@ -158,7 +163,8 @@ const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
 };
 
 function syntaxMessage({ code, message }: YAMLError): string {
-  // The library quotes the file after a colon, which may reveal a secret. A colon after a space is part of the library's message.
+  // A colon in a library message may precede a quotation of the file, which may reveal a secret. A colon after a space is part of
+  // the library's own message.
   const [sentence = ''] = message.split(/(?<! ):|\n/, 1);
   const detail = syntaxAdvice[code] ?? sentence.charAt(0).toLowerCase() + sentence.slice(1);
   return `this is not valid YAML: ${detail}`;
@@ -190,7 +196,7 @@ function addNameProblems(document: ParsedDocument, problemAt: ProblemAt, problem
   });
 }
 
-/** In JavaScript, assigning to `__proto__` sets the object's prototype and creates no field. This affects zod too. */
+/** In JavaScript, an assignment to `__proto__` sets the object's prototype and creates no field. zod has the same problem. */
 const reservedName =
   'a field cannot be named `__proto__`, which JavaScript keeps for itself; write another name, such as `proto`';
 

@@ -9,8 +9,8 @@ import type { LoadContext } from './source-reader.ts';
  * Reads the certificate of a listener and its private key, and creates a TLS context as the listener would. No message quotes the
  * private key.
  *
- * @param inForce the digests of the current configuration. A certificate of an unchanged file may have expired, because the edit may
- *   be about another file
+ * @param inForce the digests of the current configuration's files. A certificate in an unchanged file may have expired, because
+ *   the edit may be about another file
  */
 export function readCertificate(
   listener: 'listen' | 'admin',
@@ -42,7 +42,7 @@ export function readCertificate(
     problems.push(foreignKey(cert.file, key.file));
   } else if (notAfterMs <= Date.now() && !isInForce()) {
     const end = leaf.validToDate.toISOString();
-    report(cert.file, `this certificate expired on ${end}; put a renewed one and its key in place`);
+    report(cert.file, `this certificate expired on ${end}; replace it and its private key`);
   } else {
     const what = 'this certificate, its chain or its key';
     const refusal = refusalOfOpenSsl(secureContextOptions(certificate), what);

@@ -6,14 +6,14 @@ import { configSizes } from '../config-sizes.ts';
 
 /**
  * The UTF-8 content of a file, or the reason why it could not be read. The reason completes a sentence that begins with "the
- * file". If the bytes were not read, the reason also replaces their digest.
+ * file". If the bytes could not be read, the reason also serves as the digest.
  */
 export type ReadFile =
   | ({ readonly kind: 'read' } & FileContent)
   | { readonly kind: 'unreadable'; readonly reason: string; readonly digest: string };
 
 export interface FileContent {
-  /** In memory that threads share, so that no thread copies a file of 32 MiB for another thread. */
+  /** The bytes are in shared memory, so that no file of 32 MiB is copied between threads. */
   readonly bytes: Buffer;
   readonly digest: string;
 }
@@ -28,7 +28,7 @@ export type Digests = ReadonlyMap<string, string>;
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
-    // A blocking open of a named pipe could wait forever. A non-blocking open succeeds, and the pipe is then refused.
+    // A blocking open of a named pipe could wait forever. A non-blocking open succeeds, and the pipe is refused afterwards.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unread(reasonOf(error, file));
@@ -66,7 +66,7 @@ export function digestOfContent(content: string | Uint8Array): string {
   return hash('sha256', content, 'hex');
 }
 
-/** The reason why an existing file is refused, to complete "the file …"; undefined when it is accepted. */
+/** Returns the reason why an existing file is refused, to complete "the file …". Returns undefined if the file is accepted. */
 export function unfitReason(stats: {
   readonly isFile: () => boolean;
   readonly isDirectory: () => boolean;
@@ -99,8 +99,8 @@ export function reasonOf(error: unknown, file: string): string {
 }
 
 /**
- * Names the part of the path that this process may not read, and the command that gives it access. For example, the unprivileged
- * user of a container cannot read a clone that was made with umask 077.
+ * Names the part of the path that this process may not read, and a command that grants access. For example, the unprivileged user
+ * of a container cannot read a clone that was made with umask 077.
  */
 function denial(file: string): string {
   try {
@@ -112,7 +112,7 @@ function denial(file: string): string {
     }
     return ', though owner and mode allow it; with SELinux, add `:z` to the mount of its folder';
   } catch {
-    // The path changed in the meantime.
+    // The path has changed since the failed read.
     return '';
   }
 }

@@ -5,7 +5,7 @@ import type { RawSettings } from '../schema/settings-schema.ts';
 import { readClientTls } from './read-client-tls.ts';
 import type { LoadContext } from './source-reader.ts';
 
-/** Reads the Redis settings and the files that they name. Undefined for the in-memory store. */
+/** Reads the Redis settings and the files that they name. Returns undefined for the in-memory store. */
 export function readRedis(
   { redis, environment }: RawSettings,
   context: LoadContext,
@@ -45,7 +45,7 @@ export function readRedis(
   };
 }
 
-/** Separates the user from a URL whose password is in a file. A URL with a user but no password would mean an empty password. */
+/** Moves the user out of a URL whose password is in a file. A URL with a user but no password would mean an empty password. */
 function splitUser(text: string | undefined): { readonly url?: string; readonly username?: string } {
   const url = URL.parse(text ?? '');
   if (url === null) return {};

@@ -28,12 +28,12 @@ interface TextToParse {
   readonly text: string;
 }
 
-/** Thrown at a long text that may be half written. */
+/** Thrown in place of parsing a long text that may be half written. */
 export class UnsettledContent extends Error {}
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
 
-/** The main file of a load, what reads the files that it names, and the problems that the rules find. */
+/** The parts of a load that its steps share: the main file, the reader of the other files, and the problems found so far. */
 export interface LoadContext {
   readonly main: YamlSource;
   readonly mainFile: string;
@@ -70,7 +70,7 @@ export function createSourceReader(options: {
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
   const variables = new Map<string, Variable>();
-  /** The variables that are part of the version. */
+  /** The variables that are part of the configuration's version. */
   const versioned = new Set<string>();
 
   function readContent(file: string): ReadFile {
@@ -121,7 +121,7 @@ export function createSourceReader(options: {
     return { kind: 'set', value: textOf(result.bytes).replace(/\r?\n$/, '') };
   }
 
-  /** Reads the bytes of a file without parsing them. */
+  /** Reads the bytes of a file without parsing the file. */
   function readBytes({ file, kind, mentionedAt }: FileToRead): Buffer | undefined {
     const result = readNamed(file);
     if (result.kind === 'read') return result.bytes;
@@ -132,7 +132,10 @@ export function createSourceReader(options: {
     return undefined;
   }
 
-  /** Parses a part of the content from `readBytes`. `problems()` does not include its problems, whose lines count from the part. */
+  /**
+   * Parses a part of the content from `readBytes`. `problems()` does not include the problems of this part, because their line
+   * numbers are relative to the part.
+   */
   function parsePart(options: TextToParse): ParsedYaml {
     const { kind } = options;
     const substitute = (text: string, path: readonly unknown[]) => {
@@ -158,7 +161,7 @@ export function createSourceReader(options: {
 
   return {
     /**
-     * Reads one file as data; undefined when reading fails, with the reasons in `problems()`.
+     * Reads one file as data. Returns undefined if reading fails, and `problems()` then has the reasons.
      *
      * @param options.kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
      * @param options.mentionedAt the place that names the file, where a missing file is reported
@@ -174,13 +177,13 @@ export function createSourceReader(options: {
     readText,
     /** The problems from reading files, parsing them and filling in variables. */
     problems: (): readonly Problem[] => problems,
-    /** The digest of every requested file, including missing files and files from `NAME_FILE` variables. */
+    /** The digest of every requested file, including missing files and files that a `NAME_FILE` variable names. */
     digests: (): Digests => digests,
     /** The content of every file that was read. */
     contents: (): Contents => contents,
     /**
-     * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables of the addresses
-     * of the listeners do not count, because gateways on one host differ in their ports.
+     * A digest (12 hex digits) of the files' names, their contents and the variables that were filled in. Variables in the
+     * addresses of the listeners are left out, because gateways on one host have different ports.
      */
     version() {
       // Names are relative to the main file, so that replicas in different folders get the same version.
@@ -192,7 +195,7 @@ export function createSourceReader(options: {
   };
 }
 
-/** The settings that name an address of a listener. */
+/** The settings that contain an address of a listener. */
 const addressPaths: ReadonlySet<string> = new Set(['listen.host', 'listen.port', 'admin.host', 'admin.port']);
 
 function contentOf(draft: string | FileContent): ReadFile {

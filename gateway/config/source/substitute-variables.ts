@@ -8,7 +8,7 @@ export type Variable =
 
 export type Substituted =
   | { readonly kind: 'filled'; readonly text: string }
-  /** `files`: the secret files that could not be read. */
+  /** `files` lists the secret files that could not be read. */
   | { readonly kind: 'failed'; readonly reason: string; readonly files?: readonly string[] };
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
@@ -16,7 +16,7 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 const placeholderStart = '${';
 
 /**
- * Whether a configuration would fill in variables in this text. Such a text must not be written to a configuration: a key's name
+ * Whether a configuration would fill in variables in this text. Such a text must not be written to a configuration. A key's name
  * could then contain a secret from the environment, or make the file invalid. The syntax has no escape for such a text.
  */
 export function isFilledIn(text: string | undefined): boolean {
@@ -25,7 +25,7 @@ export function isFilledIn(text: string | undefined): boolean {
 
 /**
  * Fills in `${NAME}` and `${NAME:-default}`. As in a shell, the default also replaces an empty value. The reasons for a failure
- * name variables but never show their values.
+ * contain the names of variables and never their values.
  */
 export function substituteVariables(text: string, lookUp: (name: string) => Variable): Substituted {
   const reasons = new Set<string>();

@@ -1,15 +1,15 @@
 import { isAlias, isMap, isNode, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import type { AliasTargets, ParsedDocument } from './yaml-to-plain.ts';
 
-/** Steps from a document's root: field names and list indexes. */
+/** The path of a part in a document: field names and list indexes, starting at the root. */
 export type YamlPath = readonly PropertyKey[];
 
-/** The name or the value of a field. A list entry has only a value. */
+/** Which part of a field is meant: its name or its value. A list entry has only a value. */
 export type YamlPart = 'value' | 'name';
 
 /**
- * The character offset of the part at a path. A missing part has the offset of the nearest part around it, which is the name of
- * the enclosing field or the start of the enclosing list entry.
+ * Returns the character offset of the part at a path. A missing part has the offset of the nearest part around it. This is the
+ * name of the enclosing field, or the start of the enclosing list entry.
  */
 export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
 
@@ -45,7 +45,7 @@ export function createOffsetOf(document: ParsedDocument, targets: AliasTargets):
   };
 }
 
-/** Indexes fields by name. The last of several fields with the same name wins, as in the data. */
+/** Indexes fields by name. If several fields have the same name, the last field wins, as in the data. */
 function indexFields(map: YAMLMap): ReadonlyMap<unknown, Pair> {
   return new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[pair.key.value, pair]] : [])));
 }
@@ -54,7 +54,7 @@ function startOf(node: unknown): number {
   return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
-/** Whether a value is empty, so that only the name of its field can be shown. */
+/** Whether a value is empty. A report can then only point to the name of its field. */
 function isEmpty(node: unknown): boolean {
   return !isNode(node) || !node.range || node.range[0] === node.range[1];
 }

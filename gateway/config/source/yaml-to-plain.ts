@@ -12,7 +12,7 @@ import {
 
 export type ParsedDocument = Document.Parsed<ParsedNode>;
 
-/** A document's data and the node of each alias, or the reason and offset of a failure. */
+/** A document's data and the node of each alias, or the reason and the offset of a failure. */
 export type Plain =
   | { readonly kind: 'plain'; readonly value: unknown; readonly targets: AliasTargets }
   | { readonly kind: 'failed'; readonly reason: string; readonly offset: number };
@@ -52,7 +52,7 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
     if (isAlias(node)) return resolve(node);
     const countBefore = count;
     const { anchor } = node;
-    // An anchor is undefined inside its own node, so that a value cannot contain itself.
+    // An anchor is not defined inside its own node, so that a value cannot contain itself.
     if (anchor !== undefined) anchors.delete(anchor);
     count += 1;
     const value = convertUnnamed(node);
@@ -66,14 +66,14 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
       for (const { key, value } of node.items) {
         const name = String(convert(key) ?? '');
         const plain = convert(value);
-        // Assigning to `__proto__` would not create a field. `parseYaml` reports this name.
+        // An assignment to `__proto__` would not create a field. `parseYaml` reports this name.
         if (name !== '__proto__') mapping[name] = plain;
       }
       return mapping;
     }
     if (isSeq(node)) return node.items.map(convert);
     if (isScalar(node) && isPlainScalar(node.value)) return node.value;
-    // Other values, such as dates and bytes, come only from a tag.
+    // Other kinds of values, such as dates and bytes, occur only with a YAML tag.
     throw new Inconvertible('this is not valid YAML: remove the `!` tag', node);
   }
 

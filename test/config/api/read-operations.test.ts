@@ -76,7 +76,10 @@ test.each<[rule: string, text: string, messages: string[]]>([
   [
     'a duplicate operationId',
     'paths: { /a: { get: { operationId: x } }, /b: { get: { operationId: x } } }',
-    ['1:69: the operationId `x` is already taken; each must be unique', '1:36: it is here'],
+    [
+      '1:69: the operationId `x` is already taken; each must be unique',
+      '1:36: the first operation with this operationId is here',
+    ],
   ],
   [
     'a method that is none',
