@@ -17,10 +17,10 @@ const chunked = (token: string) =>
 
 /** The kinds of load on the admin listener. Only the last kind needs a token. */
 export const floods = {
-  'ask for /metrics': () => asking('/metrics'),
-  'ask for /readyz': () => asking('/readyz'),
-  'ask for /assets/main.js': () => asking('/assets/main.js'),
-  'ask for /api/v1/keys': () => asking('/api/v1/keys'),
+  'request /metrics': () => asking('/metrics'),
+  'request /readyz': () => asking('/readyz'),
+  'request /assets/main.js': () => asking('/assets/main.js'),
+  'request /api/v1/keys': () => asking('/api/v1/keys'),
   'connect anew for each burst of 4 requests': () => ({
     bytes: get('/healthz').repeat(3) + get('/healthz').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'),
     reconnects: true,
@@ -33,7 +33,7 @@ export const floods = {
     bytes: chunked('none'),
     reconnects: true,
   }),
-  'send octets that are no HTTP': () => ({ bytes: 'x'.repeat(20), reconnects: true }),
+  'send octets that are not HTTP': () => ({ bytes: 'x'.repeat(20), reconnects: true }),
   'send bodies in chunks of one octet': (token: string) => ({ bytes: chunked(token), reconnects: false }),
 } as const satisfies Record<string, (token: string) => Pick<Flood, 'bytes' | 'reconnects'>>;
 

@@ -92,12 +92,12 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '1, 18',
-    what: 'a limit edited under load on three processes: 1,000, then 3,000, then 500 a day',
+    what: 'a daily limit edited under load on three processes: 1,000, then 3,000, then 500',
     async measure() {
       const found = await measurePlanEdit({ first: 1_000, raised: 3_000, lowered: 500 });
       const { admitted, followedMs, failures } = found;
       return {
-        figure: `admitted ${admitted.first}, ${admitted.raised}, ${admitted.lowered}; all processes followed after ${ms(followedMs.raised)} and ${ms(followedMs.lowered)}`,
+        figure: `admitted ${admitted.first}, ${admitted.raised}, ${admitted.lowered}; all processes applied the change after ${ms(followedMs.raised)} and ${ms(followedMs.lowered)}`,
         holds:
           admitted.first === 1_000 &&
           admitted.raised === 3_000 &&
@@ -109,12 +109,12 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '38',
-    what: 'a grant under load on three processes: 3,000 instead of 1,000 a day, then removed; then a grant of 4,000 until it ends',
+    what: 'a grant under load on three processes: 3,000 instead of 1,000 a day, then removed; then a grant of 4,000 until it expires',
     async measure() {
       const limits = { plan: 1_000, granted: 3_000, again: 4_000 };
       const { admitted, followedMs, failures, answered200 } = await measureGrant(limits);
       return {
-        figure: `admitted ${admitted.join(', ')}; all processes followed after ${ms(followedMs.granted)} and ${ms(followedMs.taken)}`,
+        figure: `admitted ${admitted.join(', ')}; all processes applied the change after ${ms(followedMs.granted)} and ${ms(followedMs.taken)}`,
         holds:
           admitted.join() === '1000,3000,3000,4000,4000' && answered200 === 4_000 && failures.length === 0,
       };
@@ -192,7 +192,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureDrain({ requests: 10_000 });
       return {
-        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, including a grace of 1,000 ms for balancers`,
+        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, including a grace period of 1,000 ms for load balancers`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
       };
     },
@@ -215,7 +215,7 @@ const measurements: readonly Measurement[] = [
       const found = await measureWorkerKills({ workers: 3, kills: 10 });
       const { responses, statuses, failures, connectionsKilled, wentBack, untold } = found;
       return {
-        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count decreased; ${untold} requests of the last moments are in no count`,
+        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count decreased; ${untold} requests of killed workers were not yet counted`,
         holds:
           failures.length <= connectionsKilled && Object.keys(statuses).join() === '200' && wentBack === 0,
       };
@@ -235,13 +235,13 @@ const measurements: readonly Measurement[] = [
   ...(['one dies', 'one hangs', 'one flaps', 'all gone'] as const).map(targets),
   {
     rows: '22',
-    what: '4,000 idle sockets, 100 slow headers, 100 slow bodies, 100 slow readers; timeouts as shipped',
+    what: '4,000 idle sockets, 100 slow headers, 100 slow bodies, 100 slow readers; default timeouts',
     async measure() {
       const found = await measureSlowClients({ idle: 4_000, slow: 100, goodRequests: 6_000 });
       const { baseline, besideSlow } = found.p99Ms;
       const { before, during, after } = found.descriptors;
       return {
-        figure: `good traffic ${statuses(found.good)}; p99 ${(besideSlow / baseline).toFixed(2)}× (${ms(baseline)} → ${ms(besideSlow)}); descriptors ${before} → ${during} → ${after}`,
+        figure: `well-behaved clients got ${statuses(found.good)}; p99 ${(besideSlow / baseline).toFixed(2)}× (${ms(baseline)} → ${ms(besideSlow)}); descriptors ${before} → ${during} → ${after}`,
         holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
       };
     },
@@ -306,12 +306,12 @@ const measurements: readonly Measurement[] = [
   ...[1, 2].map(adminLoad),
   {
     rows: '34',
-    what: '2,000 unknown secrets a second from 5,000 addresses, beside a key of the directory',
+    what: '2,000 unknown secrets a second from 5,000 addresses, while a key of the directory is used',
     async measure() {
       const flood = { perSecond: 2_000, addresses: 5_000 };
       const found = await measureUnknownSecrets({ ...flood, goodRequests: 20_000 });
       return {
-        figure: `good traffic ${statuses(found.good)}; the flood, ${found.flood.perSecond.toFixed(0)}/s: ${statuses(found.flood.statuses)}`,
+        figure: `well-behaved clients got ${statuses(found.good)}; the flood, ${found.flood.perSecond.toFixed(0)}/s: ${statuses(found.flood.statuses)}`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -357,7 +357,7 @@ function exactnessOn(form: RedisForm): Measurement {
 function contractsOn(form: FormName): Measurement {
   return {
     rows: '1, 31, 34',
-    what: `Redis as ${form}: the contracts of its stores, which also catch limiters with a deliberate mistake`,
+    what: `Redis as ${form}: the contracts of its stores, which also detect limiters with a deliberate mistake`,
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
@@ -419,7 +419,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis during the fault and ${local} alone; keys of the lost server ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest response ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
+        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis during the fault and ${local} locally; keys of the lost server ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest response ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -449,7 +449,7 @@ function judgeExactness(found: Exactness): Finding {
 function outage(fault: Fault): Measurement {
   return {
     rows: rowsOfFault[fault],
-    what: `Redis ${fault} under load, two processes under \`local\` and one under \`refuse\``,
+    what: `Redis ${fault} under load, two processes with \`local\` and one with \`refuse\``,
     async measure() {
       const found = await measureOutage(fault, { holdMs: 5_000 });
       const survived = fault === 'killed' ? 0 : found.admittedBefore;
@@ -474,14 +474,14 @@ function outage(fault: Fault): Measurement {
 function adminFlood(flood: keyof typeof floods): Measurement {
   return {
     rows: '33',
-    what: `100 clients of one address ${flood} at the admin listener, beside a key`,
+    what: `100 clients of one address ${flood} at the admin listener while another client uses a key`,
     async measure() {
       const found = await measureAdminFlood({ flood, clients: 100, goodRequests: 4_000 });
       const { p50Ms, flood: sent, operators } = found;
       const { here, elsewhere } = operators;
       const outcomes = [here, elsewhere].flatMap((figures) => Object.keys(figures.outcomes));
       return {
-        figure: `p50 of the key ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}); the flood, ${sent.perSecond.toFixed(0)}/s on ${sent.connections} connections: ${statuses(sent.statuses)}; an operator's slowest response: ${ms(here.slowestMs)} at the address of the flood, ${ms(elsewhere.slowestMs)} at another`,
+        figure: `p50 of the key ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}); the flood, ${sent.perSecond.toFixed(0)}/s on ${sent.connections} connections: ${statuses(sent.statuses)}; an operator's slowest response: ${ms(here.slowestMs)} at the address of the flood, ${ms(elsewhere.slowestMs)} at another address`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&

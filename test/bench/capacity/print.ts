@@ -76,7 +76,7 @@ function gatewaysTable({
       [
         '**processes**, one per core',
         `**${count(processes)}**, each ${percent(coreUse)} full`,
-        'all of these, and the headroom with one zone down',
+        'all rows above, with headroom for one failed zone',
       ],
       ...(inputs.zones === 1
         ? []
@@ -90,7 +90,7 @@ function gatewaysTable({
       ['memory of a process', bytes(processBytes), 'processBytes, connectionBytes, keys held × their heap'],
       [
         'keys that a process holds',
-        `${count(load.held.recorded)} in the recorder, ${count(load.held.remembered)} with their last counts, ${count(load.held.directory)} of the directory`,
+        `${count(load.held.recorded)} in the usage recorder, ${count(load.held.remembered)} with their last counts, ${count(load.held.directory)} of the directory`,
         'usageKeysMax, rememberedKeysMax, directoryCachedKeysMax',
       ],
     ],
@@ -150,18 +150,22 @@ function redisTable({
       [
         '**masters**, one core each',
         `**${count(shards)}** (CPU ${count(shardsForCpu)}, memory ${count(shardsForMemory)}), and ${count(shards * inputs.replicas)} replicas`,
-        'the sum of these; the next table',
+        'all rows above; the memory in the next table',
       ],
-      ['connections to a master', count(redisConnections), 'two per process, three with the directory'],
+      [
+        'connections to a master',
+        count(redisConnections),
+        'two connections per process, three with a key directory',
+      ],
       [
         'the hottest key',
         `${count(hottest.requests)} requests/s are ${count(hottest.calls)} calls/s: ${hottest.redisCpu.toFixed(2)} of a core`,
         'hotDecisionCpu, readCpu',
       ],
       [
-        'the largest rate of one key on its own master',
+        'the largest rate of one key on a dedicated master',
         Number.isFinite(hotKeyRequestsMax)
-          ? `${count(hotKeyRequestsMax)} requests/s in ${count(hotKeyCallsMax)} calls/s, spread over ${count(Math.min(inputs.perKey, processes))} processes`
+          ? `${count(hotKeyRequestsMax)} requests/s in ${count(hotKeyCallsMax)} calls/s, on ${count(Math.min(inputs.perKey, processes))} processes`
           : `the rate of its processes: they make less than ${count(hotKeyCallsMax)} calls/s for one key`,
         'turnSeconds, hotDecisionCpu',
       ],
@@ -231,16 +235,16 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
   const lost = 1 / zones;
   const keys =
     replicas === 0
-      ? `those of ${count(shards * lost)} masters: each process decides them alone until the masters return, and their counts, directory entries and records are lost`
-      : `those of ${count(shards * lost)} masters. Each process decides these keys alone until a replica is promoted (the node timeout and about as long again; 2 to 3 s in faults/figures.md, row 35). Each of ${count(processesLeft)} processes therefore admits at most one further limit per key, and writes that were not replicated are lost`;
+      ? `the keys of ${count(shards * lost)} masters: each process decides them without Redis until the masters return, and their counts, directory entries and records are lost`
+      : `the keys of ${count(shards * lost)} masters. Each process decides these keys without Redis until a replica is promoted (about twice the node timeout; 2 to 3 s in faults/figures.md, row 35). Each of ${count(processesLeft)} processes therefore admits at most the limit once more per key, and writes that were not replicated are lost`;
   return {
     title: 'A zone fails',
     rows: [
       ['what', 'how much'],
-      ['cores that are in reserve', count(processes - processesLeft)],
-      ['lost requests', `the open requests of ${count(processes * lost)} processes`],
-      ['connections that clients open again', count(connections * lost)],
-      ['keys', keys],
+      ['processes in reserve', count(processes - processesLeft)],
+      ['lost requests', `the requests in progress on ${count(processes * lost)} processes`],
+      ['connections that clients reopen', count(connections * lost)],
+      ['affected keys', keys],
     ],
   };
 }
@@ -248,12 +252,12 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
 function wallsTable({ inputs }: Plan, walls: readonly Wall[]): Table {
   const when = ({ comesAt }: Wall) =>
     !Number.isFinite(comesAt)
-      ? 'not at 100 times this load'
+      ? 'not even at 100 times this load'
       : `${comesAt <= inputs.requestsPerSecond ? '**reached**, at ' : ''}${rounded(comesAt)} requests/s`;
   return {
-    title: 'Walls that more machines alone do not remove, the nearest first',
+    title: 'Bottlenecks that more machines alone do not remove, the nearest first',
     rows: [
-      ['wall', 'reached at', 'at these inputs', 'remedy'],
+      ['bottleneck', 'reached at', 'at these inputs', 'remedy'],
       ...walls.map((wall) => [wall.name, when(wall), wall.now, wall.remedy]),
     ],
   };
@@ -278,8 +282,8 @@ export function variantsTable(
       row('look-ups in the directory/s', (plan) => count(plan.load.lookUps)),
       row('memory of a process', (plan) => bytes(plan.processBytes)),
       row('memory of all masters', (plan) => bytes(sum(plan.redisBytes))),
-      ['the first wall', ...answers.map(({ walls }) => firstOf(walls, 0))],
-      ['the second wall', ...answers.map(({ walls }) => firstOf(walls, 1))],
+      ['the first bottleneck', ...answers.map(({ walls }) => firstOf(walls, 0))],
+      ['the second bottleneck', ...answers.map(({ walls }) => firstOf(walls, 1))],
     ],
   };
 }

@@ -4,29 +4,29 @@ import { spreadOf } from '../statistics.ts';
 export const costNames = {
   requestCpu: 'gateway, CPU of a forwarded request in a full process, apart from its calls to Redis',
   refusedCpu: 'gateway, CPU of a refusal in a flood',
-  callCpu: 'gateway, CPU of a decision call in a write with other calls',
+  callCpu: 'gateway, CPU of a decision call that shares a write with other calls',
   callReadCpu: 'gateway, additional CPU of a call that has its own read and write',
   batchCpu: 'gateway, CPU of one batch of the usage record',
   lookUpCpu: 'gateway, CPU of a look-up in the directory',
   checkCpu: 'gateway, CPU of one health check',
   turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
-  fullTurnSeconds: 'gateway, this time in a full process (64 connections)',
+  fullTurnSeconds: 'gateway, the same time in a fully loaded process (64 connections)',
   processBytes: 'gateway, memory of a process that holds few keys',
   connectionBytes: 'gateway, memory of an idle client connection',
   recordedKeyBytes: 'gateway, heap of a key in the usage recorder (at most 20,000 idle keys)',
   rememberedKeyBytes: 'gateway, heap of a key with its last counts',
   heldKeyBytes: 'gateway, heap of a cached key of the directory',
   heapBytesMax: "gateway, Node's default limit of the heap",
-  decisionCpu: 'Redis, CPU of a decision in a read with other calls',
-  hotDecisionCpu: 'Redis, CPU of such a decision when all are for one key',
+  decisionCpu: 'Redis, CPU of a decision that shares a read with other calls',
+  hotDecisionCpu: 'Redis, CPU of such a decision when all calls are for one key',
   readCpu: 'Redis, CPU of a read and a reply for a single call',
   usageCpu: 'Redis, CPU of a batch of the usage record of a key that few processes serve',
   senderCpu: 'Redis, additional CPU of a batch for each process that serves the key',
-  readKeyCpu: 'Redis, CPU of a look-up in the directory, its three commands',
+  readKeyCpu: 'Redis, CPU of a look-up in the directory (three commands)',
   presenceCpu: 'Redis, CPU of the state that one of 100 processes publishes each second',
-  operationsCpu: 'Redis, CPU of one batch of all operations (50 of them)',
+  operationsCpu: 'Redis, CPU of one batch with all operations (50 operations)',
   activeKeyCpu: 'Redis, CPU of one entry in the index of active keys',
-  replicaCpu: 'Redis, CPU of the master for each replica and decision',
+  replicaCpu: 'Redis, CPU of a master for each decision and replica',
   serverCpu: 'Redis, CPU of a server without requests, in a second',
   decisionOctets: 'octets of a decision between gateway and Redis, both ways',
   usageOctets: 'octets of a batch of the usage record, both ways',
@@ -166,11 +166,11 @@ export function unitCostsOf(
   values.refusedCpu = cpuOf('flood') * scaleBenchmark;
   sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without its ${hotCalls.toFixed(2)} calls`;
   sources.refusedCpu = `bench ${shortTime(report.started)}: flood`;
-  const measuredOn = `costs are of ${measured.machine.cpu}, Node ${measured.machine.node}`;
+  const measuredOn = `the costs were measured on ${measured.machine.cpu}, Node ${measured.machine.node}`;
   const machine =
     typeof at === 'number'
-      ? `${measuredOn}, calibrated for this machine: a request to the backend alone takes ${scaleBenchmark.toFixed(2)}× the CPU of that in the benchmark, so CPU costs are multiplied by that`
-      : `${measuredOn}; in the benchmark a request to the backend alone took ${(benchmarkCpu / measured.directCpu).toFixed(2)}× the CPU of that in the capacity run, and CPU is stated at the speed of the ${at}`;
+      ? `${measuredOn}, calibrated for this machine: a direct request to the backend takes ${scaleBenchmark.toFixed(2)}× the CPU of the same request in the benchmark, so CPU costs are multiplied by this factor`
+      : `${measuredOn}; in the benchmark, a direct request to the backend took ${(benchmarkCpu / measured.directCpu).toFixed(2)}× the CPU of the same request in the capacity run. CPU times are stated at the speed of the ${at}`;
   return { values, sources, machine };
 }
 

@@ -49,7 +49,7 @@ const kinds: readonly Kind[] = [
       'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate replies take more than 50 ms. After three late replies the processes decide all keys of that master alone, so a limit then holds per process',
   },
   {
-    name: 'the hottest key on its processes',
+    name: 'the hottest key in its processes',
     used: (plan, costs) => (plan.load.hottest.requests * costs.requestCpu) / (perKey(plan) * room(plan)),
     now: (plan, costs) =>
       `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes: ${core((plan.load.hottest.requests * costs.requestCpu) / perKey(plan))} of each`,
@@ -59,7 +59,7 @@ const kinds: readonly Kind[] = [
     name: 'the index of active keys, one slot',
     used: (plan) => plan.load.redisCpu.activeIndex / room(plan),
     now: (plan) =>
-      `${count(plan.load.activeEntries)} entries/s, one a minute for each key and process that serves it: ${core(plan.load.redisCpu.activeIndex)}`,
+      `${count(plan.load.activeEntries)} entries/s, one per minute for each key in each process that serves the key: ${core(plan.load.redisCpu.activeIndex)}`,
     remedy: 'fewer processes for a key (`--per-key`), or `usage: { keepDays: 0 }`',
   },
   {
@@ -72,24 +72,24 @@ const kinds: readonly Kind[] = [
       );
     },
     now: (plan) =>
-      `${count(plan.processes)} processes; the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for presence, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+      `${count(plan.processes)} processes; the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
     remedy:
-      'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages miss processes, and nothing else fails',
+      'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages omit processes, and nothing else fails',
   },
   {
     name: 'the heap of a process: keys that it holds',
     used: (plan, costs) => plan.heapBytes / costs.heapBytesMax,
     now: (plan, costs) =>
-      `${count(plan.load.held.recorded)} keys in the recorder, ${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB`,
+      `${count(plan.load.held.recorded)} keys in the usage recorder, ${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB`,
     remedy:
       'fewer processes for a key (`--per-key`), `NODE_OPTIONS=--max-old-space-size`, or `usage: { keepDays: 0 }`',
   },
   {
-    name: 'health checks at a target: a tenth of its requests',
+    name: 'health checks of a target reach a tenth of its requests',
     used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
     now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
     remedy:
-      'a balancer in front of each group of targets, because each process checks each address five times a second. The checks make no request fail, but cost gateways and targets CPU',
+      'a balancer in front of each group of targets, because each process checks each address five times a second. The checks make no request fail, but they cost gateways and targets CPU time',
   },
   {
     name: 'connections to a master of Redis',
