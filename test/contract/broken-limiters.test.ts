@@ -64,7 +64,22 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     caughtBy: cost,
     make: withCalls((call) => ({ ...call, requests: call.requests * call.units, units: 1 })),
   },
-  { mistake: 'the cheapest request is decided first', caughtBy: less, make: altered(decideCheapestFirst) },
+  {
+    mistake: 'the cheapest requests of a call are decided first',
+    caughtBy: less,
+    make: withCalls(({ requests, units, later = [], ...call }) => {
+      const [first, ...rest] = [{ requests, units }, ...later].sort((one, other) => one.units - other.units);
+      return { ...call, ...(first ?? { requests, units }), ...(rest.length > 0 && { later: rest }) };
+    }),
+  },
+  {
+    mistake: 'all requests of a call cost as much as its first request',
+    caughtBy: less,
+    make: withCalls((call) => ({
+      ...call,
+      later: call.later?.map((run) => ({ ...run, units: call.units })),
+    })),
+  },
   {
     mistake: 'a request without cost costs 1',
     caughtBy: free,
@@ -179,17 +194,6 @@ function altered(alter: (store: QuotaStore) => QuotaStore): MakeStore {
 /** The real limiter with modified calls. */
 function withCalls(change: (call: QuotaCall) => QuotaCall): MakeStore {
   return altered((store) => ({ ...store, decide: (calls) => store.decide(calls.map(change)) }));
-}
-
-function decideCheapestFirst(store: QuotaStore): QuotaStore {
-  return {
-    ...store,
-    async decide(calls) {
-      const order = [...calls].sort((one, other) => one.units - other.units);
-      const replies = await store.decide(order);
-      return calls.map((call) => replies[order.indexOf(call)] ?? replies[0]) as readonly QuotaReply[];
-    },
-  };
 }
 
 function strikeByUnits(store: QuotaStore): QuotaStore {

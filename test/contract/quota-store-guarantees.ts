@@ -115,6 +115,12 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
     expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
     expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
+    // The same requests, and two more, as runs of one call.
+    const [first = 0, ...rest] = [5, 1, 5, 2, 5, 1];
+    const later = [...rest.map((units) => ({ requests: 1, units })), { requests: 2, units: 0 }];
+    const together = await decide(store, { ...call, keyId: freshPrefix(), units: first, later });
+    expect(together).toMatchObject({ admitted: 6, refused: 2, admittedOf: [1, 1, 1, 0, 0, 1, 2] });
+    expect([together.state.minuteUsed, together.state.dayUsed]).toEqual([12, 12]);
   },
 
   async 'a free request is refused only by a ban, and by no window'(subject) {

@@ -1,24 +1,24 @@
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import type { QuotaOutcome } from './store/decide-quota.ts';
+import { type Asked, chargedUnits, type QuotaOutcome } from './store/decide-quota.ts';
 
-/** The decision on the request at `index` of a batch, with its own remaining units or its own retry time. */
+/** The decision on the request at `index` of a run, with its own remaining units or its own retry time. */
 export function decisionAt(
   index: number,
-  { outcome, source, units, limits, windowsMs }: DecidedTogether,
+  { outcome, source, units, limits, windowsMs, usedLater = 0 }: DecidedTogether,
 ): Extract<Decision, { kind: 'admitted' | 'refused' | 'banned' }> {
   const { nowMs, admitted, refused, state } = outcome;
   if (index < admitted) {
-    const usedLater = (admitted - 1 - index) * units;
+    const later = usedLater + (admitted - 1 - index) * units;
     return {
       kind: 'admitted',
       units,
-      rateLimit: rateLimitState(state, { limits, windowsMs, nowMs, usedLater }),
+      rateLimit: rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later }),
       source,
     };
   }
-  const terms = { limits, windowsMs, nowMs };
+  const terms = { limits, windowsMs, nowMs, usedLater };
   const after = rateLimitState(state, terms);
   if (index < admitted + refused) {
     const retryAtMs = roomAtMs(after, state, terms, { units });
@@ -35,11 +35,39 @@ export function decisionAt(
   };
 }
 
-export interface DecidedTogether {
-  readonly outcome: QuotaOutcome;
-  readonly source: DecisionSource;
+/** The decisions on a run of requests of equal cost. */
+export interface DecidedTogether extends RunTerms {
+  readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'state'>;
   /** Cost of each request in units. */
   readonly units: number;
+  /** Units of later runs in the counts of the outcome. */
+  readonly usedLater?: number;
+}
+
+interface RunTerms {
+  readonly source: DecisionSource;
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
+}
+
+/** The decisions on the runs of a call, in their order. */
+export function decidedRuns(
+  asked: Asked,
+  outcome: QuotaOutcome,
+  terms: RunTerms,
+): readonly DecidedTogether[] {
+  const { source, limits, windowsMs } = terms;
+  const { units, later } = asked;
+  if (later === undefined) return [{ outcome, source, units, limits, windowsMs }];
+  const { nowMs, state, admittedOf = [] } = outcome;
+  let usedLater = chargedUnits(asked, outcome);
+  // Requests are banned only after all refused requests.
+  let refusedLeft = outcome.refused;
+  return [asked, ...later].map(({ requests, units }, at) => {
+    const admitted = admittedOf[at] ?? 0;
+    const refused = Math.min(requests - admitted, refusedLeft);
+    refusedLeft -= refused;
+    usedLater -= admitted * units;
+    return { outcome: { nowMs, admitted, refused, state }, source, units, limits, windowsMs, usedLater };
+  });
 }

@@ -1,7 +1,9 @@
 import { type BanPolicy, type Limits, planWindows } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
+  type Asked,
   addUnsent,
+  chargedUnits,
   decideQuota,
   emptyQuotaState,
   noCounts,
@@ -23,9 +25,6 @@ export interface KeyTerms {
   readonly limits: Limits;
   readonly bans: BanPolicy;
 }
-
-/** The number of requests, and the cost of each request in units. */
-export type Asked = Pick<QuotaCall, 'requests' | 'units'>;
 
 interface Entry {
   readonly keyId: string;
@@ -87,21 +86,23 @@ export function createKeyLedger(bounds: Bounds) {
       const isBanned = state.bannedUntilMs > nowMs;
       if (!isBanned && (roomIn(state, limits, nowMs) >= units || !mayHoldStrike(entry, bans)))
         return undefined;
-      const outcome = decideQuota(state, { keyId, limits, bans, requests: 1, units }, windowsMs, nowMs);
+      const call = { keyId, limits, bans, requests: 1, units };
+      const outcome = decideQuota(state, call, windowsMs, nowMs);
       if (outcome.admitted === 1) return undefined;
       entry.state = outcome.state;
-      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, units, limits));
+      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, call));
       return outcome;
     },
 
     /** Decides without the store, on the last known counts. The result is sent later, unless the store may have charged it. */
-    decideAlone(terms: KeyTerms, { requests, units }: Asked, nowMs: number, mayBeCharged: boolean) {
+    decideAlone(terms: KeyTerms, { requests, units, later }: Asked, nowMs: number, mayBeCharged: boolean) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
-      const outcome = decideQuota(entry.state, { keyId, limits, bans, requests, units }, windowsMs, nowMs);
+      const call = { keyId, limits, bans, requests, units, later };
+      const outcome = decideQuota(entry.state, call, windowsMs, nowMs);
       entry.state = outcome.state;
       entry.seenMs = undefined;
-      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, units, limits));
+      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, call));
       return outcome;
     },
 
@@ -182,14 +183,14 @@ export function createKeyLedger(bounds: Bounds) {
     }
   }
 
-  function toCall(entry: Entry, { requests, units }: Asked, generation?: number): QuotaCall {
+  function toCall(entry: Entry, { requests, units, later }: Asked, generation?: number): QuotaCall {
     const { keyId, limits, bans, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, bans, requests, units, generation, unsent };
+    return { keyId, limits, bans, requests, units, later, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {
@@ -211,13 +212,10 @@ function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): 
 }
 
 /** Adds a local decision. Strikes that expired, or that led to a ban, are not sent. */
-function decidedAlone(
-  unsent: Unsent | undefined,
-  { admitted, refused, state }: QuotaOutcome,
-  units: number,
-  limits: Limits,
-): Unsent {
-  const decided = { ...countsOf(state, admitted * units, limits), ...banOf(state), strikes: refused };
+function decidedAlone(unsent: Unsent | undefined, outcome: QuotaOutcome, call: QuotaCall): Unsent {
+  const { refused, state } = outcome;
+  const counts = countsOf(state, chargedUnits(call, outcome), call.limits);
+  const decided = { ...counts, ...banOf(state), strikes: refused };
   const all = unsent === undefined ? decided : addUp(unsent, decided);
   return { ...all, strikes: Math.min(all.strikes, state.strikes) };
 }

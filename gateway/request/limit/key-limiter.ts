@@ -1,10 +1,10 @@
 import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { BanLog } from './ban-log.ts';
-import { type DecidedTogether, decisionAt } from './decision-at.ts';
+import { type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
 import { rateLimitState } from './rate-limit-state.ts';
-import type { QuotaCall, QuotaState } from './store/decide-quota.ts';
+import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 
@@ -32,9 +32,9 @@ export interface StorePart {
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /**
- * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, as long as each has the same
- * cost as the request before. So requests are decided in order of arrival. All calls of a turn leave in one write. A key that the
- * store has just refused is refused without another call.
+ * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which is one call. Its runs of
+ * equal cost keep the order of arrival. All calls of a turn leave in one write. A key that the store has just refused is refused
+ * without another call.
  *
  * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged, so
  * it is not sent again, and its requests are not reported later. At worst the store misses the requests of the calls that were open
@@ -72,11 +72,11 @@ export function createKeyLimiter(deps: {
   return {
     decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
       const open = openBatches.get(key.id);
-      if (open !== undefined && canJoin(open, key, bans, units)) return join(open);
+      if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
       // An open batch of this key on other terms must be decided before this request. A refusal from memory would overtake the
       // batch, so it is only possible without an open batch.
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
-      return refused === undefined ? join(openBatch(key, bans, units)) : Promise.resolve(refused);
+      return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
     },
     /** The local counts of a key while the store is away, or `unavailable` under `onFailure: refuse`. `nowMs` is the store's clock. */
     readAlone(key: Key) {
@@ -97,21 +97,22 @@ export function createKeyLimiter(deps: {
   };
 
   /** Whether a request can join a batch. After a reload, requests of one key and turn may have different terms. */
-  function canJoin(batch: Batch, key: Key, bans: BanPolicy, units: number): boolean {
+  function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
     return (
-      batch.units === units &&
       batch.limits === key.limits &&
       batch.generation === key.generation &&
       batch.bans === bans &&
-      batch.requests < bounds.requestsPerCallMax
+      batch.size < bounds.requestsPerCallMax
     );
   }
 
-  function join(batch: Batch): Promise<Decision | StaleKey> {
-    const index = batch.requests;
-    batch.requests += 1;
+  function join(batch: Batch, units: number): Promise<Decision | StaleKey> {
+    const { at, run } = lastRun(batch, units);
+    const index = run.requests;
+    run.requests += 1;
+    batch.size += 1;
     return batch.answer.promise.then((answer) =>
-      answer.kind === 'decided' ? decisionAt(index, answer.together) : answer,
+      answer.kind === 'decided' ? decisionAt(index, answer.runs[at] as DecidedTogether) : answer,
     );
   }
 
@@ -123,6 +124,8 @@ export function createKeyLimiter(deps: {
       bans,
       units,
       requests: 0,
+      later: undefined,
+      size: 0,
       answer: Promise.withResolvers<Answer>(),
     };
     if (turn.length === 0) setImmediate(endTurn);
@@ -192,14 +195,7 @@ export function createKeyLimiter(deps: {
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];
       if (reply?.kind === 'decided') {
-        const together: DecidedTogether = {
-          outcome: reply.outcome,
-          source,
-          units: batch.units,
-          limits: batch.limits,
-          windowsMs,
-        };
-        batch.answer.resolve({ kind: 'decided', together });
+        resolve(batch, reply.outcome, source);
       } else if (reply?.kind === 'stale') {
         batch.answer.resolve(reply);
       } else answerAlone(batch, reply?.mayHaveRun ?? true);
@@ -233,18 +229,19 @@ export function createKeyLimiter(deps: {
 
   function answerAlone(batch: Batch, mayBeCharged: boolean): void {
     const storeNowMs = clock.nowMs();
-    const { limits, requests, units } = batch;
     if (onFailure === 'refuse') {
       batch.answer.resolve(unavailable(batch, storeNowMs));
       return;
     }
     const outcome = ledger.decideAlone(batch, batch, storeNowMs, mayBeCharged);
     deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
-    deps.onDecidedAlone(requests);
-    batch.answer.resolve({
-      kind: 'decided',
-      together: { outcome, source: 'local', units, limits, windowsMs },
-    });
+    deps.onDecidedAlone(batch.size);
+    resolve(batch, outcome, 'local');
+  }
+
+  function resolve(batch: Batch, outcome: QuotaOutcome, source: DecisionSource): void {
+    const terms = { source, limits: batch.limits, windowsMs };
+    batch.answer.resolve({ kind: 'decided', runs: decidedRuns(batch, outcome, terms) });
   }
 
   function unavailable(terms: Pick<Batch, 'keyId' | 'limits'>, storeNowMs: number): Unavailable {
@@ -268,16 +265,34 @@ export function createKeyLimiter(deps: {
   }
 }
 
-/** Requests of one key with the same cost and terms, in one turn of the event loop. */
-interface Batch {
+/** The run of a batch that a request of this cost joins, and its place among the runs. */
+function lastRun(batch: Batch, units: number): { readonly at: number; readonly run: OpenRun } {
+  const at = batch.later?.length ?? 0;
+  const run = batch.later?.at(-1) ?? batch;
+  if (run.units === units) return { at, run };
+  const next = { units, requests: 0 };
+  batch.later ??= [];
+  batch.later.push(next);
+  return { at: at + 1, run: next };
+}
+
+interface OpenRun extends Run {
+  requests: number;
+}
+
+/** Requests of one key on the same terms, in one turn of the event loop. The batch is its own first run. */
+interface Batch extends OpenRun {
   readonly keyId: string;
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
-  /** Cost of each request in units. */
-  readonly units: number;
-  requests: number;
+  later: OpenRun[] | undefined;
+  /** Number of requests in all runs. */
+  size: number;
   readonly answer: PromiseWithResolvers<Answer>;
 }
 
-type Answer = { readonly kind: 'decided'; readonly together: DecidedTogether } | Unavailable | StaleKey;
+type Answer =
+  | { readonly kind: 'decided'; readonly runs: readonly DecidedTogether[] }
+  | Unavailable
+  | StaleKey;

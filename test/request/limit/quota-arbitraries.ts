@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Asked } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 
 /** Limits for one or more windows, the shortest window first. */
@@ -29,6 +30,19 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 
 /** The cost of a request, which is mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
+
+/** The requests of a call: mostly one run of equal cost. */
+export const runs: fc.Arbitrary<Asked> = fc.record(
+  {
+    requests: fc.integer({ min: 0, max: 20 }),
+    units,
+    later: fc.array(fc.record({ requests: fc.integer({ min: 1, max: 5 }), units }), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+  },
+  { requiredKeys: ['requests', 'units'] },
+);
 
 /**
  * Counts that have not been sent: in the current or previous windows, of the current or an older generation.

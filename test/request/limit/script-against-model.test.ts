@@ -46,8 +46,7 @@ const request = fc.record({
   calls: fc.array(
     fc.record({
       key: fc.nat({ max: 2 }),
-      requests: fc.integer({ min: 0, max: 20 }),
-      units: arbitrary.units,
+      runs: arbitrary.runs,
       unsent: fc.option(arbitrary.unsent, { nil: undefined }),
     }),
     { minLength: 1, maxLength: 5 },
@@ -82,14 +81,13 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
             models[key] = changed.state;
             continue;
           }
-          const sent = calls.map(({ key, requests, units, unsent }) => ({
+          const sent = calls.map(({ key, runs, unsent }) => ({
             key,
+            ...runs,
             // Each key has a different plan, and gets another plan every five steps.
             limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
             keyId: `${prefix}-${key}`,
             bans,
-            requests,
-            units,
             unsent: unsent && toUnsent(unsent, modelOf(key)),
           }));
           const replies = await store.decide(sent);

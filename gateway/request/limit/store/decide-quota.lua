@@ -19,8 +19,8 @@ KEYS  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
 ARGV  for each key, one after the other:
       its terms: how many windows are limited; bans: after, within ms, for ms, max ms; for each window: its name, its
       length in ms (0: the calendar's month), its limit. Nothing in place of them: the terms of the key before
-      requests to decide (0: only take over what a process decided on its own), and where each costs another number of units
-      than 1, that number behind them: `3*5`
+      requests to decide (0: only take over what a process decided on its own). If not all of them cost 1 unit, runs of
+      requests of equal cost in order of arrival, each its requests and what each of them costs: `3*5,1*1`
       changedMs of when the key was read, or nothing: of no interest
       0, or 1 and then what a process decided on its own and never sent: strikes, bannedUntilMs, banLevel, liftedMs,
       resetMs, and for each window in the same order its number and use
@@ -28,7 +28,7 @@ ARGV  for each key, one after the other:
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
        banLevel, liftedMs, resetMs, for each window its number and use, and the field `grant` or 0. Or -1 in place of
        them: the key was changed since it was read, nothing was decided. Or an error's text: under this key's name is
-       no hash
+       no hash. Behind a decision on several runs: how many requests of each were admitted
 
 The first write is HSET, the only one that Redis refuses when it is out of memory or read-only: then nothing was written of
 any key. A new hash gets its expiry in the same atomic script, so none without one can exist; later the expiry moves
@@ -68,9 +68,14 @@ for each = 1, #KEYS do
     names[numbers + 1] = 'grant'
   end
   local requests, units, readMs = tonumber(ARGV[at + 1]), 1, ARGV[at + 2]
+  -- Requests and cost of each run, flat, unless all requests cost 1.
+  local runs
   if requests == nil then
-    local asked, cost = string.match(ARGV[at + 1], '^(%d+)%*(%d+)$')
-    requests, units = tonumber(asked), tonumber(cost)
+    runs = {}
+    for asked, cost in string.gmatch(ARGV[at + 1], '(%d+)%*(%d+)') do
+      runs[#runs + 1], runs[#runs + 2] = tonumber(asked), tonumber(cost)
+    end
+    requests, units = runs[1], runs[2]
   end
   local unsentAt = ARGV[at + 3] == '1' and at + 4
   at = at + 3
@@ -144,37 +149,47 @@ for each = 1, #KEYS do
     end
 
     local admitted, refused, banned = 0, 0, 0
-    if bannedUntilMs > nowMs then
-      banned = requests
-    else
-      local charged = requests * units
+    local room, charged, run = math.huge, 0, 1 -- `run`: the place of the present run in `runs`
+    if bannedUntilMs <= nowMs then
       for i = 1, windows do
         local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
-        charged = math.min(charged, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
+        room = math.min(room, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
       end
-      charged = math.max(0, charged)
-      if units == 1 then
-        admitted = charged
+    end
+    repeat
+      local fitting = 0
+      if bannedUntilMs > nowMs then
+        banned = banned + requests
       else
-        admitted = units == 0 and requests or math.floor(charged / units)
-        charged = admitted * units
+        if units == 0 then fitting = requests
+        else fitting = math.max(0, math.min(requests, math.floor((room - charged) / units))) end
+        admitted, charged = admitted + fitting, charged + fitting * units
+        local rest = requests - fitting
+        if rest > 0 then
+          moves = true
+          local struck = math.min(rest, math.max(0, after - 1 - strikes))
+          refused, banned = refused + struck, banned + rest - struck
+          if rest > struck then
+            bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
+            strikes, strikesFromMs = 0, 0
+          else
+            if strikes == 0 then strikesFromMs = nowMs end
+            strikes = strikes + struck
+          end
+        end
       end
+      requests = nil
+      if runs then
+        requests, units = runs[run + 2], runs[run + 3]
+        -- The admitted requests take the place of a run that was read.
+        runs[(run + 1) / 2] = fitting
+        run = run + 2
+      end
+    until requests == nil
+    if charged > 0 then
       for i = 1, windows do
         local used = windowFieldsAt + 2 * i + 1
         reply[used] = reply[used] + charged
-      end
-      local rest = requests - admitted
-      if rest > 0 then
-        moves = true
-        refused = math.min(rest, math.max(0, after - 1 - strikes))
-        banned = rest - refused
-        if banned > 0 then
-          bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
-          strikes, strikesFromMs = 0, 0
-        else
-          if strikes == 0 then strikesFromMs = nowMs end
-          strikes = strikes + refused
-        end
       end
     end
 
@@ -184,6 +199,10 @@ for each = 1, #KEYS do
     reply[fieldsAt + 5], reply[fieldsAt + 6] = liftedMs, resetMs
     last = fieldsAt + numbers + 1
     reply[last] = grant or 0
+    if run > 3 then
+      for i = 1, (run - 1) / 2 do reply[last + i] = runs[i] end
+      last = last + (run - 1) / 2
+    end
 
     -- A flood on a banned key changes nothing, and writes nothing. Otherwise only what changed is written: mostly two
     -- counts.

@@ -8,12 +8,13 @@ import {
 } from '../../../shared/model.ts';
 
 /**
- * Decides `requests` requests of one key, of `units` units each, at one instant: first by a ban, then by every window of its limits. An
- * admitted request is charged its units in all windows. A refused request is charged in none. `decide-quota.lua` is the same function
- * inside Redis, and tests compare the two.
+ * Decides the requests of one key at one instant, in order of arrival: first by a ban, then by every window of its limits. An admitted
+ * request is charged its units in all windows. A refused request is charged in none. `decide-quota.lua` is the same function inside
+ * Redis, and tests compare the two.
  *
- * One decision on n requests equals n decisions on one request. The first `admitted` requests have room, the next `refused` requests have
- * none, and the rest are `banned`, from the refusal that reached `bans.after`.
+ * One decision on n requests equals n decisions on one request. In each run of equal cost the first requests have room, and the other
+ * requests have none. The first `refused` requests without room are refused. The rest are `banned`, from the refusal that reached
+ * `bans.after`.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -21,7 +22,7 @@ export function decideQuota(
   windowsMs: WindowsMs,
   nowMs: number,
 ): QuotaOutcome {
-  const { limits, bans, requests, units, unsent } = call;
+  const { limits, bans, unsent } = call;
   const state = { ...before, grant: unendedGrant(before.grant, nowMs) };
   openWindows(state, limits, windowsMs, nowMs);
   endStrikes(state, bans, nowMs);
@@ -29,13 +30,35 @@ export function decideQuota(
     addUnsent(state, unsent, call, nowMs);
     if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
   }
-  if (state.bannedUntilMs > nowMs) return { nowMs, admitted: 0, refused: 0, banned: requests, state };
+  const { later } = call;
+  const first = decideRun(state, call, call, nowMs);
+  if (later === undefined) return { nowMs, ...first, state };
+  const runs = [first, ...later.map((run) => decideRun(state, run, call, nowMs))];
+  const sum = (kind: keyof DecidedRun) => runs.reduce((total, run) => total + run[kind], 0);
+  return {
+    nowMs,
+    admitted: sum('admitted'),
+    refused: sum('refused'),
+    banned: sum('banned'),
+    admittedOf: runs.map(({ admitted }) => admitted),
+    state,
+  };
+}
 
+type DecidedRun = Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned'>;
+
+function decideRun(
+  state: QuotaState,
+  { requests, units }: Run,
+  { limits, bans }: QuotaCall,
+  nowMs: number,
+): DecidedRun {
+  if (state.bannedUntilMs > nowMs) return { admitted: 0, refused: 0, banned: requests };
   const admitted = fitting(requests, units, roomIn(state, limits, nowMs));
   for (const { window } of limits) state[usedIn[window]] += admitted * units;
   const rest = requests - admitted;
   const refused = rest === 0 ? 0 : strike(state, rest, bans, nowMs);
-  return { nowMs, admitted, refused, banned: rest - refused, state };
+  return { admitted, refused, banned: rest - refused };
 }
 
 /** The number of each window (`windowIndex`) by its name, and the charged units by `…Used`. */
@@ -69,14 +92,22 @@ export interface Unsent extends Readonly<WindowCounts> {
   readonly resetMs: number;
 }
 
-export interface QuotaCall {
-  readonly keyId: string;
-  readonly limits: Limits;
-  readonly bans: BanPolicy;
-  /** Number of requests; 0 only sends `unsent`. */
+/** Requests of equal cost, one after the other. */
+export interface Run {
   readonly requests: number;
   /** Cost of each request in whole units. No window refuses a request that costs 0, but a ban does. */
   readonly units: number;
+}
+
+/** Requests of one key in order of arrival: a first run, 0 requests to only send `unsent`, and runs of other costs after it. */
+export interface Asked extends Run {
+  readonly later?: readonly Run[] | undefined;
+}
+
+export interface QuotaCall extends Asked {
+  readonly keyId: string;
+  readonly limits: Limits;
+  readonly bans: BanPolicy;
   /** The generation of the key (`Key`). The store decides nothing when the key was changed since. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
@@ -88,6 +119,8 @@ export interface QuotaOutcome {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
+  /** The admitted requests of each run. Absent if the call has one run. */
+  readonly admittedOf?: readonly number[];
   /** The counts after all requests. */
   readonly state: Readonly<QuotaState>;
 }
@@ -119,6 +152,15 @@ export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: numbe
     room = Math.min(room, max - state[usedIn[window]]);
   }
   return room;
+}
+
+/** Units that the admitted requests of a call were charged. */
+export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: QuotaOutcome): number {
+  if (later === undefined || admittedOf === undefined) return admitted * units;
+  return later.reduce(
+    (sum, run, at) => sum + run.units * (admittedOf[at + 1] ?? 0),
+    units * (admittedOf[0] ?? 0),
+  );
 }
 
 /** Number of requests, from the first, that have room. */

@@ -12,6 +12,7 @@ import {
 } from '../../../shared/model.ts';
 import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import {
+  type Asked,
   emptyQuotaState,
   type QuotaCall,
   type QuotaOutcome,
@@ -93,12 +94,13 @@ export function createRedisQuotaStore(deps: {
     const args = [String(calls.length)];
     for (const { keyId } of calls) args.push(nameOf(keyId));
     let before: Terms | undefined;
-    for (const { limits, bans, requests, units, generation, unsent } of calls) {
+    for (const call of calls) {
+      const { limits, bans, generation, unsent } = call;
       const terms = termsOf(limits, bans);
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
       before = terms;
-      args.push(askedArgument(requests, units), generation === undefined ? '' : String(generation));
+      args.push(askedArgument(call), generation === undefined ? '' : String(generation));
       if (unsent === undefined) args.push('0');
       else args.push('1', ...unsentArguments(unsent, limits));
     }
@@ -147,8 +149,11 @@ interface Terms {
   readonly text: string;
 }
 
-function askedArgument(requests: number, units: number): string {
-  return units === 1 ? String(requests) : `${requests}*${units}`;
+function askedArgument({ requests, units, later }: Asked): string {
+  if (later === undefined) return units === 1 ? String(requests) : `${requests}*${units}`;
+  let text = `${requests}*${units}`;
+  for (const run of later) text += `,${run.requests}*${run.units}`;
+  return text;
 }
 
 function unsentArguments(unsent: Unsent, limits: Limits): string[] {
@@ -170,7 +175,7 @@ function readReplies(
 ): void {
   const nowMs = Number(reply[0]);
   let at = 1;
-  for (const [index, { limits }] of calls.entries()) {
+  for (const [index, call] of calls.entries()) {
     const first = reply[at];
     if (typeof first === 'string') {
       arrived[from + index] = toRefusal(first);
@@ -179,13 +184,18 @@ function readReplies(
       arrived[from + index] = stale;
       at += 1;
     } else {
-      arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, limits) };
-      at += 10 + 2 * limits.length;
+      arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, call) };
+      at += 10 + 2 * call.limits.length + runsInReply(call);
     }
   }
 }
 
-function toOutcome(nowMs: number, reply: ScriptReply, from: number, limits: Limits): QuotaOutcome {
+/** The reply has the admitted requests of each run only if there are several runs. */
+function runsInReply({ later }: Asked): number {
+  return later === undefined ? 0 : later.length + 1;
+}
+
+function toOutcome(nowMs: number, reply: ScriptReply, from: number, call: QuotaCall): QuotaOutcome {
   let at = from;
   const next = () => Number(reply[at++]);
   const [admitted, refused, banned] = [next(), next(), next()];
@@ -198,13 +208,15 @@ function toOutcome(nowMs: number, reply: ScriptReply, from: number, limits: Limi
     liftedMs: next(),
     resetMs: next(),
   };
-  for (const { window } of limits) {
+  for (const { window } of call.limits) {
     state[window] = next();
     state[usedIn[window]] = next();
   }
-  const grant = reply[at];
+  const grant = reply[at++];
   if (typeof grant === 'string') state.grant = unpackGrant(grant);
-  return { nowMs, admitted, refused, banned, state };
+  if (call.later === undefined) return { nowMs, admitted, refused, banned, state };
+  const admittedOf = reply.slice(at, at + runsInReply(call)).map(Number);
+  return { nowMs, admitted, refused, banned, admittedOf, state };
 }
 
 function toHash(flat: readonly (string | number)[]): Record<string, string> {

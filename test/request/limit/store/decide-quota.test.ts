@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import {
+  type DecidedTogether,
+  decidedRuns,
+  decisionAt,
+} from '../../../../gateway/request/limit/decision-at.ts';
+import {
+  chargedUnits,
   decideQuota,
   emptyQuotaState,
   expiresMs,
@@ -15,36 +21,37 @@ const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
 const steps = fc.array(
   fc.record({
     pauseMs: fc.integer({ min: 0, max: 40 }),
-    requests: fc.integer({ min: 0, max: 20 }),
-    units: arbitrary.units,
+    runs: arbitrary.runs,
   }),
   { maxLength: 40 },
 );
 
-it('deciding n requests at once equals deciding them one by one, including bans', () => {
+it('deciding n requests of any costs at once equals deciding them one by one, including bans', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
       let together: Readonly<QuotaState> = emptyQuotaState;
       let oneByOne: Readonly<QuotaState> = emptyQuotaState;
       let nowMs = 1_000_000;
-      for (const { pauseMs, requests, units } of sequence) {
+      for (const { pauseMs, runs } of sequence) {
         nowMs += pauseMs;
-        const call = { keyId: 'k', limits, bans, units };
-        const batch = decideQuota(together, { ...call, requests }, windowsMs, nowMs);
+        const call = { keyId: 'k', limits, bans };
+        const batch = decideQuota(together, { ...call, ...runs }, windowsMs, nowMs);
         together = batch.state;
-        const kinds: string[] = [];
-        for (let index = 0; index < requests; index++) {
-          const single = decideQuota(oneByOne, { ...call, requests: 1 }, windowsMs, nowMs);
-          oneByOne = single.state;
-          kinds.push(kindOf(single));
+        const decided = decidedRuns(runs, batch, { source: 'memory', limits, windowsMs });
+        for (const [at, { requests, units }] of [runs, ...(runs.later ?? [])].entries()) {
+          for (let index = 0; index < requests; index++) {
+            const single = decideQuota(oneByOne, { ...call, requests: 1, units }, windowsMs, nowMs);
+            oneByOne = single.state;
+            const [alone] = decidedRuns({ requests: 1, units }, single, {
+              source: 'memory',
+              limits,
+              windowsMs,
+            });
+            const inBatch = decisionAt(index, decided[at] as DecidedTogether);
+            expect(inBatch).toEqual(decisionAt(0, alone as DecidedTogether));
+          }
         }
-        const expected = [
-          ...Array(batch.admitted).fill('admitted'),
-          ...Array(batch.refused).fill('refused'),
-          ...Array(batch.banned).fill('banned'),
-        ];
-        expect(kinds).toEqual(expected);
-        if (requests > 0) expect(oneByOne).toEqual(together);
+        if (runs.requests > 0 || runs.later) expect(oneByOne).toEqual(together);
       }
     }),
     { numRuns: 500 },
@@ -57,16 +64,17 @@ it('a decision never charges above a limit or for a refusal, leaves no room for 
       let state: Readonly<QuotaState> = emptyQuotaState;
       const chargedIn = new Map<string, number>();
       let nowMs = 1_000_000;
-      for (const { pauseMs, requests, units } of sequence) {
+      for (const { pauseMs, runs } of sequence) {
         nowMs += pauseMs;
-        const outcome = decideQuota(state, { keyId: 'k', limits, bans, requests, units }, windowsMs, nowMs);
+        const outcome = decideQuota(state, { keyId: 'k', limits, bans, ...runs }, windowsMs, nowMs);
         state = outcome.state;
         if (outcome.refused > 0) {
-          expect(limits.some(({ window, max }) => state[usedIn[window]] + units > max)).toBe(true);
+          const dearest = Math.max(runs.units, ...(runs.later ?? []).map(({ units }) => units));
+          expect(limits.some(({ window, max }) => state[usedIn[window]] + dearest > max)).toBe(true);
         }
         for (const { window, max } of limits) {
           const name = `${window} ${state[window]}`;
-          chargedIn.set(name, (chargedIn.get(name) ?? 0) + outcome.admitted * units);
+          chargedIn.set(name, (chargedIn.get(name) ?? 0) + chargedUnits(runs, outcome));
           expect(state[usedIn[window]]).toBe(chargedIn.get(name));
           expect(state[usedIn[window]]).toBeLessThanOrEqual(max);
         }
