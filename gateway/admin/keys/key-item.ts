@@ -34,7 +34,7 @@ export type KeyState = (typeof keyStates)[number];
 const nearShare = 0.8;
 
 export const keyState = words(...keyStates).describe(
-  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no room for its next request. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
+  'The most important state of the key. Requests of a key that is `disabled` (also if its plan is not in the configuration), `expired` or without a secret (`no_secret`) get 401. `limited`: a window has no unit left, so it refuses every request that costs something. A key with fewer units left than an operation costs is not `limited`. `near`: four fifths of a window longer than a second are spent. `unused`: no request is recorded. `unknown`: the server of the Redis Cluster with its counts does not reply, while other servers do.',
 );
 
 const ban = z
