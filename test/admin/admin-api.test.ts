@@ -230,7 +230,7 @@ describe('the turns of the reading thread', () => {
     expect((await next).status).toBe(200);
   });
 
-  it('come to a long body that waited, which is read whole, and not to a request whose client has left', async () => {
+  it('also come to a long body that had to wait, which is read completely, but not to a request whose client has disconnected', async () => {
     large.length = 0;
     const first = askLarge();
     await until('it is looked after', () => large.length === 1);

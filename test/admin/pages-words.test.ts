@@ -33,7 +33,7 @@ describe('how the pages write', () => {
     expect(written).toBe(expected);
   });
 
-  it('an instant in full has the time here and in UTC', () => {
+  it('a complete time is written in local time and in UTC', () => {
     expect(formats.fullInstant(Date.parse('2026-11-22T10:31:07Z'))).toContain('(2026-11-22 10:31:07 UTC)');
   });
 });

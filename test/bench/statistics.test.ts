@@ -10,11 +10,11 @@ test('ratios are taken round by round, not of medians', () => {
   expect(ratioOf([1, 10, 100], [1, 5, 25])).toEqual({ median: 2, min: 1, max: 4 });
 });
 
-test('a stall in one round moves no ratio of medians', () => {
+test('a stall in one round does not change a ratio of medians', () => {
   expect(ratioOfMedians([20, 22, 900], [10, 11, 12])).toEqual({ median: 2, min: 2, max: 75 });
   expect(ratioOfMedians([], [])).toBeUndefined();
 });
 
-test('a round that only one subject has does not count', () => {
+test('a round in which only one subject was measured does not count', () => {
   expect(ratioOf([1], [])).toBeUndefined();
 });

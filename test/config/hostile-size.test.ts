@@ -117,7 +117,7 @@ test('ten thousand valid templates are read', { tags: 'full' }, () => {
   expect(expectNoHang(() => problemsOf(api(text)))).toEqual([]);
 });
 
-test('of a thousand templates of one shape a hundred warnings are listed', () => {
+test('a thousand templates of one shape give a hundred warnings', () => {
   const text = linesOf((i) => `  /{a${i}}: ${operation(`operationId: a${i}`)}`, 1_000);
   const { file } = configFolder(api(text));
   const loaded = expectNoHang(() => loadSettings({ file, env: {} }));

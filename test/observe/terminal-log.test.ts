@@ -54,7 +54,7 @@ describe('the log at a terminal', () => {
     expect(rows()).toHaveLength(2);
   });
 
-  it('shows requests at a person’s pace, failures, and other log lines on their own lines', () => {
+  it('shows slow requests by hand, failures, and other log lines on their own lines', () => {
     const { log, request, rows } = openTerminal();
     request(0);
     request(defaultBounds.sameRequestMs);

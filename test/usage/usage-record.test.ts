@@ -365,7 +365,7 @@ describe.each([
   });
 });
 
-it('a field has a number of its own for each minute and each of more outcomes, and the first eight keep theirs', () => {
+it('each minute has a field number for every outcome, and the first eight outcomes keep their earlier numbers', () => {
   const numbers = new Set<number>();
   for (let minute = 0; minute < 60; minute++) {
     for (let outcome = 0; outcome < 20; outcome++) {
@@ -509,7 +509,7 @@ describe('the record of several processes', () => {
     });
   });
 
-  it('has the counts from a freeze of Redis once it thaws', async () => {
+  it('has the counts from a freeze of Redis once Redis continues', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
     const prefix = freshPrefix();
@@ -588,7 +588,7 @@ describe('the totals of past days', () => {
     };
   }
 
-  it('have each day once it ended a day ago, and once for any number of processes', async () => {
+  it('include each day a day after its end, and only once for any number of processes', async () => {
     const clock = { nowMs: Date.now() };
     const { read } = await totalled([0, 1, 2, 3, 7], clock);
     const day = Math.floor(clock.nowMs / dayMs);

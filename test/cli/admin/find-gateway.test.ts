@@ -196,7 +196,7 @@ describe('another server at the address', () => {
     await failsWith(/is the listener for clients: use the admin listener/, ['--admin', url], tokenEnv);
   });
 
-  it('counts as no server when it closes the connection', async () => {
+  it('is reported as missing when it closes the connection', async () => {
     const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once('listening', resolve));

@@ -25,7 +25,7 @@ describe('--from and --to', () => {
     },
   );
 
-  it('are left to the admin API when they are absent', () => {
+  it('are chosen by the admin API when they are absent', () => {
     expect(periodQuery({}, nowMs)).toEqual({ from: undefined, to: undefined });
   });
 });

@@ -107,7 +107,7 @@ describe('looking up secrets', () => {
     expect(held.find('d', nowMs)).toMatchObject({ generation: 2 });
   });
 
-  it('does not wait for ever for a key that this process changes during each look-up', async () => {
+  it('does not wait forever for a key that this process changes during each look-up', async () => {
     const { lookUp, reply, change } = open({ directoryRereadsMax: 1 });
     const slow = lookUp('d', 'a');
     for (const generation of [1, 2]) {
@@ -186,7 +186,7 @@ describe('a cached key of the directory', () => {
     expect(held.find('k0', nowMs)).toMatchObject({ key: { id: 'k0' } });
   });
 
-  it('stays when it was read in another generation since then', () => {
+  it('stays when the process drops an older generation of it', () => {
     const held = new HeldKeys(bounds);
     held.keep(found('acme', 'd', 7), nowMs);
     held.drop('acme', 6);

@@ -258,7 +258,7 @@ it('a ban ends at the announced instant also when the clock of the process is se
   });
 });
 
-it('a banned key that floods gets the same refusal until the ban ends, and no new ban from then on', async () => {
+it('a banned key that floods gets the same refusal until the ban ends, and is then admitted', async () => {
   let nowMs = Date.now();
   const windowsMs = { minute: 1_000, day: 2_000 };
   const limiter = openLimiter({ nowMs: () => nowMs, windowsMs });

@@ -136,7 +136,7 @@ it('every request is decided, by Redis or locally, while Redis fails and returns
   expect(count(decisions, 'admitted')).toBe(decisions.length);
 });
 
-it('an outage admits at most one further limit on each process, and all admitted requests are counted afterwards', async () => {
+it('an outage admits at most the limit once more on each process, and all admitted requests are counted afterwards', async () => {
   const key = keyOf(40, 1_000);
   const { limiters } = openLimiters(3, server.url, tuning);
   const admitted: number[] = [];

@@ -83,7 +83,7 @@ it('a request of several units is admitted when they fit, and its batch counts t
   expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
 });
 
-it('during a ban the window in force has its true remainder, and its client is told 0 until the ban ends', () => {
+it('during a ban the tightest window keeps its remaining requests, and the header fields show 0 until the ban ends', () => {
   const bannedUntilMs = minuteEnd + 30_000;
   const state = { ...emptyQuotaState, minute, minuteUsed: 1, day, dayUsed: 50, bannedUntilMs, banLevel: 1 };
   const together = {

@@ -29,7 +29,7 @@ describe('a Map that is renewed', () => {
     expect([map.size, [...map]]).toEqual([0, []]);
   });
 
-  it('leaves no passing entry in the old generation', () => {
+  it('leaves no short-lived entry in the old generation', () => {
     const map = new RenewedMap<number, object>();
     for (let at = 1; at <= 3; at++) map.set(-at, {});
     // By now, the map's table is in the old generation.

@@ -28,13 +28,13 @@ describe('shares', () => {
     [256, 38],
     [128, 24],
     [10_000, 400],
-  ])('of %i units leave a rest after %i successive greedy holders', (max, count) => {
+  ])('of %i units leave some units free after %i successive greedy holders', (max, count) => {
     const shares = new Shares(max);
     for (let i = 0; i < count; i++) takeAll(shares, [`key-${i}`]);
     expect(shares.take('late', 1)).toBe(true);
   });
 
-  it.each([1, 8, 40, 200])('leave a rest for the next holder after %i greedy holders', (count) => {
+  it.each([1, 8, 40, 200])('leave some units for the next holder after %i greedy holders', (count) => {
     const shares = new Shares(256);
     takeAll(
       shares,
@@ -43,7 +43,7 @@ describe('shares', () => {
     expect(shares.take('late', 1)).toBe(true);
   });
 
-  it('take bounded memory for any number of passing holders', () => {
+  it('take bounded memory for any number of short-lived holders', () => {
     const shares = new Shares(10);
     for (let i = 0; i < 100_000; i++) {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
@@ -55,7 +55,7 @@ describe('shares', () => {
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);
   });
 
-  it('never exceed the free units, give a holder without units what is free, and take everything back', () => {
+  it('never exceed the free units, give free units to a holder without units, and accept all returned units', () => {
     const step = fc.record({
       holder: fc.constantFrom('a', 'b', 'c'),
       amount: fc.integer({ min: 1, max: 40 }),
