@@ -6,8 +6,8 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Looks up the host name of each upstream, and returns a sentence for each failure. Only `check` does this: the gateway must
- * start, and an edit must take effect, also during an outage of DNS.
+ * Resolves the host name of each upstream, and returns a sentence for each failure. Only `check` does this. During an outage of
+ * DNS, the gateway must still start, and edits must still take effect.
  */
 export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promise<readonly string[]> {
   const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;
@@ -25,7 +25,7 @@ export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promi
   return found.flat();
 }
 
-/** Looks a name up like the gateway. Returns the error code of the resolver, or that the lookup took too long. */
+/** Resolves a name as the gateway does. Returns the resolver's error code, or reports that the lookup took too long. */
 async function lookupFailure(hostname: string, timeoutMs: number): Promise<string | undefined> {
   if (isIP(hostname) !== 0) return undefined;
   const looked = lookup(hostname, { all: true }).then(

@@ -8,20 +8,20 @@ import { findGateway, type GatewayOptions } from './admin/find-gateway.ts';
 import { CommandError } from './output/command-error.ts';
 import { print, printJson, type Screen, screenOf } from './output/screen.ts';
 
-/** The options of a command that asks a gateway and has `--json`. */
+/** The options of a command that queries a gateway and has `--json`. */
 export interface Asking extends GatewayOptions {
   readonly json?: true;
 }
 
 const asking = new WeakSet<Command>();
 
-/** Gives a command the options that choose a gateway. `completeCommands` adds them behind the command's own options. */
+/** Gives a command the options that select a gateway. `completeCommands` adds these options after the command's own options. */
 export function withGateway(command: Command): Command {
   asking.add(command);
   return command;
 }
 
-/** Adds the options of a period. */
+/** Adds the options `--from` and `--to`. */
 export function withPeriod(command: Command): Command {
   return command
     .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
@@ -44,21 +44,23 @@ export function configOption(): Option {
   return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
 }
 
-/** Shortens a path inside the working directory. In a container the full path means nothing to the operator. */
+/**
+ * Makes a path relative if it is inside the working directory. The absolute path in a container would tell the operator nothing.
+ */
 export function fromHere(file: string): string {
   const path = relative('', file);
   return path === '' || path.startsWith('..') ? file : path;
 }
 
-/** The file that `init` writes, and that commands use when they name no configuration. */
+/** The name of the file that `init` writes. Commands read this file if they are given no configuration. */
 export const configName = 'tollgate.yaml';
 
-/** The configuration that was named, or the one of this folder. An empty TOLLGATE_CONFIG means none. */
+/** Returns the named configuration, or the configuration of the current folder. An empty TOLLGATE_CONFIG counts as not set. */
 export function configOr(config: string | undefined): string | undefined {
   return config ?? (existsSync(configName) ? configName : undefined);
 }
 
-/** @throws a CommandError where no configuration was named and this folder has none */
+/** @throws a CommandError if no configuration was named and this folder has none */
 export function requireConfig(named: string | undefined): string {
   const config = configOr(named);
   if (config !== undefined && config !== '') return config;
@@ -71,7 +73,7 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** Prints a reply: its JSON with `--json`, else the lines that the view makes of its body. */
+/** Prints a response: its JSON with `--json`, and otherwise the lines that `view` makes of its body. */
 export function show<Body>(
   { json: asJson }: Pick<Asking, 'json'>,
   { json, body }: Reply<Body>,
@@ -81,17 +83,17 @@ export function show<Body>(
   else print(view(body, screenNow(), Date.now()));
 }
 
-/** Standard output with its present width. */
+/** Standard output, with the terminal's current width. */
 export function screenNow(): Screen {
   return screenOf(process.stdout, process.env);
 }
 
-/** The examples of a command, for `addHelpText('after', …)`: command lines without `tollgate` in front. */
+/** Formats the examples of a command for `addHelpText('after', …)`. The given command lines have no `tollgate` in front. */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  tollgate ${line}`).join('\n')}`;
 }
 
-/** The variables of the environment that commands read, in the order of the help. */
+/** The environment variables that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
   TOLLGATE_CONFIG: 'the configuration file, in place of --config and of tollgate.yaml in this folder',
   TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
@@ -101,7 +103,7 @@ const variables: Readonly<Record<string, string>> = {
   NO_COLOR: 'no colours',
 };
 
-/** Adds the options that choose a gateway. The help of each command then lists the variables that it reads. */
+/** Adds the options that select a gateway. The help of each command then lists the environment variables that it reads. */
 export function completeCommands(program: Command): void {
   const describe = (command: Command, names: readonly string[]) => {
     if (names.length === 0) return;

@@ -3,7 +3,7 @@ import { examples } from './command.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
-/** The scripts complete commands, options, file names and fixed words. They ask no gateway. */
+/** The completion scripts complete commands, options, file names and fixed words. They do not query a gateway. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
@@ -26,7 +26,7 @@ export function addCompletionCommand(program: Command): void {
 type Values = readonly string[] | 'files';
 
 interface Completed {
-  /** `keys list`; empty for the program itself. */
+  /** The names of the command and its parents, such as `keys list`. Empty for the program itself. */
   readonly path: string;
   readonly commands: readonly Command[];
   readonly options: readonly Option[];
@@ -43,7 +43,7 @@ function completedOf(command: Command, path = ''): Completed[] {
   ];
 }
 
-/** In all commands, an option or argument for a file has the placeholder `file`: `--config <file>`, `[file]`. */
+/** In all commands, an option or argument that takes a file has the placeholder `file`, as in `--config <file>` and `[file]`. */
 function valuesOf(of: Option | Argument): Values {
   const name = of instanceof Argument ? of.name() : (/[<[](\w+)/.exec(of.flags)?.[1] ?? '');
   return name === 'file' ? 'files' : (of.argChoices ?? []);
@@ -51,7 +51,7 @@ function valuesOf(of: Option | Argument): Values {
 
 const takesValue = ({ required, optional }: Option) => required || optional;
 
-/** Two functions that run in bash and in zsh. They set `offer` to `files`, or to the words that may come next. */
+/** Two functions that work in bash and in zsh. They set `offer` to `files`, or to the words that may come next. */
 function sharedFunctions(all: readonly Completed[]): string {
   const textOf = (values: Values) => (values === 'files' ? 'files' : values.join(' '));
   const behindOption = Map.groupBy(

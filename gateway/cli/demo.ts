@@ -1,6 +1,7 @@
 /**
- * `npm start`: the gateway and the store in one terminal, with demo keys that are valid as long as this process runs. It makes
- * the secrets and gives the gateway their digests in its environment. So no file and no argument list has a secret.
+ * `npm start`: runs the gateway and the sample store in one terminal. Its demo keys are valid as long as this process runs. It
+ * makes the secrets, and passes their digests to the gateway in the environment. So no file and no argument list contains a
+ * secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -35,12 +36,12 @@ const secrets = {
   enterprise: issueSecret(),
 };
 
-// The gateway gets only the digest: `spawnNode` removes the token from the environment.
+// The gateway gets only the digest of the token. `spawnNode` removes the token from the environment.
 const adminToken = process.env.ADMIN_TOKEN || issueAdminToken();
 const shownAuthorization = process.env.ADMIN_TOKEN
   ? '"Authorization: Bearer $ADMIN_TOKEN"'
   : `'Authorization: Bearer ${adminToken}'`;
-// A token of the operator's own is not printed.
+// A token that the operator has set is not printed.
 const shownToken = process.env.ADMIN_TOKEN ? 'the one in ADMIN_TOKEN' : adminToken;
 
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
@@ -50,13 +51,13 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
   DEMO_BUSINESS_SHA256: digestSecret(secrets.business),
   DEMO_ENTERPRISE_SHA256: digestSecret(secrets.enterprise),
   DEMO_ADMIN_SHA256: digestSecret(adminToken),
-  // With Redis the counts of an earlier run are still there: the keys of this run have ids of their own.
+  // Redis still has the counts of an earlier run, so each run has other key ids.
   DEMO_RUN: randomBytes(3).toString('hex'),
 });
 const children = [store, gateway];
 
-// The children have process groups of their own, so Ctrl-C reaches only this process, which signals them once. The terminal and
-// npm both signal this process, so it ignores a second signal that follows at once.
+// The child processes are in separate process groups, so Ctrl-C signals only this process. It then signals each child once. The
+// terminal and npm both signal this process, so it ignores a second signal that follows at once.
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
@@ -70,7 +71,7 @@ if (storeAtStart !== undefined) {
 }
 
 await Promise.race(children.map(ended));
-// A child has failed, and the other child is useless alone.
+// One child has failed, so the other child is stopped too.
 if (lastSignalMs === Number.NEGATIVE_INFINITY) stopAll();
 const isClean = await Promise.all(children.map(ended));
 process.exitCode = isClean.every(Boolean) ? 0 : 1;
@@ -89,7 +90,10 @@ function spawnNode(script: string, args: readonly string[], env: Record<string, 
   });
 }
 
-/** Resolves when a child has ended: with true when it exited with 0, or was interrupted before it listened for signals. */
+/**
+ * Resolves when a child process has ended. The result is true if the child exited with 0, or was interrupted before it listened
+ * for signals.
+ */
 async function ended(child: ChildProcess): Promise<boolean> {
   if (isRunning(child)) await once(child, 'exit');
   return child.exitCode === 0 || child.signalCode === 'SIGINT';
@@ -106,17 +110,20 @@ function stopAll(): void {
   for (const child of children) child.kill('SIGINT');
 }
 
-/** The store of the counts, in the response of `/readyz`. */
+/** The store of the counts, as `/readyz` reports it. */
 interface Store {
   readonly kind: 'memory' | 'redis';
   readonly available?: boolean;
   readonly reason?: string;
 }
 
-/** Waits until both processes serve and the first contact with Redis has succeeded or failed. Undefined after a failed start. */
+/**
+ * Waits until both processes serve, and until the first connection to Redis has succeeded or failed. Returns undefined if the
+ * start failed.
+ */
 async function waitUntilUp(): Promise<Store | undefined> {
   const deadlineMs = Date.now() + startTimeoutMs;
-  // Another process may listen on the port of a child that has ended.
+  // If a child has ended, another process may listen on its port.
   while (children.every(isRunning) && Date.now() < deadlineMs) {
     const [store, backend] = await Promise.all([
       readStore(),
@@ -137,7 +144,7 @@ async function fetchIfOk(url: string): Promise<Response | undefined> {
   }
 }
 
-/** Undefined while the first contact with Redis is still to come. */
+/** Returns undefined until the first connection to Redis has succeeded or failed. */
 async function readStore(): Promise<Store | undefined> {
   const response = await fetchIfOk(`http://127.0.0.1:${adminPort}/readyz`);
   if (response === undefined) return undefined;
@@ -145,11 +152,15 @@ async function readStore(): Promise<Store | undefined> {
   return store.reason === 'not connected yet' ? undefined : store;
 }
 
-/** The system stops a background process (`npm start &`) that reads from its terminal. */
+/**
+ * Whether this process may read from its terminal. The system stops a background process (`npm start &`) that reads from its
+ * terminal.
+ */
 function mayReadTerminal(): boolean {
   if (!process.stdin.isTTY) return false;
   try {
-    // After the name in parentheses: state, parent, process group, session, terminal, the terminal's foreground group.
+    // The fields after the name in parentheses are: state, parent, process group, session, terminal, the terminal's foreground
+    // group.
     const [, , , group, , , foreground] =
       readFileSync('/proc/self/stat', 'utf8').split(')').at(-1)?.split(' ') ?? [];
     return group === foreground;
@@ -160,7 +171,7 @@ function mayReadTerminal(): boolean {
 
 function repeatGuideOnEnter(storeBefore: Store): void {
   process.stdin.on('data', async () => printGuide((await readStore()) ?? storeBefore));
-  // After the terminal is gone, SIGHUP ends this process.
+  // An error here means that the terminal is gone. SIGHUP then ends this process.
   process.stdin.on('error', () => {});
 }
 

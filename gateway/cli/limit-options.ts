@@ -21,7 +21,7 @@ export function addLimitOptions(
   }
 }
 
-/** The limits that the command line states; undefined where it states none. */
+/** Returns the limits of the command line, or undefined if it has none. */
 export function limitsOf<Limit = number>(
   options: StatedLimits<Limit>,
 ): { readonly [Field in LimitField]?: Limit } | undefined {

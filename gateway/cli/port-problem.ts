@@ -1,14 +1,14 @@
 import { createServer } from 'node:net';
 
 /**
- * A sentence for a port of `npm start` that is not free. The processes that will listen do not know the names of the variables, so
- * `npm start` checks the ports itself.
+ * Makes a sentence about a port of `npm start` that cannot be used. `npm start` checks the ports itself, because the gateway and
+ * the store do not know the names of these variables.
  */
 export function portProblem(name: string, value: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      // This user may lack the permission for a port below 1024 that is free.
+      // A free port below 1024 may need a permission that this user does not have.
       const problem = code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${message})`;
       resolve(`${name} ${value} ${problem}: set ${name} to another port.`);
     });

@@ -17,14 +17,17 @@ import { counted } from './output/figures.ts';
 import { addStartCommands } from './start/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
-/** The command line: `tollgate init | start | run | check | schema | keys … | admin …`, and the commands that ask a running gateway. */
+/**
+ * The command line: `tollgate init | start | run | check | schema | keys … | admin …`, and the commands that query a running
+ * gateway.
+ */
 export function createProgram(): Command {
   const program = new Command('tollgate')
     .description('An API gateway and rate-limiting proxy.')
     .version(packageVersion(), '--version', 'print the version')
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
     .showHelpAfterError('(--help lists the options, with examples)')
-    // Without this, commander would end the process before an error of standard output arrives.
+    // By default, commander ends the process before an error of standard output arrives.
     .exitOverride();
 
   addStartCommands(program);
@@ -78,7 +81,8 @@ function addConfigurationCommands(program: Command): void {
         counted(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-      // A slow lookup would keep the process alive. An error of standard output arrives one turn later.
+      // A slow DNS lookup would keep the process alive. The process exits one turn later, because an error of standard output
+      // arrives one turn later.
       setImmediate(() => process.exit());
     });
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line as a process: what is written where, and with which exit code it ends. */
+/** Runs the command line as a process. This file decides what is written to which stream, and the exit code. */
 import { CommanderError } from 'commander';
 import { printable } from '../shared/terminal/printable.ts';
 import { createProgram } from './program.ts';
@@ -18,7 +18,7 @@ try {
   else fail(error instanceof Error ? error.message : String(error));
 }
 
-/** A message may repeat a line of a file, an argument or a response, so control characters are removed. */
+/** Control characters are removed, because a message may repeat a line of a file, an argument or a response. */
 function fail(message: string): void {
   console.error(printable(message));
   process.exitCode = 1;

@@ -8,15 +8,15 @@ import type { GatewayToAsk } from './find-gateway.ts';
 
 /** A response of the admin API. */
 export interface Reply<Body> {
-  /** The unchanged JSON, for programs. */
+  /** The JSON as it was received, for programs. */
   readonly json: unknown;
-  /** The parsed JSON, for people: its texts have no control characters. */
+  /** The parsed JSON for people. Control characters in its texts are escaped. */
   readonly body: Body;
 }
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
-/** Asks the admin API of one gateway. */
+/** Sends requests to the admin API of one gateway. */
 export interface AdminClient {
   /** The scheme, host and port of the gateway, for messages. */
   readonly origin: string;
@@ -27,7 +27,7 @@ export interface AdminClient {
    */
   get<Schema extends z.ZodType>(path: string, query: Query, schema: Schema): Promise<Reply<z.output<Schema>>>;
   /**
-   * Sends a change, or data that may stand in no URL.
+   * Sends a change, or data that must not be part of a URL.
    *
    * @param schema of the response; a response without a body is undefined
    * @throws a CommandError, with `mayBeDone` where no response came
@@ -37,9 +37,9 @@ export interface AdminClient {
 
 export interface Sent {
   readonly method: 'POST' | 'PATCH' | 'DELETE';
-  /** Below `/api/v1`, its segments encoded. */
+  /** The path below `/api/v1`, with encoded segments. */
   readonly path: string;
-  /** Sent as JSON, without members that are undefined. */
+  /** The body, which is sent as JSON without undefined members. */
   readonly body?: unknown;
 }
 
@@ -124,7 +124,7 @@ function parseJson(origin: string, status: number, text: string): unknown {
   }
 }
 
-/** With these codes no request was sent. */
+/** After one of these error codes, the request was certainly not sent. */
 const notConnected = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 function unreachable(origin: string, error: unknown): CommandError {
@@ -155,7 +155,7 @@ function strange(origin: string, what: string, kind: CommandErrorKind = 'final')
 const noAdminListener = ({ origin }: URL) =>
   `${origin} is the listener for clients: use the admin listener of this gateway, which has its own port, by default 9090.`;
 
-/** Advice for each code of an error. */
+/** The advice for each error code of the admin API. */
 const advice: Readonly<Record<string, (url: URL, message: string) => string>> = {
   invalid_token: ({ origin }) =>
     `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must be in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,
@@ -176,7 +176,7 @@ function refusal(url: URL, status: number, json: unknown, hasBody: boolean): Com
   const known = Object.hasOwn(advice, String(code)) ? advice[code] : undefined;
   if (known !== undefined) return new CommandError(known(url, String(message)));
   if (code === 'not_found') {
-    // Other servers have this code too, and so has a gateway of a version without this path.
+    // Other servers also use this code, and so does a gateway version that lacks this path.
     const isOurs = /^There is no (?!such path)/.test(message);
     return isOurs
       ? new CommandError(message, 'not_found')

@@ -59,7 +59,8 @@ interface UsageOptions extends Asking, PeriodOptions {
 }
 
 /**
- * The commands that read. Each asks the admin API of a gateway, and prints its response as a table, a sentence or JSON.
+ * Adds the commands that read. Each command sends requests to the admin API of a gateway, and prints the response as a table, a
+ * sentence or JSON.
  *
  * @param keys the parent of the commands about keys
  */
@@ -93,7 +94,7 @@ function addTop(program: Command): void {
       if (options.once || !isLive(process.stdout, process.env)) {
         return print(topPicture(data, { nowMs: Date.now() }, screenNow()));
       }
-      // A live picture needs the true width of the terminal, because it is drawn over itself.
+      // The live screen needs the true width of the terminal, because it overwrites its previous lines.
       const screen = () => screenOf(process.stdout, { ...process.env, COLUMNS: undefined });
       const terminal = { output: process.stdout, input: process.stdin, screen };
       await runLiveTop(data, {
@@ -102,7 +103,7 @@ function addTop(program: Command): void {
         ending: process,
         bounds: defaultBounds,
       });
-      // Do not wait for a response that is still on its way.
+      // The process does not wait for a response that is still to come.
       process.exit();
     });
 }
@@ -158,7 +159,7 @@ function addWhy(program: Command): void {
     });
 }
 
-/** Commander parses an id behind the files of `--log` as one more file. */
+/** Commander treats an argument after the files of `--log` as one more file. */
 function idAndFiles(id: string | undefined, log: readonly string[] | undefined) {
   if (id !== undefined) return { id, files: log };
   const last = log?.at(-1);
@@ -166,7 +167,7 @@ function idAndFiles(id: string | undefined, log: readonly string[] | undefined) 
   throw new CommandError('Which one? Say the id of a key, or the id of a request and --log FILE.');
 }
 
-/** As many as one response has. */
+/** The maximum number of callers in one response. */
 const callersMax = 10_000;
 
 function addUsage(program: Command): void {

@@ -4,31 +4,31 @@ import { formatProblems } from '../../config/problems/format-problems.ts';
 import { readAdminAddress } from '../../config/read-admin-address.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
 
-/** The options and variables that choose a gateway. */
+/** The options and variables that select a gateway. */
 export interface GatewayOptions {
   /** The URL of an admin listener. */
   readonly admin?: string | undefined;
-  /** A file of certificates that are trusted for it, PEM. */
+  /** A PEM file with the authorities that are trusted for this listener. */
   readonly ca?: string | undefined;
-  /** The configuration file of the gateway, where `admin` is absent. */
+  /** The configuration file of the gateway. It is read if `admin` is absent. */
   readonly config?: string | undefined;
 }
 
-/** The gateway to ask, with a token for it. */
+/** The gateway that a command sends its requests to, with a token. */
 export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
   /**
-   * Certificates that are trusted in place of Node's authorities, PEM. `isOwn`: the certificate of the listener itself. Its
-   * private key proves that the server is the gateway, whatever name was asked.
+   * The certificates (PEM) that are trusted in place of Node's authorities. `isOwn` means that this is the certificate of the
+   * listener itself. A server that has its private key is the gateway, so the host name is not checked.
    */
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
 }
 
 /**
- * Finds the gateway of `--admin` or TOLLGATE_ADMIN, or else the gateway of the configuration that is named.
+ * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without them, finds the gateway of the named configuration.
  *
- * @throws a CommandError that says what to set
+ * @throws a CommandError that names the option or variable to set
  */
 export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): GatewayToAsk {
   const { admin, ca, config } = options;
@@ -60,7 +60,7 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // Other characters cannot be sent in a header field. The message does not repeat the token, because it may be a secret.
+  // A header field cannot contain other characters. The message does not repeat the token, because it is secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',
@@ -82,7 +82,7 @@ function parseUrl(text: string): URL {
   const url = URL.parse(text);
   const isPlain = url !== null && url.username === '' && url.password === '' && url.pathname === '/';
   if (isPlain && /^https?:$/.test(url.protocol) && !/[?#]/.test(text)) return url;
-  // The message does not repeat the text, because it may have a password.
+  // The message does not repeat the text, because it may contain a password.
   throw new CommandError(
     'The address of the admin listener (--admin, TOLLGATE_ADMIN) must be a URL such as http://127.0.0.1:9090, without user and path.',
   );
@@ -104,7 +104,7 @@ function readText(name: string, file: string): string {
   }
 }
 
-/** The host of a URL that reaches a listener from its own machine. */
+/** Returns the host of a URL that reaches a listener from the listener's own machine. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -9,7 +9,7 @@ import { timeList } from '../output/time-list.ts';
 export const incompleteText =
   'Redis did not answer, so these are only the figures of the process that answered.';
 
-/** Lines with a warning in front where the figures of other processes are missing. */
+/** Makes the lines about the processes. The first line is a warning if the figures of other processes are missing. */
 function withNotice(isComplete: boolean, lines: readonly string[]): readonly string[] {
   return isComplete ? lines : [incompleteText, ...lines];
 }
@@ -18,7 +18,7 @@ export function processesLines(state: FleetState, screen: Screen, nowMs: number)
   return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
 }
 
-/** Enough digits of a configuration's version to tell it from others. */
+/** The number of digits of a configuration version in a table, enough to distinguish versions. */
 const versionDigits = 8;
 
 export function processColumns(
@@ -56,7 +56,10 @@ export function processColumns(
   ];
 }
 
-/** The configuration version that most processes have. On a tie, the version of the process that answered wins. */
+/**
+ * Returns the configuration version that most processes have. If two versions are equally common, returns the version of the
+ * process that answered.
+ */
 export function usualVersion(
   processes: readonly Pick<GatewayProcess, 'configVersion'>[],
   ownVersion: string,
@@ -67,9 +70,9 @@ export function usualVersion(
   return first?.[0] ?? ownVersion;
 }
 
-/** The changes, the newest first; the error of a failed change stands below its sentence. */
+/** Makes the lines about changes, the newest change first. The error of a failed change follows below its sentence. */
 export function changesLines({ changes, isComplete }: ChangesShown, screen: Screen): readonly string[] {
-  // Other processes may have changes that this one does not have, and Redis may have lost the list.
+  // The list may be incomplete, because other processes may have more changes, and Redis may have lost the list.
   if (changes.length === 0) return withNotice(isComplete, ['No change is on record.']);
   const rows = changes.map(({ at, action, by, files, text, inForce, before, after, error }) => {
     const members = typeof before === 'string' ? '' : membersText(before, after);
@@ -86,7 +89,7 @@ export function changesLines({ changes, isComplete }: ChangesShown, screen: Scre
   return withNotice(isComplete, timeList(['BY', 'CHANGE'], rows, screen));
 }
 
-/** The events, the newest first. */
+/** Makes the lines about events, the newest event first. */
 export function eventsLines({ events, isComplete }: EventsShown, screen: Screen): readonly string[] {
   if (events.length === 0) return withNotice(isComplete, ['No event of this kind and period is on record.']);
   const rows = events.map(({ at, beganAt, kind, group, text, processes }) => {
@@ -100,7 +103,7 @@ export function eventsLines({ events, isComplete }: EventsShown, screen: Screen)
 
 type Changed = ChangesShown['changes'][number]['before'];
 
-/** "plan free → pro, name Acme". */
+/** Makes a text such as "plan free → pro, name Acme". */
 function membersText(before: Changed, after: Changed): string {
   const [from, to] = [before, after].map((members) => (typeof members === 'object' ? members : {}));
   const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
@@ -123,7 +126,10 @@ function memberText(value: unknown): string {
     .join(' ');
 }
 
-/** The error of a configuration. A line of its file, with a caret below it, is not wrapped. */
+/**
+ * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret below it marks the
+ * place.
+ */
 function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;
   return error

@@ -5,8 +5,9 @@ import { CommandError } from '../output/command-error.ts';
 import type { AdminClient } from './admin-client.ts';
 
 /**
- * Asks a gateway which ids belong to keys of the directory. A key of the file with such an id would take the place of the key in the
- * directory. Without a gateway it prints a warning, because the first key of the file may be made before the first start.
+ * Asks a gateway which of the given ids belong to keys of the directory. A key of the keys file with such an id would replace the
+ * key of the directory. If no gateway answers, the function prints a warning, because an operator may make the first key before
+ * the first start of the gateway.
  */
 export async function idsInDirectory(
   ids: readonly string[],

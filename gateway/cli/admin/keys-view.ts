@@ -24,7 +24,7 @@ export function keysTable(keys: readonly KeyItem[], screen: Screen, nowMs: numbe
     { title: 'PLAN', cell: ({ plan }) => plan, cutsTo: 6 },
     { title: 'STATE', cell: ({ state }) => stateCell(state) },
     { title: 'FULLEST WINDOW', cell: fullestWindow },
-    // Without a usage record the cells are empty, because a zero would be a figure.
+    // If there is no usage record, the cells are empty, because a zero would be a wrong figure.
     { title: 'OFFERED 24 H', cell: ({ offered24h }) => offered24h, align: 'right' },
     { title: 'REFUSED 24 H', cell: ({ refused24h }) => refused24h, align: 'right' },
     {
@@ -41,18 +41,21 @@ export function stateCell(state: string): Cell {
   return { text: state.replace('_', ' '), tone: toneOf(state) };
 }
 
-/** The window with the largest share used, `minute 60/60`. */
+/** The window of which the key has used the largest share, such as `minute 60/60`. */
 function fullestWindow({ windows }: KeyItem): string {
   const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
 }
 
-/** `keys.yaml:12`, or `the directory`. */
+/** The place of a key, such as `keys.yaml:12`, or the directory. */
 export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file' | 'line'>): string {
   return file === undefined ? `the ${source}` : `${file}:${line}`;
 }
 
-/** `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`; a later grant also has its beginning and its length. */
+/**
+ * Describes a grant, such as `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`. The text of a grant that begins later
+ * also contains its beginning and its length.
+ */
 export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
   const what = toLimits(limits)
     .map(({ window, max }) => `${window} ${figure(max)}`)
@@ -61,7 +64,7 @@ export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['gran
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }
 
-/** Members of a stated key that `keyLines` prints under their own names. */
+/** Fields of a key that `keyLines` prints under their own names. */
 const shownApart = ['id', 'plan', 'name', 'limits', 'operations', 'disabled', 'secrets'];
 const otherMembers = Object.keys(keySchema.shape).filter(
   (name) => !shownApart.includes(name),
@@ -72,7 +75,7 @@ function memberText(member: unknown): string | undefined {
   return typeof member === 'string' ? member : JSON.stringify(member);
 }
 
-/** Everything about a key; first, the sentence that explains its responses. */
+/** Makes the lines about a key. The first line is the sentence that explains the responses of the key. */
 export function keyLines(key: KeyDetail, screen: Screen, nowMs: number): string[] {
   const { operations24h = [], recentRefusals = [] } = key;
   return [

@@ -4,15 +4,15 @@ import { CommandError } from '../output/command-error.ts';
 const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
-/** `--from` and `--to`: absent, the last 24 hours. */
+/** The options `--from` and `--to`. Without them, the period is the last 24 hours. */
 export interface PeriodOptions {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
 
 /**
- * The instants of a period in the form of the admin API. `today` and `yesterday` are their first instants in UTC, and `-7d`, `-12h`
- * and `-30m` are times before now.
+ * Returns the instants of a period in the form of the admin API. `today` and `yesterday` mean the first instants of these days in
+ * UTC. `-7d`, `-12h` and `-30m` are times before now.
  *
  * @throws a CommandError
  */
@@ -27,7 +27,7 @@ export function periodQuery(
 }
 
 /**
- * The first and the last day of a month such as 2026-11.
+ * Returns the first and the last day of a month such as `2026-11`.
  *
  * @throws a CommandError
  */
@@ -39,8 +39,8 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 }
 
 /**
- * The step of a period: minutes up to a day, hours up to a week, else days. A period that began more than a week ago has days,
- * because a gateway keeps minutes for eight days by default.
+ * Returns the length of a row: a minute for a period of up to a day, an hour for up to a week, and otherwise a day. A period that
+ * began more than a week ago has days, because a gateway keeps minutes for eight days by default.
  */
 export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: number): string {
   const toMs = to === undefined ? nowMs : Date.parse(to);
@@ -50,8 +50,8 @@ export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: num
 }
 
 /**
- * The instants of `--from` and `--until` of a grant. For a day, `--from` is its first instant and `--until` its end. Without
- * `--from` the grant begins now. A length of time such as `+6h` for `--until` counts from the beginning of the grant.
+ * Returns the instants of `--from` and `--until` of a grant. If a day is given, `--from` is its first instant and `--until` is
+ * its end. Without `--from`, the grant begins now. A duration such as `+6h` for `--until` counts from the beginning of the grant.
  *
  * @throws a CommandError
  */

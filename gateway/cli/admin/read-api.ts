@@ -11,11 +11,11 @@ import type { AdminClient, Query, Reply } from './admin-client.ts';
 
 type Client = Pick<AdminClient, 'get'>;
 
-/** A list that the admin API sends in pages. */
+/** A list that the admin API returns in pages. */
 interface PagedList<Schema extends z.ZodType> {
   readonly path: string;
   readonly schema: Schema;
-  /** The member of each page that has the items. */
+  /** The name of the field that contains the items of a page. */
   readonly member: string;
   readonly perPage: number;
 }
@@ -30,9 +30,9 @@ export const lists = {
 } as const;
 
 /**
- * Reads up to `max` items of a list, over as many pages as necessary, and returns them in the form of one page.
+ * Reads up to `max` items of a list, from as many pages as necessary. Returns the items in the form of a single page.
  *
- * @throws a CommandError where any page cannot be read, so that a bill never lacks a key
+ * @throws a CommandError if any page cannot be read, so that a bill never lacks a key
  */
 export async function readList<Schema extends z.ZodType>(
   client: Client,
@@ -49,7 +49,7 @@ export async function readList<Schema extends z.ZodType>(
     items.push(...Object(body)[member]);
     jsonItems.push(...Object(json)[member]);
     const { next } = Object(json);
-    // A filtered page may be empty although other pages follow.
+    // A filtered page may be empty although later pages are not.
     if (next === undefined || next === after || items.length >= max) {
       return { body: { ...Object(body), [member]: items }, json: { ...Object(json), [member]: jsonItems } };
     }
@@ -61,7 +61,11 @@ export function readKey(client: Client, id: string): Promise<Reply<KeyDetail>> {
   return ofKey(client, id, (path) => client.get(path, {}, keyDetail));
 }
 
-/** Reads about one key. @throws a CommandError, which suggests a similar id where the key does not exist */
+/**
+ * Reads data about one key.
+ *
+ * @throws a CommandError, which suggests a similar id if the key does not exist
+ */
 export function ofKey<Result>(
   client: Client,
   id: string,
@@ -70,7 +74,11 @@ export function ofKey<Result>(
   return belowKey(id, ask, async () => didYouMean(id, await similarIds(client, id)));
 }
 
-/** Changes one key. @throws a CommandError. A suggestion could be the id of another customer, so it has none */
+/**
+ * Changes one key.
+ *
+ * @throws a CommandError. Its message suggests no other id, because that id could belong to another customer
+ */
 export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, () => '');
 }
@@ -89,7 +97,9 @@ async function belowKey<Result>(
   }
 }
 
-/** Ids that contain the first or the second half of an id. One typing error leaves one of the halves right. */
+/**
+ * Returns ids that contain the first or the second half of the given id. A single typing error changes only one of the halves.
+ */
 async function similarIds(client: Client, id: string): Promise<string[]> {
   const middle = Math.ceil(id.length / 2);
   const halves = [id.slice(0, middle), id.slice(middle)].filter((half) => half !== '');
@@ -98,12 +108,12 @@ async function similarIds(client: Client, id: string): Promise<string[]> {
     const pages = await Promise.all(halves.map((q) => client.get('/keys', { ...query, q }, keyPage)));
     return pages.flatMap(({ body }) => body.keys.map((key) => key.id));
   } catch {
-    // The command reports the failure of the original request, and leaves the advice out.
+    // If the suggestion cannot be read, the command reports only the failure of the original request.
     return [];
   }
 }
 
-/** @throws a CommandError where there is no such plan; it suggests a similar name */
+/** @throws a CommandError if there is no such plan; it suggests a similar name */
 export async function requirePlan(client: Client, name: string): Promise<void> {
   const { body } = await client.get('/plans', {}, plansPage);
   requireName(
@@ -113,7 +123,7 @@ export async function requirePlan(client: Client, name: string): Promise<void> {
   );
 }
 
-/** @throws a CommandError where the name is not in the list; it suggests a similar name, or lists all */
+/** @throws a CommandError if the name is not in the list; it suggests a similar name, or lists all */
 export function requireName(noun: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
   const advice = didYouMean(name, names) || `; ${noun}s are: ${listNames(names)}.`;

@@ -8,7 +8,7 @@ import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 
-/** The usage of a key. The last line has its sum. */
+/** Makes a table of a key's usage. Its last line is the sum. */
 export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   const digits = step === 'day' ? 10 : 16;
   const total = sumOf(rows);
@@ -33,7 +33,7 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
 }
 
-/** `minute 10, day 2`, and the bans; the largest number comes first. */
+/** Lists the refusals by window and the bans, such as `minute 10, day 2`. The largest number comes first. */
 export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): string {
   const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
   return all
@@ -43,7 +43,7 @@ export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): st
     .join(', ');
 }
 
-/** The usage of a key as comma-separated values. The columns do not depend on the rows. */
+/** Makes comma-separated values of a key's usage. The columns are the same for every period. */
 export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const titles = [
@@ -62,7 +62,7 @@ export function usageCsv({ rows }: KeyUsage): string[] {
 
 interface Used {
   readonly admitted: number;
-  /** Absent: 1 unit per admitted request. */
+  /** The units are absent if every request cost 1 unit. */
   readonly units?: number | undefined;
 }
 
@@ -70,7 +70,7 @@ function chargedUnits({ admitted, units = admitted }: Used): number {
   return units;
 }
 
-/** Only where a request did not cost 1 unit. */
+/** The column appears only if some request did not cost 1 unit. */
 function unitsColumn(rows: readonly Used[]): { title: string; cell: (row: Used) => number }[] {
   return rows.some(({ units }) => units !== undefined) ? [{ title: 'UNITS', cell: chargedUnits }] : [];
 }
@@ -100,7 +100,7 @@ function sumOf(rows: readonly UsageRow[]): UsageRow {
   return sum;
 }
 
-/** The usage of each key in a month, for bills. A removed key has neither name nor plan. */
+/** Makes comma-separated values of the usage of each key in a month, for bills. A removed key has no name and no plan. */
 export function monthCsv({ keys }: MonthPage): string[] {
   return csv(
     'id,name,plan,offered,admitted,refused,units',
@@ -111,7 +111,7 @@ export function monthCsv({ keys }: MonthPage): string[] {
   );
 }
 
-/** The keys that sent requests. The key with most admitted requests comes first. */
+/** Makes a table of the keys that sent requests. The key with most admitted requests comes first. */
 export function monthTable({ month, keys }: MonthPage, screen: Screen): string[] {
   const busy = keys.filter(({ offered }) => offered > 0).sort((a, b) => b.admitted - a.admitted);
   if (busy.length === 0) return [`No key sent a request in ${month}.`];
@@ -127,7 +127,7 @@ export function monthTable({ month, keys }: MonthPage, screen: Screen): string[]
   return table(columns, busy, screen);
 }
 
-/** A warning for a month that is not over, or that began before the record. */
+/** A warning about a month that has not ended, or that began before the usage record. */
 export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefined {
   if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
   return toAt.startsWith(month)
@@ -135,7 +135,7 @@ export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefi
     : undefined;
 }
 
-/** A mailing list: each key, and how much it calls. */
+/** Makes a mailing list: each key that called the operation, and its number of calls. */
 export function callersCsv({ callers }: Pick<Callers, 'callers'>): string[] {
   return csv(
     'id,name,plan,requests,last_call',
@@ -171,7 +171,7 @@ function csv(titles: string, rows: readonly (readonly (string | number)[])[]): s
   return [titles, ...rows.map((row) => row.map(csvField).join(','))];
 }
 
-/** RFC 4180 §2.6 and §2.7. A text that a spreadsheet would read as a formula gets an apostrophe in front. */
+/** Escapes a cell by RFC 4180 §2.6 and §2.7. A text that a spreadsheet would read as a formula gets an apostrophe in front. */
 function csvField(value: string | number): string {
   const text = oneLine(String(value));
   const safe = /^[=+\-@\t]/.test(text) && typeof value === 'string' ? `'${text}` : text;

@@ -12,7 +12,10 @@ import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
 
-/** The commands on bans and grants. They ask a gateway also for keys of the file, because neither is part of the configuration. */
+/**
+ * Adds the commands on bans and grants. They send requests to a gateway even for keys of the keys file, because bans and grants
+ * are not part of the configuration.
+ */
 export function addBanAndGrantCommands(keys: Command): void {
   const asking = (name: string) =>
     withGateway(keys.command(name))
@@ -76,7 +79,8 @@ async function change(
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
-    // The key may still be refused: by a window, where its ban was lifted.
+    // The responses of the key are explained, because it may still be refused. For example, the key of a lifted ban may have used
+    // up a window.
     print([(await readKey(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

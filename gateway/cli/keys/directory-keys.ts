@@ -5,7 +5,7 @@ import { CommandError } from '../output/command-error.ts';
 import { requireFutureDate } from './file-keys.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './writable-keys.ts';
 
-/** The keys of the directory. The gateway changes and records them. */
+/** Changes keys of the directory through the admin API. The gateway records each change. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {
   return {
     create({ expires, ...key }) {
@@ -32,7 +32,7 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
       return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
     } catch (error) {
       if (!(error instanceof CommandError && error.mayBeDone)) throw error;
-      // The secret was only in the response that did not arrive.
+      // The new secret was only in the response that was lost.
       const advice = `If the gateway made the change, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
       throw new CommandError(`${error.message} ${advice}`, 'passing');
     }

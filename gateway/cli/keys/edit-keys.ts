@@ -22,11 +22,11 @@ export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in its order. */
   readonly written: readonly WrittenKey[];
-  /** The keys file or the main file; undefined where all keys are in the directory. */
+  /** The keys file or the main file. Undefined if all keys are in the directory. */
   readonly file: string | undefined;
-  /** The digest of that file's content. */
+  /** The digest of the content of `file`. */
   readonly digest: string | undefined;
-  /** For `before` of the next load. */
+  /** The value for the option `before` of the next load. */
   readonly entries: ValidSettings['entries'];
 }
 
@@ -44,14 +44,14 @@ export function loadKeys(options: LoadOptions): LoadedKeys {
   return { settings, written, file, digest: file === undefined ? undefined : digests.get(file), entries };
 }
 
-/** The keys before an edit and after it, and their file. `after` is `before` where the edit was empty. */
+/** The keys before and after an edit, and their file. If the edit was empty, `after` is the same object as `before`. */
 export interface EditedKeys {
   readonly file: string;
   readonly before: LoadedKeys;
   readonly after: LoadedKeys;
 }
 
-/** The key is in no file, but it may be in the directory, which the configuration has. */
+/** Thrown if no file contains the key, but the configuration has a directory that may contain it. */
 export class NotInFile extends CommandError {
   readonly file: string;
 
@@ -62,13 +62,13 @@ export class NotInFile extends CommandError {
 }
 
 /**
- * Edits the keys of a configuration. It validates the whole configuration, then validates it again with the edits, and only
- * then writes, so that it leaves no broken file behind. It makes a keys file that is missing.
+ * Edits the keys of a configuration. The function validates the whole configuration without and with the edits before it writes
+ * the file. So it never leaves a broken file behind. If the keys file is missing, the function creates the file.
  *
  * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
  * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them
  * @param prepare runs before the file is locked
- * @throws a CommandError where nothing was written; an Error when the file cannot be locked or written
+ * @throws a CommandError if nothing was written; an Error when the file cannot be locked or written
  */
 export async function editKeys(
   { file, env }: Configuration,
@@ -88,10 +88,10 @@ export async function editKeys(
       file,
     );
   }
-  // Another process may reach the file by another path, so the lock stands beside the file and not beside a link to it.
+  // Another process may open the file by another path. So the lock is next to the file, and not next to a link to the file.
   return withLock<EditedKeys>(fileBehind(keysFile), () => {
     const text = readText(keysFile);
-    // Another process may have edited the file before this process got the lock.
+    // Another process may have edited the file while this process waited for the lock.
     const isAsFound = text !== undefined && digestOfContent(text) === found.digest;
     const before = isAsFound ? found : loadKeys(options);
     const root = keysFile === file ? ['keys'] : [];
@@ -115,8 +115,8 @@ export async function editKeys(
 }
 
 /**
- * Edits a list of keys like `editYaml`, but parses only the edited entries. Undefined where the text cannot be split, or where
- * an edited entry may depend on other entries. A new entry follows the last one.
+ * Edits a list of keys like `editYaml`, but parses only the edited entries. Returns undefined if the text cannot be split, or if
+ * an edited entry may depend on other entries. New entries are added after the last entry.
  */
 function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | undefined {
   const list = splitList(Buffer.from(text));
@@ -142,7 +142,7 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
 
 const newFileText = '# The API keys: a list, one entry a key. It contains only SHA-256 digests of secrets.\n';
 
-/** Undefined when there is no file. */
+/** Returns undefined if the file does not exist. */
 function readText(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }

@@ -3,18 +3,21 @@ import { isMap, isScalar, isSeq, type Node, type Pair, parseDocument, stringify,
 import { configSizes } from '../../config/config-sizes.ts';
 import { type ParsedDocument, toPlain } from '../../config/source/yaml-to-plain.ts';
 
-/** A path to a part of a document: names of fields, indexes of lists. */
+/** A path to a part of a document: field names and list indexes. */
 type Path = readonly (string | number)[];
 
 /** A change of a YAML text, in terms of its data. */
 export type YamlEdit =
-  /** Adds entries at the end of a list, without members that are undefined. An empty path is the document itself, which may be empty. */
+  /**
+   * Adds entries at the end of a list. Undefined members of an entry are left out. An empty path means the document itself, which
+   * may be empty.
+   */
   | {
       readonly kind: 'append';
       readonly path: Path;
       readonly entries: readonly Readonly<Record<string, unknown>>[];
     }
-  /** Sets a field of a mapping. A new field follows the field `after`, which the mapping has. */
+  /** Sets a field of a mapping. A new field is inserted after the existing field `after`. */
   | {
       readonly kind: 'set';
       readonly path: Path;
@@ -22,22 +25,22 @@ export type YamlEdit =
       readonly value: string | boolean;
       readonly after: string;
     }
-  /** Removes a field. A field that shares its line with other text, such as a comment, gets the value `or` instead. */
+  /** Removes a field. If the field shares its line with other text, such as a comment, it is set to the value `or` instead. */
   | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
 
-/** The edited text, or the reason why it cannot be edited, as the end of a sentence. */
+/** The edited text, or the reason why the text cannot be edited. The reason is the end of a sentence. */
 export type EditedYaml =
   | { readonly kind: 'edited'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * Edits a YAML text. It inserts, replaces and removes characters only in the parts that change. Comments, order, alignment
- * and quotes of all other parts stay. It parses the edited text, and refuses an edit that would change other data too.
+ * Edits a YAML text. The edit inserts, replaces and removes characters only in the parts that change. Comments, order, alignment
+ * and quotes of all other parts stay. The function parses the edited text, and refuses an edit that would also change other data.
  *
  * @param edits at the same place, insertions keep the order of the edits
  */
 export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYaml {
-  // The parser counts a byte order mark as a column, so the first line would be indented deeper than the other lines.
+  // The parser counts a byte order mark as a column, so the first line would seem indented deeper than the other lines.
   if (original.startsWith(byteOrderMark)) {
     const result = editYaml(original.slice(byteOrderMark.length), edits);
     return result.kind === 'edited' ? { ...result, text: byteOrderMark + result.text } : result;
@@ -75,7 +78,7 @@ interface Splice {
 
 interface Planned {
   readonly splice: Splice;
-  /** Makes the edit in the document's data, and returns the data. */
+  /** Applies the edit to the document's data, and returns the data. */
   readonly apply: (data: unknown) => unknown;
 }
 
@@ -137,8 +140,8 @@ function spliceOfAppended(path: Path, entries: readonly unknown[], { text, eol, 
 }
 
 /**
- * The end of the line of the last entry. The range of a list also covers comments below it. A comment that is indented deeper
- * than the list belongs to its last entry.
+ * Returns the end of the line of the list's last entry. The parser's range of a list also covers comments below the list. A
+ * comment that is indented deeper than the list belongs to the last entry.
  */
 function endOfEntries(text: string, rangeEnd: number, indent: number): number {
   let end = text.slice(0, rangeEnd).trimEnd().length;
@@ -172,14 +175,14 @@ function spliceOfNewField(
     return { from, to: from, insert: `, ${field}` };
   }
   const start = startOf(sibling.key);
-  // The mark of the entry may stand before the name: `- id`.
+  // The mark of the list entry may precede the name, as in `- id`.
   const margin = text.slice(lineStartOf(text, start), start).replace(/\S/g, ' ');
   const from = endOfLine(text, endOf(sibling.value));
   return { from, to: from, insert: `${margin}${field}${eol}` };
 }
 
 function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source): Splice {
-  // Each `*name` would get the new value too.
+  // An edit of an anchored value would also change every alias (`*name`) of it.
   if (isScalar(value) && value.anchor !== undefined)
     throw new Uneditable(`the value \`&${value.anchor}\` may be used elsewhere too`);
   const [from, to] = [startOf(value), endOf(value)];
@@ -187,7 +190,7 @@ function spliceOfValue({ value }: Pair, next: string | boolean, { text }: Source
   return { from, to, insert: typeof next === 'string' ? quote + next + quote : String(next) };
 }
 
-/** Undefined where the field shares its line with other text. */
+/** Returns undefined if the field shares its line with other text. */
 function spliceOfRemoved(pair: Pair, map: YAMLMap, { text }: Source): Splice | undefined {
   const [start, end] = [startOf(pair.key), endOf(pair.value)];
   if (map.flow) {
@@ -235,7 +238,7 @@ function partOf<Part>(data: unknown, path: Path): Part {
   return path.reduce<unknown>((part, step) => Object(part)[step], data) as Part;
 }
 
-/** Undefined removes the field. */
+/** The new value. Undefined removes the field. */
 function assign(data: unknown, path: Path, name: string, value?: string | boolean): unknown {
   const map = partOf<Record<string, unknown>>(data, path);
   if (value === undefined) delete map[name];
@@ -261,7 +264,7 @@ function lineStartOf(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** The offset after the line break, which every line has. */
+/** Returns the offset after the line break. Every line of the text has a line break. */
 function endOfLine(text: string, offset: number): number {
   return text.indexOf('\n', offset) + 1;
 }

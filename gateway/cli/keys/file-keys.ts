@@ -17,7 +17,7 @@ import type { YamlEdit } from './edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
 
 /**
- * The keys of a configuration, edited in their file. Its functions also throw where the file cannot be locked or written.
+ * Edits the keys of a configuration in their file. The functions also throw if the file cannot be locked or written.
  *
  * @param client asks whether the directory has a key already
  */
@@ -82,7 +82,12 @@ export function createFileKeys(
 
 type KeysInFile = LoadedKeys & { readonly file: string };
 
-/** The index of a key in the list. @throws a CommandError where the key is missing. A suggestion could be the id of another customer, so it has none */
+/**
+ * Returns the index of a key in the list.
+ *
+ * @throws a CommandError if the key is missing. Its message suggests no other id, because that id could belong to another
+ *   customer
+ */
 function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   const index = written.findIndex(({ key }) => key.id === id);
   if (index !== -1) return index;
@@ -90,7 +95,7 @@ function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
-/** Gives each older secret its end, unless it ends earlier. */
+/** Gives each older secret an expiry, unless it expires earlier. */
 function endOlder(written: readonly WrittenKey[], index: number, overlap: string | undefined): YamlEdit[] {
   if (overlap === undefined) return [];
   const endMs = Date.now() + parseDuration(overlap);
@@ -176,7 +181,7 @@ const optionOf = new Map<string, string>([
   ...limitFieldNames.map((field) => [`limits.${field}`, limitOption(field)] as const),
 ]);
 
-/** @throws a CommandError where the entry breaks the rules of the keys file */
+/** @throws a CommandError if the entry breaks the rules of the keys file */
 function requireShape(entry: unknown): void {
   const issue = keySchema.safeParse(entry).error?.issues[0];
   if (issue === undefined) return;

@@ -114,7 +114,7 @@ function writable(options: Changing): WritableKeys {
   return createKeysOfBoth(createFileKeys(configuration, client), directory);
 }
 
-/** `--id` is the form of earlier versions. */
+/** Earlier versions had only the option `--id`. */
 function idOf(argument: string | undefined, option: string | undefined): string {
   if (argument !== undefined && option !== undefined && argument !== option) {
     throw new CommandError(`Which key, ${argument} or ${option}? Say its id once.`);
@@ -125,7 +125,7 @@ function idOf(argument: string | undefined, option: string | undefined): string 
   return id;
 }
 
-/** Prints the secret alone to standard output, so that `SECRET=$(… keys create …)` works. */
+/** Prints only the secret to standard output, so that `SECRET=$(… keys create …)` works. */
 function showSecret(issued: IssuedKey, { json }: Changing, about: { readonly isNew: boolean }): void {
   if (json) printJson(issued.json);
   else {

@@ -97,7 +97,10 @@ export function addMovingCommands(keys: Command): void {
     });
 }
 
-/** Looks in the configuration, and asks a gateway where no configuration is named or where it has a directory. */
+/**
+ * Searches the configuration for a secret. If no configuration is named or the configuration has a directory, the function also
+ * asks a gateway.
+ */
 async function findOwner(secret: string, options: Options): Promise<Owner> {
   const { config } = options;
   if (config === undefined || config === '') return ownerBy(clientOf(options), secret);

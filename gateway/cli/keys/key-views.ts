@@ -8,7 +8,7 @@ import { type Column, table } from '../output/table.ts';
 import type { LoadedKeys } from './edit-keys.ts';
 import type { ChangedKey, IssuedKey } from './writable-keys.ts';
 
-/** The keys of a configuration, with the number of valid secrets and without digests. */
+/** Makes a table of the keys of a configuration. The table shows the number of valid secrets, and no digests. */
 export function configuredTable(
   { settings, written }: Pick<LoadedKeys, 'settings' | 'written'>,
   screen: Screen,
@@ -37,7 +37,7 @@ export function configuredTable(
   return table(columns, written, screen);
 }
 
-/** The text above a new secret: its place, and the state of the older secrets. */
+/** The text above a new secret. It names the file or directory of the key, and the state of the key's older secrets. */
 export function issuedText(
   { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },

@@ -17,15 +17,18 @@ import {
 import { dirname, join, resolve } from 'node:path';
 
 /**
- * Replaces a file's content atomically: a reader sees the old text or the new one. Mode and owner stay. It writes in place where it
- * cannot replace the file: a single file that is bind-mounted (EBUSY), a folder without write permission, or a file whose owner
- * only root could restore. It makes a file that is missing.
+ * Replaces a file's content atomically, so that a reader sees either the old text or the new text. Mode and owner of the file
+ * stay.
+ *
+ * If the file cannot be replaced, the function writes to the existing file. This applies to a single bind-mounted file (EBUSY), a
+ * folder without write permission, and a file whose owner only root could restore. If the file is missing, the function creates
+ * the file.
  *
  * @throws when the file cannot be written at all, with a sentence that says what to do
  */
 export function replaceFile(file: string, text: string): void {
   try {
-    // A symbolic link stays, and its target is replaced.
+    // A symbolic link stays, and the file that it refers to is replaced.
     const target = fileBehind(file);
     if (existsSync(target)) replaceExisting(target, text);
     else writeFileSync(target, text, { flag: 'wx' });
@@ -34,14 +37,14 @@ export function replaceFile(file: string, text: string): void {
   }
 }
 
-/** Resolves a path to its file, also through a symbolic link to a file that is still missing. */
+/** Resolves a path to the file behind symbolic links. The file may still be missing. */
 export function fileBehind(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   return isLink ? resolve(dirname(path), readlinkSync(path)) : path;
 }
 
-/** The reason, as the end of a sentence that begins with the file's name. */
+/** Returns the reason as the end of a sentence that begins with the file's name. */
 function unwritableReason(error: unknown, file: string): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EROFS') return 'is on a file system that is mounted read-only';
@@ -69,7 +72,7 @@ function replaceExisting(target: string, text: string): void {
     renameSync(draft, target);
   } catch (error) {
     rmSync(draft, { force: true });
-    // After any other error, such as a full disk, writing in place could leave half a file, so the old file stays.
+    // After any other error, such as a full disk, a write to the existing file could leave half a file. So the old file stays.
     if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }

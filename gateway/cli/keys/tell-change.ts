@@ -4,19 +4,19 @@ import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { ChangedKey, KeyDefinition } from './writable-keys.ts';
 
-/** A change of the keys file, as gateways record it. */
+/** A change of the keys file, in the form in which gateways record it. */
 export interface ToldChange {
   readonly action: 'create' | 'secret' | 'rotate' | 'revoke' | 'restore' | 'import';
-  /** The id of the key; absent for a change of many keys. */
+  /** The id of the key. Absent for a change of many keys. */
   readonly key?: string;
   readonly before?: Readonly<Record<string, unknown>>;
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Sends a change of the keys file to a gateway, so that its record of changes has the name of the token. A change of the
- * directory is recorded already. Without a token it does nothing. The change itself is done, so the command does not fail where
- * no gateway can be reached.
+ * Reports a change of the keys file to a gateway, so that the record of changes contains the name of the token. The gateway
+ * itself records changes of the directory. Without a token, the function does nothing. The file is already changed, so the
+ * command does not fail if no gateway can be reached.
  */
 export async function tellChange(
   options: GatewayOptions,
@@ -34,7 +34,7 @@ export async function tellChange(
   }
 }
 
-/** The terms of a new key, for the record of changes. */
+/** The plan, limits and other terms of a new key, for the record of changes. */
 export function toldKey({ id: _, disabled: __, source: ___, secrets: [first], ...terms }: KeyDefinition) {
   return { ...terms, ...(first && toldSecret(first)) };
 }

@@ -10,7 +10,11 @@ import { CommandError } from '../output/command-error.ts';
 import { figure } from '../output/figures.ts';
 import { movedJson } from './transfer.ts';
 
-/** The keys of the directory, page by page. @throws a CommandError */
+/**
+ * Yields the pages of the directory's keys.
+ *
+ * @throws a CommandError
+ */
 export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncGenerator<readonly unknown[]> {
   let after: string | undefined;
   do {
@@ -21,7 +25,10 @@ export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncG
   } while (after !== undefined);
 }
 
-/** Writes `{ "keys": […] }`, a key a line, page by page, because a directory may have a million keys. */
+/**
+ * Writes `{ "keys": […] }` page by page, with one key a line. A directory may have a million keys, so they are not all held in
+ * memory.
+ */
 export async function writeExport(
   pages: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
   write: (text: string) => Promise<void>,
@@ -61,7 +68,10 @@ export async function importToDirectory(
   }
 }
 
-/** Sends a part, and repeats it after a while where the gateway limits changes. Existing keys stay, so repeating is safe. */
+/**
+ * Sends one part of the keys. If the gateway limits the rate of changes, the part is sent again later. Sending it again is safe,
+ * because existing keys stay as they are.
+ */
 async function sendPart(
   client: Pick<AdminClient, 'send'>,
   keys: readonly unknown[],
@@ -82,13 +92,13 @@ function* partsOf(
   keys: readonly unknown[],
   { importKeysMax, importBytesMax, importMembersMax }: Bounds,
 ): Generator<readonly unknown[]> {
-  // The list stands in an object, and a comma follows each key.
+  // The list is a member of an object, so it is indented. A comma follows each key.
   const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];
   let part: unknown[] = [];
   let [bytes, members] = [0, 0];
   for (const key of keys) {
     const length = Buffer.byteLength(JSON.stringify(key)) + 1;
-    // The key itself is one member, beside the members that it has.
+    // In a message, a key counts as one field with its members.
     const size = 1 + countMembers(key, membersMax);
     const isFull = part.length === importKeysMax || bytes + length > bytesMax || members + size > membersMax;
     if (part.length > 0 && isFull) {

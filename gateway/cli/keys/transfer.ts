@@ -17,7 +17,7 @@ import type { YamlEdit } from './edit-yaml.ts';
 
 const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a list of keys') });
 
-/** A key of a configuration in the form of an export. */
+/** Converts a key of a configuration to the form of an export. */
 export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   return {
     ...key,
@@ -27,7 +27,7 @@ export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   };
 }
 
-/** A key of an export as JSON, with its instants as text. */
+/** Formats a key of an export as JSON, with its instants as text. */
 export function movedJson({ secrets, ...key }: MovedKey): object {
   return {
     ...key,
@@ -78,7 +78,7 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
   return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
 }
 
-/** The first line of each key of an export. The keys are the objects in the list in the outermost object. */
+/** The line number at which each key of an export begins. The keys are the objects of the list in the outermost object. */
 function linesOfKeys(text: string): number[] {
   const lines: number[] = [];
   let [line, depth] = [1, 0];
@@ -94,10 +94,10 @@ function linesOfKeys(text: string): number[] {
 }
 
 /**
- * Adds all keys that the configuration allows, in one edit.
+ * Adds all keys that the configuration allows, by a single edit.
  *
  * @param client asks whether the directory has a key already
- * @throws a CommandError where the file cannot be edited
+ * @throws a CommandError if the file cannot be edited
  */
 export async function importToFile(
   configuration: Configuration,
@@ -141,7 +141,7 @@ export async function importToFile(
   return { imported: result, where: file };
 }
 
-/** Equal texts for equal keys, whatever the order of their members and secrets. */
+/** Returns equal texts for equal keys, independent of the order of their members and secrets. */
 function likenessOf({ operations, secrets, ...stated }: MovedKey): string {
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).toSorted();
   return JSON.stringify([stated, operations?.toSorted(), ends]);
@@ -173,7 +173,7 @@ function reasonAgainst(
     : undefined;
 }
 
-/** The entry of a key in the keys file. */
+/** Converts a key to its entry in the keys file. */
 function entryOf({ disabled, secrets, ...stated }: MovedKey): Record<string, unknown> {
   return {
     ...stated,

@@ -32,7 +32,11 @@ export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs
   };
 }
 
-/** Asks a gateway for the owner of a secret, by its digest. @throws a CommandError */
+/**
+ * Asks a gateway for the owner of a secret. The request contains only the digest of the secret.
+ *
+ * @throws a CommandError
+ */
 export async function ownerBy(client: Pick<AdminClient, 'send'>, secret: string): Promise<Owner> {
   const sha256 = digestSecret(secret);
   return (await client.send({ method: 'POST', path: '/whoami', body: { sha256 } }, owner)).body;
@@ -77,9 +81,10 @@ function unknownText(secret: string): string {
 }
 
 /**
- * Reads a secret from standard input. Other users of the machine could read an argument, which also stays in the shell's history.
+ * Reads a secret from standard input. A secret in an argument would be visible to other users of the machine, and would stay in
+ * the shell's history.
  *
- * @throws a CommandError where the input is not one line
+ * @throws a CommandError if the input is not one line
  */
 export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
   const text = input.isTTY ? await readHidden(input) : await readAll(input, bytesMax);
@@ -88,7 +93,7 @@ export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Pr
   throw new CommandError(`Which secret? ${howToGiveIt}`);
 }
 
-/** The message does not repeat a secret that was given as an argument, because the output of a command is often kept. */
+/** The message does not repeat a secret from an argument, because the output of a command is often stored. */
 export function refuseArguments(args: readonly string[]): void {
   if (args.length > 0) {
     throw new CommandError(
@@ -109,10 +114,10 @@ async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<stri
   return text;
 }
 
-/** Reads a line from a terminal without showing it. Empty where the input ends without a line. */
+/** Reads a line from a terminal without echoing it. Returns an empty text if the input ends without a line. */
 async function readHidden(input: NodeJS.ReadStream): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // From here on the terminal does not echo.
+  // The terminal stops echoing here.
   const lines = createInterface({ input, output: nowhere, terminal: true });
   process.stderr.write('The secret, then Enter (it is not shown): ');
   const line = await new Promise<string>((resolve) => {

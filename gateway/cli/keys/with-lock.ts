@@ -5,11 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Locks a file for an edit. The lock is the folder `<file>.lock` with one file in it, which has the name of the owner. A process
- * takes the lock by renaming a prepared folder, which fails while the existing folder is not empty. To release the lock of a dead
- * process, another process removes the file with its name, and keeps the folder. Both steps are atomic, so exactly one
- * of many waiting processes gets the lock. The edit runs without a lock where the folder is read-only, as around a single file
- * that is mounted into a container.
+ * Locks a file for an edit.
+ *
+ * The lock is the folder `<file>.lock`. It contains one file, whose name identifies the owner. A process takes the lock by
+ * renaming a prepared folder to this name. The rename fails while a folder of this name exists and is not empty. To release the
+ * lock of a dead process, another process removes the file with the dead process's name, and keeps the folder. Both steps are
+ * atomic, so exactly one of many waiting processes gets the lock.
+ *
+ * If the folder of the file is read-only, the edit runs without a lock. This happens when a single file is mounted into a
+ * container.
  *
  * @throws when another process keeps the lock, or when too many processes have it one after the other
  */
@@ -32,7 +36,7 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: Bounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  // It counts its looks instead of time, because a process that was stopped has not seen whether the lock stayed.
+  // The loop counts its checks and not the time, because a suspended process does not see whether the lock changed meanwhile.
   const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
   const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;
@@ -75,12 +79,15 @@ function ownersOf(lock: string): string[] {
   try {
     return readdirSync(lock);
   } catch {
-    // The lock was just released, or another user owns it.
+    // The folder is gone because the lock was just released, or another user owns it.
     return [];
   }
 }
 
-/** Whether the owner's process has ended. False for a process on another host or in another container. */
+/**
+ * Whether the owner's process has ended. Returns false for a process on another host or in another container, whose state is
+ * unknown.
+ */
 function isDead(owner: string): boolean {
   const [pid, host] = owner.split('@');
   if (host !== hostname()) return false;
@@ -97,6 +104,6 @@ function release(lock: string): void {
   try {
     rmdirSync(lock);
   } catch {
-    // Another process has already taken the lock.
+    // The folder is not empty, because another process has already taken the lock.
   }
 }

@@ -6,7 +6,7 @@ import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** A key of the file or the directory, in the form of the admin API. Other members are kept as they are. */
+/** A key of the file or the directory, in the form of the admin API. Members that are not listed here are kept unchanged. */
 export const changedDefinition = keyDefinition
   .partial({ revision: true, createdAt: true, changedAt: true })
   .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })
@@ -18,39 +18,39 @@ export interface NewKey {
   readonly id: string;
   readonly plan: string;
   readonly name: string | undefined;
-  /** For a custom plan. */
+  /** The limits of a key on a custom plan. */
   readonly limits: LimitsByField | undefined;
   /** The addresses and ranges from which the key may be used; absent: every address. */
   readonly addresses?: readonly string[] | undefined;
-  /** The end of its secret, a date or date-time. */
+  /** The expiry of the key's secret, a date or date-time. */
   readonly expires: string | undefined;
 }
 
 export interface NewSecret {
   readonly id: string;
-  /** The older secrets end after this time (`24h`, `0s`), if they do not end earlier. Absent: they stay. */
+  /** The older secrets expire after this time (`24h`, `0s`), unless they expire earlier. */
   readonly overlap?: string | undefined;
   readonly expires: string | undefined;
 }
 
-/** A key after a command has changed it. */
+/** The state of a key after a change by a command. */
 export interface ChangedKey {
   readonly key: KeyDefinition;
-  /** The key for programs, in the form of the admin API, with its new `secret` if it has one. */
+  /** The key in the form of the admin API, for programs. It contains the new secret if the command issued one. */
   readonly json: unknown;
-  /** A file and a line, or the directory. */
+  /** The place of the key: a file and a line, or the directory. */
   readonly where: string;
-  /** False where the key already was as the command wanted it. */
+  /** False if the key already had the requested state. */
   readonly isChanged: boolean;
 }
 
-/** The only object with the secret: file and directory keep its digest. */
+/** The new secret. Only this object contains it, because file and directory store only its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
   readonly kept?: z.output<typeof issuedKey>['kept'];
 }
 
-/** Keys that commands can change. Each function throws a CommandError with the reason where it changes nothing. */
+/** A source of keys that commands can change. Each function throws a CommandError with the reason if it changes nothing. */
 export interface WritableKeys {
   create(key: NewKey): Promise<IssuedKey>;
   addSecret(secret: NewSecret): Promise<IssuedKey>;
@@ -58,7 +58,8 @@ export interface WritableKeys {
 }
 
 /**
- * The keys of file and directory, for a command whose options name neither. A key that is not in the file is changed in the directory.
+ * The keys of both file and directory, for a command whose options name neither. If the file does not contain a key, the key is
+ * changed in the directory.
  *
  * @param directory throws a CommandError where no gateway is known
  */

@@ -3,7 +3,7 @@
  */
 export class CommandError extends Error {
   readonly kind: CommandErrorKind;
-  /** The request reached a gateway and no response came, so the gateway may have made the change. */
+  /** Whether the gateway may have made the change, because it received the request and the response was lost. */
   readonly mayBeDone: boolean;
 
   constructor(message: string, kind: CommandErrorKind = 'final', { mayBeDone = false } = {}) {
@@ -13,10 +13,13 @@ export class CommandError extends Error {
   }
 }
 
-/** `passing`: the same command may succeed a moment later. `not_found`: the gateway has no such key or operation. */
+/**
+ * `passing` means that the same command may succeed a moment later. `not_found` means that the gateway has no such key or
+ * operation.
+ */
 export type CommandErrorKind = 'final' | 'passing' | 'not_found';
 
-/** "The file x cannot be read (no such file or directory)." */
+/** Makes a sentence such as "The file x cannot be read (no such file or directory)." */
 export function unreadable(file: string, error: unknown): CommandError {
   const reason =
     error instanceof Error ? error.message.replace(/^[A-Z]+: |, \w+( '.*')?$/g, '') : String(error);

@@ -1,11 +1,11 @@
-/** Figures and times as people read them. Times are UTC. */
+/** Formats numbers and times for people. */
 
 /** With thousands separators. */
 export function figure(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** A number per second. */
+/** Formats a rate per second. */
 export function rate(perSecond: number): string {
   return rounded(perSecond, perSecond < 100 ? 1 : 0);
 }
@@ -19,7 +19,7 @@ function rounded(number: number, digits: number): string {
   return number.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** A length of time in its largest unit: `12 s`, `5 min`, `3 h`, `2 d`. */
+/** Formats a duration in its largest unit: `12 s`, `5 min`, `3 h`, `2 d`. */
 export function duration(ms: number): string {
   if (Number.isNaN(ms)) return '–';
   const seconds = Math.max(0, Math.floor(ms / 1_000));
@@ -29,7 +29,7 @@ export function duration(ms: number): string {
   return `${figure(Math.floor(seconds / 86_400))} d`;
 }
 
-/** A length of time in its two largest units, rounded: `1 day 13 hours`, `6 hours`, `2 minutes 30 seconds`. */
+/** Formats a duration in its two largest units, rounded: `1 day 13 hours`, `6 hours`, `2 minutes 30 seconds`. */
 export function span(ms: number): string {
   const smallest = ms < 3_600_000 ? 1 : ms < 86_400_000 ? 60 : 3_600;
   let seconds = Math.round(ms / 1_000 / smallest) * smallest;
@@ -57,18 +57,18 @@ export function instant(at: number | string): string {
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `10:31:00` of today; with the date on another day. */
+/** Formats an instant as `10:31:00`, or with the date if it is on another day than today. */
 export function clock(atMs: number, nowMs: number): string {
   const text = instant(atMs);
   return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;
 }
 
-/** The beginning of a period: `2026-11-25 00:00 UTC`, with seconds unless they are zero. */
+/** Formats the beginning of a period as `2026-11-25 00:00 UTC`. Seconds are added unless they are zero. */
 export function beginning(atMs: number): string {
   return `${instant(atMs).replace(/:00$/, '')} UTC`;
 }
 
-/** The end of a period: `2026-11-25 24:00 UTC` for the midnight after that day. */
+/** Formats the end of a period. The midnight after 2026-11-25 becomes `2026-11-25 24:00 UTC`. */
 export function ending(atMs: number): string {
   const isMidnight = atMs % 86_400_000 === 0;
   return isMidnight ? `${instant(atMs - 1).slice(0, 10)} 24:00 UTC` : beginning(atMs);

@@ -1,22 +1,22 @@
 import { printableJsonText } from '../../shared/terminal/printable.ts';
 import { terminalOf } from '../../shared/terminal/terminal.ts';
 
-/** The meaning of a text. Colours only repeat it, because every state has a word. */
+/** The meaning of a text, which decides its colour. Colours carry no further information, because every state also has a word. */
 export type Tone = 'title' | 'good' | 'warning' | 'bad' | 'faint';
 
-/** Colours a text by its tone, or returns it unchanged where there are no colours. */
+/** Colours a text by its tone. Returns the text unchanged if the output has no colours. */
 export type Paint = (tone: Tone, text: string) => string;
 
 /** The terminal, pipe or file that a command writes to. */
 export interface Screen {
-  /** The maximum width of tables and pictures. Infinity in a pipe or file. */
+  /** The maximum width of tables and other output. Infinity in a pipe or file. */
   readonly columns: number;
   readonly paint: Paint;
 }
 
 const columnsMin = 40;
 
-/** The width is COLUMNS, which `watch` sets and shells do not export, or else the width of the terminal. */
+/** The width is COLUMNS or the width of the terminal. `watch` sets COLUMNS, and shells do not export it. */
 export function screenOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -29,7 +29,7 @@ export function screenOf(
   };
 }
 
-/** Whether a picture can be drawn over the previous picture. */
+/** Whether the output can overwrite its previous lines. */
 export function isLive(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,

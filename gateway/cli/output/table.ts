@@ -2,7 +2,7 @@ import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/termi
 import { figure } from './figures.ts';
 import type { Screen, Tone } from './screen.ts';
 
-/** A cell with a colour for terminals. */
+/** A cell with a tone, which terminals show as a colour. */
 export interface Cell {
   readonly text: string;
   readonly tone?: Tone | undefined;
@@ -10,16 +10,19 @@ export interface Cell {
 
 export interface Column<Item> {
   readonly title: string;
-  /** A number is printed with thousands separators, and aligns its column right. */
+  /** The content of a cell. A number gets thousands separators and aligns its column right. */
   readonly cell: (item: Item) => string | number | Cell | undefined;
   readonly align?: 'right';
-  /** Cells of a table that is too wide may be cut to this many columns. Absent: they are never cut. */
+  /** The width to which the cells may be shortened if the table is too wide. If it is absent, the cells are never shortened. */
   readonly cutsTo?: number;
-  /** The column is left out where all its cells are empty, and before any cell is cut. */
+  /**
+   * The column is left out if all of its cells are empty. If the table is too wide, this column is left out before any cell is
+   * shortened.
+   */
   readonly isOptional?: boolean;
 }
 
-/** A table of one line an item, and a last line with the titles of columns for which there is no room. */
+/** Makes a table with one line for each item. A last line lists the titles of columns that do not fit. */
 export function table<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],
@@ -34,7 +37,7 @@ export function table<Item>(
   ];
 }
 
-/** A table of names and values, under the title KEY. A long value continues on further lines. */
+/** Makes a table of names and values, under the title KEY. A long value continues on further lines. */
 export function factTable(
   id: string,
   facts: readonly (readonly [name: string, value: string | Cell | undefined])[],
@@ -57,7 +60,7 @@ export function factTable(
 
 const gap = 2;
 
-/** The lines of a table, its titles first, and the titles of columns for which there is no room. */
+/** Returns the lines of a table, beginning with the titles, and the titles of columns that do not fit. */
 export function layOut<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],
@@ -81,7 +84,7 @@ export function layOut<Item>(
     if (widest === undefined) break;
     widest.width -= 1;
   }
-  // Columns that still do not fit are left out: a number with a digit cut off would be another number.
+  // Columns that still do not fit are left out. Numbers are not shortened, because a missing digit would make another number.
   while (excess() > 0 && shown.length > 1) shown.pop();
   const tones: readonly (Tone | undefined)[] = ['title', ...items.map(toneOf)];
   const lines = tones.map((rowTone, row) =>
@@ -102,9 +105,9 @@ interface FilledColumn {
   readonly title: string;
   readonly cutsTo?: number;
   readonly isOptional?: boolean;
-  /** The title, then a cell for each item, without line breaks. */
+  /** The title, followed by the cell of each item. Cells have no line breaks. */
   readonly cells: readonly Cell[];
-  /** The side that is filled with spaces. */
+  /** The side of the cell that is filled with spaces. */
   readonly side: 'left' | 'right';
   width: number;
 }

@@ -6,16 +6,16 @@ import { layOut } from './table.ts';
 /** An event with its instant. */
 export interface TimeListRow {
   readonly at: string;
-  /** The kind or the author of the event. */
+  /** The kind of the event, or its author. */
   readonly label: string;
-  /** A sentence. A narrow terminal wraps it. */
+  /** The sentence, which is wrapped on a narrow terminal. */
   readonly text: string;
   readonly tone?: Tone | undefined;
   /** Lines below the sentence, which are printed unchanged. */
   readonly below?: readonly string[];
 }
 
-/** With less room than this, the text stands below its instant. */
+/** If there is less room than this, the text is printed below its instant. */
 const textColumnsMin = 40;
 const indentColumns = 4;
 

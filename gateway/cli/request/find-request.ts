@@ -8,7 +8,7 @@ import { requestStory } from './request-story.ts';
 
 /** A whole `X-Request-Id`. */
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** The first characters of a request id, at least as many as the log prints at a terminal. */
+/** The beginning of a request id. It has at least the number of characters that the log prints at a terminal. */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 export function isRequestId(text: string): boolean {
@@ -26,7 +26,7 @@ export function needsLog(id: string, error: unknown): unknown {
 }
 
 /**
- * Finds a request in the gateway's log, and tells its story.
+ * Finds a request in the gateway's log, and describes it in sentences.
  *
  * @throws a CommandError when the log has no such request or cannot be read
  */
@@ -44,7 +44,7 @@ export async function whyRequest(
     bounds,
   );
   if (entry === undefined) throw new CommandError(notFound(requestId, read));
-  // The log has texts that clients sent.
+  // The log contains texts from clients, so control characters are escaped.
   const story = requestStory(printableJson(entry) as LogEntry, printableJson(events) as LogEntry[]);
   return { entry, story };
 }
@@ -60,14 +60,17 @@ function notFound(requestId: string, { lines, entries, fromAt, toAt }: LinesRead
 }
 
 export interface Search {
-  /** Whole, or its first eight characters or more, in lower case. */
+  /** The whole id or its beginning of at least eight characters, in lower case. */
   readonly requestId: string;
-  /** Names of files; `-` is standard input. */
+  /** File names. `-` means standard input. */
   readonly files: readonly string[];
   readonly stdin: Readable;
 }
 
-/** The number of lines that were read, and of those the entries of a log with their earliest and latest instants, ISO 8601. */
+/**
+ * The number of lines read, the number of log entries among them, and the earliest and latest instants of these entries (ISO
+ * 8601).
+ */
 interface LinesRead {
   lines: number;
   entries: number;
@@ -76,8 +79,8 @@ interface LinesRead {
 }
 
 /**
- * Looks for the access line of a request in the gateway's log. It streams the files, also compressed files, which it recognises by
- * their content.
+ * Searches the gateway's log for the access line of a request. The files are streamed. Compressed files are recognised by their
+ * content.
  *
  * @returns the line, and earlier entries about the request
  * @throws a CommandError when a file cannot be read
@@ -113,7 +116,7 @@ export async function findRequest(
 const timeMember = Buffer.from('"time":"');
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Reads the instant of an entry without parsing the whole line. */
+/** Reads the instant of a log entry without parsing the whole line. */
 function timeOf(line: Buffer): string | undefined {
   const at = line.indexOf(timeMember);
   if (at === -1) return undefined;

@@ -8,7 +8,7 @@ import { CommandError } from '../output/command-error.ts';
 export type LogEntry = Readonly<Record<string, unknown>>;
 
 /**
- * The lines of a file, which may be compressed with gzip. A line that is longer than the bound loses its end.
+ * Yields the lines of a file, which may be compressed with gzip. A line that is longer than the maximum is cut at its end.
  *
  * @param file `-` is standard input
  * @throws a CommandError when it cannot be read
@@ -49,7 +49,7 @@ async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer>
     const first = await firstOctets(chunks);
     const all = Readable.from(joined(first, chunks), { objectMode: false });
     if (first[0] !== 0x1f || first[1] !== 0x8b) yield* all;
-    // An error of the pipeline reaches the reader of its output.
+    // An error of the pipeline is passed to the reader of its output.
     else yield* pipeline(all, createGunzip(), () => {});
   } catch (error) {
     const name = file === '-' ? 'Standard input' : file;
@@ -76,7 +76,7 @@ async function* joined(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncGener
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
 }
 
-/** Parses an entry. A tool such as `docker compose logs` may put a name in front of each line. */
+/** Tools such as `docker compose logs` may put a name in front of each line. */
 export function parseEntry(line: Buffer): LogEntry | undefined {
   try {
     const entry: unknown = JSON.parse(line.toString('utf8', line.indexOf('{')));

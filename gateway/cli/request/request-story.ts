@@ -3,8 +3,8 @@ import { figure, milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 
 /**
- * Tells the story of a request in sentences that can be forwarded: the request and its response, the decision of its limits, and the
- * cause of a failure.
+ * Describes a request in sentences that an operator can forward. The sentences contain the request and its response, the decision
+ * about its limits, and the cause of a failure.
  *
  * @param entry its access line
  * @param events further entries of the log about it
@@ -26,7 +26,7 @@ function whatItWas({ method, path, operation, keyId, plan, address, time }: LogE
   const request = [method, path].filter((part) => part !== undefined).join(' ');
   const shown = request === '' ? 'A request that could not be read' : request;
   const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
-  // The line has a plan only where the secret is valid.
+  // The line contains a plan only if the secret is valid.
   const by = plan === undefined ? `from ${address}` : `of ${keyId} (${plan}) from ${address}`;
   return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
 }
@@ -42,7 +42,7 @@ function howItEnded(entry: LogEntry): string {
   const sentTo = target === undefined ? '' : ` (sent to ${target}${tries})`;
   if (status === 499)
     return `ended before its response was complete, because the client went away first, ${took}${sentTo}`;
-  // The line of a WebSocket is written at its handshake.
+  // The line of a WebSocket is written at the handshake.
   if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'} ${took}`;
   // After an error in the middle of a response, `status` is the status of the response and not of the error.
   if (error !== undefined && target !== undefined && (errorOf(error)?.status ?? status) !== status)
@@ -53,7 +53,7 @@ function howItEnded(entry: LogEntry): string {
   return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
 }
 
-/** The requests of each bucket that belongs to no key's quota, by the name of its window. */
+/** The texts for requests that are charged to no key's quota, by the window name of their bucket. */
 const buckets: Readonly<Record<string, string>> = {
   address: 'requests without a valid key of one address',
   preflight: 'CORS preflights of one address',
@@ -95,12 +95,12 @@ function limitReason(entry: LogEntry): string | undefined {
   }
 }
 
-/** The message of the error, without its advice. */
+/** Returns the message of the error without its advice. */
 function errorReason({ error }: LogEntry): string | undefined {
   return errorOf(error)?.message.replace(/[;:].*|\.$/s, '');
 }
 
-/** Undefined for a code of another version, which may have written the line. */
+/** Returns undefined for an unknown code, because another version may have written the line. */
 function errorOf(code: unknown): (typeof errors)[keyof typeof errors] | undefined {
   return Object.entries(errors).find(([known]) => known === code)?.[1];
 }

@@ -5,7 +5,7 @@ import { configName, configOption, examples, fromHere } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { initConfig } from './init.ts';
 
-/** `init` and `start`: from a service to a gateway in front of it. */
+/** Adds the commands `init` and `start`, which put a gateway in front of a service. */
 export function addStartCommands(program: Command): void {
   program
     .command('init')

@@ -21,7 +21,10 @@ export interface InitOptions {
   readonly dir: string;
 }
 
-/** Writes a configuration with a key for a service, and returns the lines that say what to do next. It replaces no file. */
+/**
+ * Writes a configuration with a key for a service. Returns the lines that tell the operator what to do next. An existing file is
+ * not overwritten.
+ */
 export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
   if (!isOrigin(upstream)) {
     throw new CommandError(
@@ -63,7 +66,8 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
 /** @throws a CommandError with the problems that the configuration would have */
 function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   let report = '';
-  // A path of the API may be one of the gateway's own paths. Nobody needs those at the start.
+  // A path of the API may conflict with one of the gateway's own paths. A new gateway does not need its own paths, so they are
+  // then switched off.
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });
@@ -84,8 +88,8 @@ function besideConfig(dir: string, api: string): string {
 }
 
 /**
- * The path of the first server of an OpenAPI document. Its paths are relative to that server. Empty where the document has none, or
- * cannot be read, which the check of the configuration reports.
+ * Returns the path of the first server of an OpenAPI document, because the document's paths are relative to this server. Returns
+ * an empty text if the document has no server or cannot be read. The check of the configuration reports an unreadable document.
  */
 function basePathOf(api: string): string {
   try {

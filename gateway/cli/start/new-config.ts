@@ -1,17 +1,19 @@
-/** What differs from one new configuration to the next. */
+/** The values that differ between new configurations. */
 export interface NewConfig {
   readonly upstream: string;
   /** The path of the API document, relative to the configuration. */
   readonly api: string | undefined;
-  /** The path below which the API document has its paths, such as `/v1`; empty for none. */
+  /** The base path of the API document's paths, such as `/v1`. Empty if they have none. */
   readonly basePath: string;
-  /** Whether the gateway serves `/limits` and the API reference. A path of the API may be in their way. */
+  /**
+   * Whether the gateway serves `/limits` and the API reference. They are switched off if a path of the API conflicts with them.
+   */
   readonly hasOwnPaths: boolean;
   readonly adminTokenSha256: string;
   readonly key: { readonly id: string; readonly sha256: string };
 }
 
-/** The text of the configuration that `tollgate init` writes. */
+/** Makes the text of the configuration that `tollgate init` writes. */
 export function configText(config: NewConfig): string {
   const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
   const own = hasOwnPaths ? '' : '# ';

@@ -5,18 +5,18 @@ import { clock } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type TopData, topPicture } from './top-picture.ts';
 
-/** The terminal: its output, and its keyboard. */
+/** The terminal with its output and its keyboard. */
 export interface LiveTerminal {
   readonly output: NodeJS.WriteStream;
   readonly input: NodeJS.ReadStream;
-  /** The present width and colours. */
+  /** The current width and colours of the terminal. */
   readonly screen: () => Screen;
 }
 
 export interface LiveTop {
   readonly read: () => Promise<TopData>;
   readonly terminal: LiveTerminal;
-  /** The part of the process that ends `top`. */
+  /** The signals and events of the process that end `top`. */
   readonly ending: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
   readonly bounds: Bounds;
 }
@@ -27,12 +27,15 @@ const home = '\u001b[H';
 const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
-/** The keys q, Q, Escape, Ctrl-C and Ctrl-D. In raw mode the terminal sends no signal for a key. */
+/**
+ * The keys that end `top`: q, Q, Escape, Ctrl-C and Ctrl-D. In raw mode, the terminal sends Ctrl-C as a key and not as a signal.
+ */
 const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u0004']);
 
 /**
- * Draws the picture again and again until a key or a signal ends it. It uses the alternate screen of the terminal, and restores the
- * former content at every kind of end. While the gateway does not answer, the last picture stays with a warning, and `top` asks again.
+ * Updates the screen repeatedly until a key or a signal ends `top`. The screen is the terminal's alternate screen, and the former
+ * content is restored in every case. While the gateway does not answer, the last content stays with a warning, and `top` tries
+ * again.
  *
  * @param first the first picture: the caller has already reported a gateway that never answers
  * @throws a CommandError that will not pass, such as a revoked token
@@ -70,7 +73,8 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
           : undefined;
     const rows = Math.max(1, output.rows || 24);
     const lines = topPicture(data, { nowMs, notice }, { ...screen(), rows });
-    // Each line is cleared before it is written, because after a full line the cursor may still stand on its last character.
+    // Each line is cleared before it is written. After a line of the full width, the cursor may still be on the last character,
+    // which a later clear would erase.
     const text = lines.map((line) => clearLine + line).join('\r\n');
     output.write(home + text + (lines.length < rows ? `\r\n${clearBelow}` : ''));
   }
@@ -91,7 +95,7 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
 
   ending.on('uncaughtException', onBug).on('exit', restore);
   for (const signal of signals) ending.on(signal, end);
-  // A terminal that is gone shows no further picture.
+  // The terminal is gone, so nothing more can be shown.
   output.on('error', end).on('resize', draw);
   if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
   output.write(enter);

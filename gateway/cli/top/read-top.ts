@@ -6,8 +6,8 @@ import { CommandError } from '../output/command-error.ts';
 import type { TopData } from './top-picture.ts';
 
 /**
- * Reads the state each time, and the lists of keys less often. With many active keys these lists are the main cost for the
- * gateway, so the pause after reading them grows with the time that they took.
+ * Reads the state for each update, and the lists of keys less often. If many keys are active, the lists are the main cost for the
+ * gateway. So the pause after reading the lists grows with the time that they took.
  *
  * @returns the data of the picture, and as `json` the responses of the admin API; lists are null while they are unknown
  */
@@ -25,7 +25,7 @@ export function createTopReader(
       const mostRefused = await client.get('/keys', { sort: 'refused', limit }, keyPage);
       return { busiest, mostRefused, notice: undefined };
     } catch (error) {
-      // While Redis is away the picture has all but the keys.
+      // While Redis is unavailable, the screen shows everything except the keys.
       if (error instanceof CommandError && error.kind === 'passing') return { notice: error.message };
       throw error;
     }

@@ -7,34 +7,34 @@ import { clock, counted, duration, figure, instant, milliseconds, rate } from '.
 import type { Screen, Tone } from '../output/screen.ts';
 import { type Cell, type Column, layOut } from '../output/table.ts';
 
-/** The content of the picture. */
+/** The data that the screen of `top` shows. */
 export interface TopData {
   readonly state: FleetState;
   /** The keys with most requests in the last 24 hours. */
   readonly busiest: readonly KeyItem[];
   /** The keys with most refusals in the last 24 hours. */
   readonly mostRefused: readonly KeyItem[];
-  /** The reason why the keys are unknown. */
+  /** The reason why there is no data about keys. */
   readonly keysNotice?: string | undefined;
 }
 
 export interface TopScreen extends Screen {
-  /** Absent: the picture may have any length, and each list up to `listedMax` rows. */
+  /** The height of the screen. If it is absent, the output may have any length, and each list has up to `listedMax` rows. */
   readonly rows?: number;
 }
 
 const listedMax = 10;
-/** A list has at least this many rows, or all its rows. */
+/** The minimum number of rows of a list that has more rows. */
 const listedMin = 2;
-/** The width of the title line where the width of the screen is unknown. */
+/** The width of the title line if the width of the screen is unknown. */
 const pageColumns = 100;
-/** Below this width the lists of keys have no room for state and plan. */
+/** On a narrower screen, the lists of keys do not show state and plan. */
 const keyDetailsColumnsMin = 66;
 
 /**
- * Draws the picture as lines that fit the screen: first health, then rates and times, then processes, targets and keys.
+ * Makes the lines of the screen. They show health, then rates and times, then processes, targets and keys.
  *
- * @param notice a warning about the picture itself: the gateway does not answer any more
+ * @param notice a warning about the screen itself: the gateway does not answer any more
  */
 export function topPicture(
   { state, busiest, mostRefused, keysNotice }: TopData,
@@ -69,7 +69,7 @@ export function topPicture(
   );
   const lines = lists.flatMap((list, index) => {
     const length = lengths[index] ?? 0;
-    // The lists of keys need no "and 7 more", because their titles say that they have only the first keys.
+    // The lists of keys have no line such as "and 7 more", because their titles say that they show only the first keys.
     return ['', ...(list === keys ? list.slice(0, 1 + length) : shortened(list, length))];
   });
   return [...head, ...lines].slice(0, rows);
@@ -77,7 +77,7 @@ export function topPicture(
 
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
-/** The verdict where all is well; else each fault with its beginning. */
+/** The verdict if everything is well. Otherwise each fault with the time at which it began. */
 function healthLines(
   { verdict, isComplete }: FleetState,
   nowMs: number,
@@ -97,7 +97,7 @@ function healthLines(
   ];
 }
 
-/** Sums over all processes, and the least and the largest of their percentiles, which cannot be added. */
+/** Sums over all processes, and the smallest and largest percentiles, because percentiles cannot be added. */
 function figureLines({ processes, store }: FleetState, nowMs: number, screen: Screen): string[] {
   type Process = FleetState['processes'][number];
   const sum = (of: (one: Process) => number) => processes.reduce((total, one) => total + of(one), 0);
@@ -110,7 +110,7 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
   const failures = sum((one) => one.failuresPerSecond);
   const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name, index): Cell => {
     const perSecond = sum((one) => one.outcomes[name] ?? 0);
-    // A 5xx that is no failure is the client's fault, such as an unknown method.
+    // A 5xx that does not count as a failure is the client's fault, for example an unknown method.
     const isBad = name === '5xx' && failures > 0;
     const tone = isBad ? 'bad' : name === '429' ? 'warning' : undefined;
     const label = index === 0 ? '   of these  ' : '  ';
@@ -142,7 +142,7 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
 
 const figureNamesColumns = 12;
 
-/** Prints parts behind their name, on as many lines as necessary. No part is divided, because a cut figure would be wrong. */
+/** Makes lines of a name and its parts, as many lines as necessary. No part is divided, because a cut number would be wrong. */
 function partLines(name: string, parts: readonly (string | Cell)[], { columns, paint }: Screen): string[] {
   const lines = [{ text: padText(name, figureNamesColumns, 'right'), width: figureNamesColumns }];
   for (const part of parts) {
@@ -160,7 +160,7 @@ function partLines(name: string, parts: readonly (string | Cell)[], { columns, p
   return lines.map(({ text }) => text);
 }
 
-/** The processes, with those first that have a fault. */
+/** Makes a table of the processes. Processes with a fault come first. */
 function worstFirst({ processes }: FleetState, version: string): FleetState['processes'] {
   const badness = (one: FleetState['processes'][number]) =>
     Number(one.configVersion !== version) +
@@ -170,7 +170,7 @@ function worstFirst({ processes }: FleetState, version: string): FleetState['pro
   return processes.toSorted((a, b) => badness(b) - badness(a));
 }
 
-/** The targets, with unhealthy targets first. */
+/** Makes a table of the targets. Unhealthy targets come first. */
 function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   const targets = upstreams
     .flatMap(({ name, targets }) => targets.map((target) => ({ name, ...target })))
@@ -188,7 +188,7 @@ function targetLines({ upstreams }: FleetState, screen: Screen): string[] {
   return layOut(columns, targets, screen).lines;
 }
 
-/** The busiest and the most refused keys, side by side. */
+/** Makes a table of the busiest keys and a table of the most refused keys, side by side. */
 function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[], screen: Screen): string[] {
   type Pair = Readonly<Record<'left' | 'right', KeyItem | undefined>>;
   const offered = ({ offered24h = 0 }: KeyItem) => offered24h;
@@ -208,7 +208,10 @@ function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[],
   return layOut(columns, pairs, screen).lines;
 }
 
-/** The rows of each list: all where there is room. Else short lists are complete, and the long lists share the rest. */
+/**
+ * Distributes the rows of the screen among the lists. If there is room, every list is complete. Otherwise short lists are
+ * complete, and the long lists share the remaining rows.
+ */
 function shareRows(lengths: readonly number[], room: number): number[] {
   const given = lengths.map((length) => Math.min(length, listedMin));
   for (let left = room - given.reduce((sum, length) => sum + length, 0); left > 0; left--) {
@@ -222,7 +225,7 @@ function shareRows(lengths: readonly number[], room: number): number[] {
   return given;
 }
 
-/** A table with this many rows. The last row says how many more there are. */
+/** Makes a table of at most this many rows. If there are more rows, the last row says how many. */
 function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
   if (lines.length <= length) return [titles, ...lines];
   const shown = lines.slice(0, Math.max(0, length - 1));

@@ -6,17 +6,17 @@ import type { PeriodOptions } from '../admin/period.ts';
 import type { Tried } from './edits-between.ts';
 import type { Progress } from './progress.ts';
 
-/** All parts of a simulation, merged. */
+/** The result of a simulation, merged from all of its parts. */
 export type Simulation = Verdict &
   Pick<z.output<typeof simulationShown>, 'from' | 'to' | 'source' | 'activeKeys' | 'examinedKeys'>;
 
 export type AskedSimulation = Tried & PeriodOptions;
 
-/** Each part of a simulation is bounded; the merged simulation has all keys. */
+/** The number of keys in each part of a simulation is limited. The merged simulation has all keys. */
 const everything = { keysListed: Number.POSITIVE_INFINITY, differencesListed: 1_000 };
 
 /**
- * Asks the gateway for a simulation, part by part, because the gateway bounds the time of each part.
+ * Requests a simulation from the gateway, one part at a time, because the gateway limits the time of each part.
  *
  * @throws a CommandError
  */
@@ -31,7 +31,7 @@ export async function askSimulation(
   let all: Simulation = first;
   progress.show(all.examinedKeys, all.activeKeys);
   for (let after = second; after !== undefined; ) {
-    // All parts need the same period, also where it ends now.
+    // All parts need the same period, so a period that ends now gets a fixed end.
     const { next, ...found } = await ask({ ...asked, from: all.from, to: all.to, after });
     all = { ...all, ...merge(all, found, everything), examinedKeys: all.examinedKeys + found.examinedKeys };
     progress.show(all.examinedKeys, all.activeKeys);

@@ -26,7 +26,10 @@ import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import { simulationLines } from './simulation-view.ts';
 
-/** `Tried` has null, but commander reads the null of an option's parser as an option without a value. */
+/**
+ * The value of an option that removes a limit. `Tried` uses null for this, but commander treats null from an option's parser as a
+ * missing value.
+ */
 const noLimit = 'none';
 
 interface SimulateOptions extends Asking, PeriodOptions, StatedLimits<number | typeof noLimit> {
@@ -40,7 +43,7 @@ interface DiffOptions extends Asking {
   readonly against?: string;
 }
 
-/** The commands that compare an edited configuration, and simulate its limits. */
+/** Adds the commands that compare an edited configuration and simulate its limits. */
 export function addWhatIfCommands(program: Command): void {
   const simulate = withGateway(program.command('simulate'))
     .description(
@@ -91,7 +94,9 @@ export function addWhatIfCommands(program: Command): void {
 
 const dayMs = 86_400_000;
 
-/** Compares a configuration file with another file, or with the settings of a gateway, which then simulates the edits. */
+/**
+ * Compares a configuration file with another file, or with the settings of a gateway. A gateway also simulates the edited limits.
+ */
 async function compare(file: string, { against, ...options }: DiffOptions) {
   const after = await settingsOfFile(file, process.env);
   const client = against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
@@ -139,7 +144,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
   try {
     return await askSimulation(client, { ...period, ...tried }, progress());
   } catch (error) {
-    // Where the key does not exist, this call throws an error that suggests a similar id.
+    // If the key does not exist, this call throws an error that suggests a similar id.
     if (options.key !== undefined) await readKey(client, options.key);
     throw error;
   }
@@ -149,7 +154,11 @@ function progress() {
   return createProgress(process.stderr, process.env);
 }
 
-/** The limits of the command line. @throws a CommandError where their plan or key is not clear */
+/**
+ * Returns the limits of the command line.
+ *
+ * @throws a CommandError if it names no plan or key, or both
+ */
 function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
   const stated = limitsOf(options);
   if (stated === undefined && plan === undefined && key === undefined) return undefined;

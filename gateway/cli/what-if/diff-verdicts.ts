@@ -4,19 +4,22 @@ import { counted, figure } from '../output/figures.ts';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, Tried } from './edits-between.ts';
 
-/** The simulator's verdict on an edit of a limit. */
+/** The simulated effect of an edited limit. */
 export interface LimitVerdict {
   readonly plan?: string;
   readonly key?: string;
-  /** The window; absent for all edits of the plan or key together. */
+  /** The window of the limit. Absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
-  /** The number of keys with this limit, keys with more refusals, and additional refusals. */
+  /** The number of keys with this limit, the number of keys with more refusals, and the number of additional refusals. */
   readonly affectedKeys: number;
   readonly keysRefusedMore: number;
   readonly requestsRefusedMore: number;
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
-  /** Keys for which the record cannot tell, because bans, limits of the second or mixed costs depend on the order of requests. */
+  /**
+   * The number of keys without a certain result. Their bans, second limits or mixed costs depend on the order of requests, which
+   * the usage record does not contain.
+   */
   readonly keysUncertain: number;
 }
 
@@ -52,7 +55,9 @@ export async function verdictsOf(
   return verdicts;
 }
 
-/** Splits an edit by window. An edit that removes a limit stays whole, because one part alone could leave no limit. */
+/**
+ * Splits an edit by window. An edit that removes a limit is not split, because one part alone could leave a plan without limits.
+ */
 function singleEdits(edit: EditByField): readonly (readonly [window: string, edit: EditByField])[] {
   const edits = planWindows.flatMap((window) => {
     const max = edit[limitFieldOf[window]];
@@ -84,7 +89,7 @@ export function changesOf(keys: Simulation['keys']) {
   };
 }
 
-/** `affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more` */
+/** Makes a sentence such as "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more". */
 export function verdictText(verdict: LimitVerdict): string {
   const {
     affectedKeys,

@@ -13,7 +13,7 @@ export interface ConfigurationDiff extends SettingsDiff {
   readonly verdicts: readonly LimitVerdict[];
 }
 
-/** The maximum number of names in a list; further names are counted. */
+/** The maximum number of names in a list. Further names are only counted. */
 const namesShown = 20;
 
 const nouns = [
@@ -23,7 +23,7 @@ const nouns = [
   ['upstreams', 'upstream'],
 ] as const;
 
-/** The additions, removals and changes of an edit, with the simulator's verdict under each changed limit. */
+/** Makes the lines about the additions, removals and changes of an edit. Below each changed limit is its simulated effect. */
 export function diffLines(
   diff: ConfigurationDiff,
   [before, after]: readonly [before: string, after: string],

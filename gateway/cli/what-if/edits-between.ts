@@ -3,7 +3,7 @@ import { type Limits, planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
-/** Limits by field in the form of `POST /simulate`; null removes a limit. */
+/** Limits by field, in the form of `POST /simulate`. The value null removes a limit. */
 export type EditByField = { readonly [Field in LimitField]?: number | null };
 
 /** Limits to simulate. */
@@ -14,8 +14,8 @@ export interface Tried {
 }
 
 /**
- * The edits of limits between two configurations: edits of plans, and edits of keys beyond the edit of their plan. A key that is
- * missing or disabled in one configuration has no limits to compare.
+ * Returns the edits of limits between two configurations. These are edits of plans, and edits of keys that differ from the edit
+ * of their plan. A key that is missing or disabled in one of the configurations has no limits to compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));

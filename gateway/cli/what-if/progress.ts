@@ -10,7 +10,7 @@ export interface Progress {
 const shownAfterMs = 1_000;
 const barColumns = 30;
 
-/** Shows how many keys are done, at a terminal and after the first second. */
+/** Shows how many keys are done. The bar appears only at a terminal, after the first second. */
 export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Progress {
   const isLive = terminalOf(stream, env)?.rewrites === true;
   const startedMs = performance.now();

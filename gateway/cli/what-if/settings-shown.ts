@@ -6,7 +6,7 @@ import { printableJson } from '../../shared/terminal/printable.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
 
-/** Members of the `/settings` response that commands read. The comparison uses the whole response. */
+/** Fields of the `/settings` response that commands read. The comparison uses the whole response. */
 const settingsRead = settingsShown.pick({
   version: true,
   environment: true,
@@ -22,20 +22,28 @@ const settingsRead = settingsShown.pick({
 });
 
 export interface Shown {
-  /** The file or gateway, for people. */
+  /** The name of the file or gateway, for messages. */
   readonly name: string;
   readonly settings: z.output<typeof settingsRead>;
   /** The unchanged response. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** Reads the settings of a gateway. @throws a CommandError */
+/**
+ * Reads the settings of a gateway.
+ *
+ * @throws a CommandError
+ */
 export async function settingsInForce(client: Pick<AdminClient, 'get' | 'origin'>): Promise<Shown> {
   const { body, json } = await client.get('/settings', {}, settingsRead);
   return { name: `the gateway at ${client.origin}`, settings: body, json: Object(json) };
 }
 
-/** Loads the settings of a configuration file. @throws a CommandError with all its problems */
+/**
+ * Loads the settings of a configuration file.
+ *
+ * @throws a CommandError with all problems of the file
+ */
 export async function settingsOfFile(file: string, env: NodeJS.ProcessEnv): Promise<Shown> {
   const loaded = loadSettings({ file, env });
   if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));

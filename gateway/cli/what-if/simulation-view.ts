@@ -6,7 +6,10 @@ import type { Simulation } from './ask-simulation.ts';
 
 const differencesShown = 10;
 
-/** The proof, what changes, and the keys for whom most does. */
+/**
+ * Makes the lines about a simulation: how well it reproduced the record, what would change, and the keys with the largest
+ * changes.
+ */
 export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
   const { totals, keys, plans, activeKeys } = found;
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
@@ -55,7 +58,7 @@ const columns: readonly Column<Simulation['keys'][number]>[] = [
   { title: 'MINUTES WITH REFUSALS NOW', cell: ({ censoredMinutes }) => censoredMinutes },
 ];
 
-/** "With these limits …": how many keys would have been refused how much more, or less. */
+/** Makes the sentence "With these limits …", which says how many keys would have been refused more or less, and by how much. */
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;
@@ -84,7 +87,7 @@ function thenText({
   return `${figure(refusedThen)} (${figure(refusedThenMin)}–${figure(refusedThenMax)})`;
 }
 
-/** "Reproduced 41,203 of 41,203 refusals", and where it did not. */
+/** Makes the sentence "Reproduced 41,203 of 41,203 refusals", and lists the minutes in which the replay differs. */
 function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Screen): string[] {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const agreed = recordedRefusals - missed(reproduced);
@@ -106,7 +109,7 @@ function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Scre
   ];
 }
 
-/** Refusals that were recorded and not replayed, as far as the minutes that differ are listed. */
+/** Counts recorded refusals that the replay did not reproduce. Only the listed minutes are counted. */
 function missed({ differences }: Simulation['reproduced']): number {
   return differences.reduce((sum, one) => sum + Math.max(0, one.recordedRefusals - one.replayedRefusals), 0);
 }
