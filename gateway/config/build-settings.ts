@@ -36,6 +36,7 @@ export function buildSettings(parts: {
     keysFile,
     operations,
     limitsPath: raw.limitsPath,
+    selfService: raw.selfService,
     docs,
     bans: {
       after: raw.bans.after,

@@ -26,7 +26,7 @@ interface PathsToCheck {
 export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
   const basePath = basePathOf(raw);
   const own = ownPaths(raw);
-  return own.flatMap((one, i) => {
+  const conflicts = own.flatMap((one, i) => {
     const taken = operations.find(({ template }) => isMatch(basePath + template, one));
     const other = own
       .slice(i + 1)
@@ -36,6 +36,19 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
     return [{ ...main.placeOf([one.setting]), message }];
   });
+  const fault = rotationFault(raw);
+  return fault === undefined
+    ? conflicts
+    : [...conflicts, { ...main.placeOf(['selfService', 'rotate']), message: fault }];
+}
+
+/** Why holders cannot rotate their secrets, although `selfService` says so. */
+function rotationFault({ selfService, limitsPath, keys }: RawSettings): string | undefined {
+  if (!selfService.rotate) return undefined;
+  if (limitsPath === undefined)
+    return '`selfService.rotate` needs `limitsPath`, below which holders rotate their secrets';
+  if (typeof keys === 'object' && 'directory' in keys && keys.directory) return undefined;
+  return '`selfService.rotate` needs the key directory: write `keys: { directory: true }`, and `file` beside it if there is a keys file';
 }
 
 function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {

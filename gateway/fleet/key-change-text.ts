@@ -16,6 +16,9 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
     case 'secret':
       return after === undefined ? `${by} removed a secret of ${key}.` : `${by} issued a secret of ${key}.`;
     case 'rotate':
+      if (after?.oldEndsAt !== undefined) {
+        return `The holder rotated a secret of ${key}; the old one is valid${instantText('until', after.oldEndsAt, nowMs)}.`;
+      }
       return `${by} rotated the secret of ${key}${othersText(after?.othersEndAt, nowMs)}.`;
     case 'revoke':
       return `${by} revoked ${key}.`;

@@ -11,6 +11,7 @@ import type { ServedFile } from './pages/served-file.ts';
 import { refuseUnauthenticated } from './refuse-unauthenticated.ts';
 import { preflightFields } from './respond/cors-fields.ts';
 import { bucketRefusal, limitRefusal } from './respond/limit-refusal.ts';
+import { rotateOwnSecret } from './rotate-secret.ts';
 import type { Stations } from './stations.ts';
 
 /** Responds to a CORS preflight. A preflight has no key, so it is charged to the client's address. */
@@ -69,7 +70,10 @@ export async function answerHolder(
   if (decision.kind === 'refused') {
     return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));
   }
-  if (!isPageMethod(exchange.req.method)) return refuseMethod(charged);
+  const { method } = exchange.req;
+  if (part === 'rotate' ? method !== 'POST' : !isPageMethod(method)) {
+    return refuseMethod(charged, part === 'rotate' ? 'POST' : pageMethods);
+  }
   if (key.generation !== undefined) {
     // The key is read again, because it may have changed. Other requests detect a change only when their limits are decided.
     await stations.directory?.readAgain(key.id);
@@ -82,6 +86,12 @@ export async function answerHolder(
     found(exchange, { key });
   }
   if (part === 'limits') return answerLimits(found(charged, { key }), stations);
+  if (part === 'rotate') {
+    const rotation = await rotateOwnSecret(found(charged, { key }), stations);
+    return rotation.kind === 'json'
+      ? answered(charged, jsonPage(rotation.value))
+      : refused(charged, rotation.refusal);
+  }
   const data = await (part === 'usage' ? usageOf : deprecatedCallsOf)(found(charged, { key }), stations);
   switch (data.kind) {
     case 'json':
@@ -101,10 +111,18 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
   return answered(
     found(exchange, { decision: counted }),
-    jsonPage(limitsView(key, status, key.expiry?.atMs), ['Vary', 'Accept, Authorization']),
+    jsonPage(limitsView(key, status, { expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }), [
+      'Vary',
+      'Accept, Authorization',
+    ]),
   );
 }
 
-function refuseMethod(exchange: Charged): Ending {
-  return refused(exchange, { code: 'method_not_allowed', fields: ['Allow', pageMethods] });
+/** Whether the holder can get a new secret: of a directory key, if the configuration allows it. */
+function canRotate({ key, snapshot }: Authenticated): boolean {
+  return snapshot.settings.selfService.rotate && key.generation !== undefined;
+}
+
+function refuseMethod(exchange: Charged, allow = pageMethods): Ending {
+  return refused(exchange, { code: 'method_not_allowed', fields: ['Allow', allow] });
 }

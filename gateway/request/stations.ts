@@ -1,3 +1,4 @@
+import type { KeyChange } from '../fleet/changes.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -14,13 +15,15 @@ export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   /** The key directory; undefined when the configuration has all keys. */
-  readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop'> | undefined;
+  readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop' | 'read' | 'replace'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** The usage record; undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   /** What holders of keys may read of the usage record; undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;
+  /** Records a holder's change of a key for operators. */
+  readonly recordKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock instead. */
   readonly nowMs: () => number;

@@ -256,6 +256,8 @@ export function createAdminSide({
     },
     /** Adds an event to the list of events. */
     recordEvent: events.record,
+    /** Records a change that the holder of a key has made. */
+    recordKeyChange,
     /** Sends the events and changes that are not yet sent. */
     async flush() {
       faults.close();

@@ -62,6 +62,7 @@ export function createGateway({
     stores,
     log,
     onEvent: (happening) => admin.recordEvent(happening),
+    onKeyChange: (change) => admin.recordKeyChange(change),
     bounds,
     nowMs,
     pid,

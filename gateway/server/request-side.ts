@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { KeyChange } from '../fleet/changes.ts';
 import { accessLine } from '../observe/access-line.ts';
 import { createBasePathWatch } from '../observe/base-path-watch.ts';
 import type { Log } from '../observe/create-log.ts';
@@ -32,6 +33,8 @@ interface RequestSideOptions {
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
+  /** Receives each change that a holder has made to a key. */
+  readonly onKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
@@ -50,6 +53,7 @@ export function createRequestSide({
   stores: { limiter, directory, usage },
   log: { logger, access },
   onEvent,
+  onKeyChange,
   bounds,
   nowMs,
   pid,
@@ -80,6 +84,7 @@ export function createRequestSide({
     unreadPages: new UnreadPages(bounds),
     directory,
     usage: usage?.recorder,
+    recordKeyChange: onKeyChange,
     ownUsage: usage && { ...usage, nowMs: limiter.storeNowMs },
     bounds,
     nowMs,

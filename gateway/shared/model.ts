@@ -304,7 +304,7 @@ export type TargetEvent =
 export const apiDocumentPath = '/openapi.json';
 
 /** What the gateway serves below `limitsPath`: data of the key that a request presents, and files of the page for key holders. */
-export const limitsParts = ['usage', 'deprecated', 'holder.js', 'holder.css'] as const;
+export const limitsParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holder.css'] as const;
 
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
 export const anyMethod = '*';
@@ -479,6 +479,8 @@ export interface Settings {
   readonly operations: readonly Operation[];
   /** The path at which a client reads the limits of its key; absent: there is no such path. */
   readonly limitsPath?: string | undefined;
+  /** What holders may change themselves about their keys, at paths below `limitsPath`. */
+  readonly selfService: { readonly rotate: boolean };
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;
   readonly bans: BanPolicy;

@@ -77,6 +77,8 @@ export const defaultBounds = Object.freeze({
   ownUsageMinutesDaysMax: 1,
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
+  /** How long a secret stays valid after its holder has rotated it. */
+  ownRotationOverlapMs: 86_400_000,
   /** How many deprecated operations are looked for among the calls of a key, those that end first. */
   ownDeprecatedOperationsMax: 100,
 

@@ -108,6 +108,7 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
+  'selfService.rotate': [{ limitsPath: '/me', keys: { directory: true } }, { selfService: { rotate: true } }],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],
   'hsts.includeSubDomains': [

@@ -95,3 +95,10 @@ test.each(['/docs', '/docs/limits', '/openapi.json'])(
     expect(report).toContain('tollgate.yaml:10:13: `limitsPath` is also a path of');
   },
 );
+
+test.each([
+  ['selfService: { rotate: true }\n', '`selfService.rotate` needs `limitsPath`'],
+  ['limitsPath: /me\nselfService: { rotate: true }\n', '`selfService.rotate` needs the key directory'],
+])('%j is refused with what it needs', (lines, message) => {
+  expect(load(lines).report).toContain(message);
+});

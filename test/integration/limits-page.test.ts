@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
 import { createGateway } from '../../gateway/server/gateway.ts';
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
@@ -199,6 +203,51 @@ it('a key reads which deprecated operations it called, when they end, and what t
   expect((await send('/limits/deprecated', { key: other })).body).toEqual({ operations: [] });
 });
 
+it('the holder of a directory key gets a new secret, the old one ends a day later, and operators see who did it', async () => {
+  const operator = makeToken('write', 'alice');
+  const admin = { host: '127.0.0.1', port: 0, tokens: [operator.entry] };
+  const { token } = operator;
+  const { send, adminPort, nowMs } = await start({
+    admin,
+    keys: { directory: true },
+    selfService: { rotate: true },
+  });
+  const expiresAt = new Date(nowMs + 90 * dayMs).toISOString();
+  const json = { id: 'customer', plan: 'small', expiresAt };
+  const issued = (await askAdmin(adminPort, '/api/v1/keys', { method: 'POST', token, json })).body;
+  expect((await send('/limits', { key: issued })).body.secret).toEqual({ expiresAt, canRotate: true });
+  expect((await send('/limits/rotate', { key: issued })).headers.get('allow')).toBe('POST');
+  expect((await send('/limits/rotate', { method: 'POST', key: { secret: 'guessed' } })).status).toBe(401);
+  // A second rotation with the old secret would give a new secret to anybody who has found the old one.
+  const all = await Promise.all(
+    Array.from({ length: 20 }, () => send('/limits/rotate', { method: 'POST', key: issued })),
+  );
+  expect(all.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 403)]);
+  const rotated = all.find(({ status }) => status === 200);
+  const oldEndsAt = new Date(nowMs + dayMs).toISOString();
+  expect(rotated?.body).toEqual({ secret: expect.stringMatching(/^tg_/), expiresAt, oldEndsAt });
+  expect(rotated?.headers.get('cache-control')).toBe('no-store');
+  for (const key of [issued, rotated?.body]) expect((await send('/v1/pets', { key })).status).toBe(200);
+  const { changes } = (await askAdmin(adminPort, '/api/v1/changes', { token })).body;
+  expect(changes[0]).toMatchObject({ action: 'rotate', by: 'holder', key: 'customer', after: { oldEndsAt } });
+  expect(JSON.stringify(changes)).not.toContain(rotated?.body.secret);
+  const { secrets } = (await askAdmin(adminPort, '/api/v1/keys/customer', { token })).body;
+  expect(secrets).toMatchObject([{ expiresAt: oldEndsAt }, { expiresAt }]);
+});
+
+it('a key of the configuration is not rotated by its holder, and without selfService there is no path for it', async () => {
+  const key = makeKey({ plan: 'small' });
+  const { send } = await start(
+    { keys: { directory: true, file: await keysFileOf(key) }, selfService: { rotate: true } },
+    [key],
+  );
+  expect((await send('/limits')).body.secret).toEqual({});
+  const refused = await send('/limits/rotate', { method: 'POST' });
+  expect([refused.status, refused.body.code]).toEqual([403, 'operation_not_allowed']);
+  const off = await start({}, [key]);
+  expect((await off.send('/limits/rotate', { method: 'POST' })).status).toBe(404);
+});
+
 it('the limits page gives 401 without a valid key, as every path does, and does not exist without a configured path', async () => {
   const { send } = await start({ addressBucket: { perMinute: 3 } });
   const stranger = { key: { secret: 'guessed' } };
@@ -324,3 +373,12 @@ it.each(['local', 'refuse'])('while Redis is away and onFailure is %s', async (o
     expect(body.windows[0]).toMatchObject({ used: 1 + alone, remaining: 4 - alone });
   }
 });
+
+/** The path of a keys file with this key. */
+async function keysFileOf({ entry }: ReturnType<typeof makeKey>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'keys.yaml');
+  await writeFile(file, stringify([entry]));
+  return file;
+}

@@ -116,6 +116,7 @@ export const settingsShown = z.object({
     }),
   ),
   limitsPath: z.string().optional(),
+  selfService: z.object({ rotate: z.boolean() }),
   docsPath: z.string().optional(),
   directory: z
     .boolean()
@@ -170,7 +171,7 @@ export async function settingsText(settings: Settings): Promise<string> {
 export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
-  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, docs, directory } = settings;
+  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, selfService, docs, directory } = settings;
   return {
     version,
     environment,
@@ -189,6 +190,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     plans: [...settings.plans.values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     limitsPath,
+    selfService,
     docsPath: docs?.path,
     directory,
     bans,

@@ -254,6 +254,13 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
     ),
+  selfService: fields('a mapping with rotate', {
+    rotate: flag()
+      .default(false)
+      .describe('Whether the holder of a directory key can get a new secret, at `limitsPath`/rotate.'),
+  })
+    .prefault({})
+    .describe('What holders may change themselves about their keys; needs `limitsPath`.'),
   docsPath: ownPath('/docs')
     .optional()
     .describe(

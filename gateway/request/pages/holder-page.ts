@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import type { Settings } from '../../shared/model.ts';
 import { createServedFile, type ServedFile } from './served-file.ts';
 
 /** The files that the page for key holders loads, by name. A process makes them once. */
@@ -26,14 +27,17 @@ export interface HolderPath {
   readonly page?: ServedFile;
 }
 
-/** What the holder of a key may read: its limits, its usage, or the deprecated operations that it calls. */
-export type HolderPart = 'limits' | 'usage' | 'deprecated';
+/** Data of a key for its holder: its limits, its usage, or the deprecated operations that it calls; or a new secret. */
+export type HolderPart = 'limits' | 'usage' | 'deprecated' | 'rotate';
 
 /**
  * What holders of keys may call below `limitsPath`: the state of the key, its usage, its calls of deprecated operations, and the page
  * that shows all of them in a browser.
  */
-export function* holderPaths(limitsPath: string): Generator<readonly [path: string, page: HolderPath]> {
+export function* holderPaths(
+  limitsPath: string,
+  { rotate }: Settings['selfService'],
+): Generator<readonly [path: string, page: HolderPath]> {
   const page = createServedFile({
     type: 'text/html; charset=utf-8',
     // The response depends on both fields: a browser gets this page, a request with a key gets JSON.
@@ -44,6 +48,7 @@ export function* holderPaths(limitsPath: string): Generator<readonly [path: stri
   yield [limitsPath, { kind: 'holder', part: 'limits', page }];
   yield [`${limitsPath}/usage`, { kind: 'holder', part: 'usage' }];
   yield [`${limitsPath}/deprecated`, { kind: 'holder', part: 'deprecated' }];
+  if (rotate) yield [`${limitsPath}/rotate`, { kind: 'holder', part: 'rotate' }];
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 export function limitsView(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
-  expiresMs: number | undefined,
+  { expiresMs, canRotate }: { readonly expiresMs: number | undefined; readonly canRotate: boolean },
 ): object {
   const { windows, ban } = rateLimit;
   return {
@@ -25,7 +25,10 @@ export function limitsView(
     })),
     ban: ban && { untilAt: isoInstant(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
-    secret: { expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs) },
+    secret: {
+      expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs),
+      canRotate: canRotate || undefined,
+    },
   };
 }
 

@@ -20,12 +20,12 @@ export function createPageAssets() {
 }
 
 export function createOwnPages(
-  { limitsPath, docs }: Pick<Settings, 'limitsPath' | 'docs'>,
+  { limitsPath, selfService, docs }: Pick<Settings, 'limitsPath' | 'selfService' | 'docs'>,
   assets: PageAssets,
 ): OwnPages {
   const pages = new Map<string, OwnPage>();
   if (limitsPath !== undefined) {
-    for (const [path, page] of holderPaths(limitsPath)) pages.set(path, page);
+    for (const [path, page] of holderPaths(limitsPath, selfService)) pages.set(path, page);
     for (const [name, file] of assets.holder) pages.set(`${limitsPath}/${name}`, { kind: 'public', file });
   }
   if (docs !== undefined) {

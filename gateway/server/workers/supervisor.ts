@@ -169,6 +169,9 @@ export function createSupervisor({
       case 'event':
         hearOf(message.happening, worker.report()?.process.id);
         return;
+      case 'key_changed':
+        admin.recordKeyChange(message.change);
+        return;
       case 'failed':
       case 'metrics':
       case 'phase':

@@ -101,6 +101,7 @@ function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
     stores,
     log,
     onEvent,
+    onKeyChange: (change) => tell({ kind: 'key_changed', change }),
     bounds,
     nowMs: Date.now,
     pid: process.pid,

@@ -1,4 +1,5 @@
 import type { SettingsMessage } from '../../config/settings-message.ts';
+import type { KeyChange } from '../../fleet/changes.ts';
 import type { Happening } from '../../fleet/event-text.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -40,4 +41,6 @@ export type FromWorker =
   /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }
   | { readonly kind: 'event'; readonly happening: Happening }
+  /** A holder has changed a key. */
+  | { readonly kind: 'key_changed'; readonly change: KeyChange }
   | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };

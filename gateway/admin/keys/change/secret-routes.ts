@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import type { DirectoryKey, DirectorySecret } from '../../../keys/directory/directory-key.ts';
-import type { KeyDefinition } from '../../../keys/directory/key-directory.ts';
+import { withNewSecret, withSecrets } from '../../../keys/directory/change-secrets.ts';
+import type { DirectoryKey } from '../../../keys/directory/directory-key.ts';
 import { date } from '../../../keys/key-schema.ts';
 import { agePattern, isoOf, isoOfEnd, parseDuration } from '../../../shared/schema/dates-and-durations.ts';
 import { fields, text } from '../../../shared/schema/schema-parts.ts';
@@ -63,16 +63,11 @@ function issue(
   }
   const olderEndMs = overlapMs === undefined ? Number.POSITIVE_INFINITY : createdMs + overlapMs;
   const { directorySecretsPerKeyMax: secretsMax } = bounds;
-  const ending = key.secrets.map((one) => endingBy(one, olderEndMs));
-  const older = withRoomForOne(ending, createdMs, secretsMax);
-  if (older.length >= secretsMax) {
+  const issued = { digest: digestSecret(secret), createdMs, expiresMs: expiresAt };
+  const to = withNewSecret(key, issued, { endOf: () => olderEndMs, secretsMax });
+  if (to === undefined) {
     return refused('conflict', `${key.id} has ${secretsMax} secrets that are valid: remove one first.`);
   }
-  const issued = {
-    digest: digestSecret(secret),
-    createdMs,
-    expiresMs: expiresAt,
-  };
   const after = {
     secret: digestStart(issued.digest),
     expiresAt: isoOf(expiresAt),
@@ -80,28 +75,9 @@ function issue(
   };
   return {
     kind: 'edit',
-    to: withSecrets(key, [...older, issued]),
+    to,
     change: { action: overlapMs === undefined ? 'secret' : 'rotate', after },
   };
-}
-
-/** Removes the secrets that ended first until there is room for one. */
-function withRoomForOne(
-  secrets: readonly DirectorySecret[],
-  nowMs: number,
-  secretsMax: number,
-): readonly DirectorySecret[] {
-  const ended = secrets
-    .filter(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs <= nowMs)
-    .sort((a, b) => (a.expiresMs ?? 0) - (b.expiresMs ?? 0));
-  const dropped = new Set(ended.slice(0, Math.max(0, secrets.length - secretsMax + 1)));
-  return secrets.filter((secret) => !dropped.has(secret));
-}
-
-/** A secret that ends earlier keeps its end. */
-function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
-  const { expiresMs = Number.POSITIVE_INFINITY } = secret;
-  return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;
 }
 
 function removal(key: DirectoryKey, start: string): Edit | Refused {
@@ -121,11 +97,4 @@ function removal(key: DirectoryKey, start: string): Edit | Refused {
     ),
     change: { action: 'secret', before: { secret: digestStart(found.digest) } },
   };
-}
-
-function withSecrets(
-  { changedMs: _, revision: __, ...key }: DirectoryKey,
-  secrets: readonly DirectorySecret[],
-): KeyDefinition {
-  return { ...key, secrets };
 }

@@ -8,7 +8,7 @@
  *   ban?: { untilAt: string, reason: string },
  *   grant?: { limits: Limits, fromAt?: string, untilAt: string },
  *   upcoming?: { from: string, limits: Limits }[],
- *   secret: { expiresAt?: string }
+ *   secret: { expiresAt?: string, canRotate?: true }
  * }} State
  */
 /**
@@ -82,9 +82,10 @@ async function readAll() {
   return { state, hours: inHours.rows, days: inDays.rows, deprecated: calls.operations, nowMs };
 }
 
-/** @param {string} path below the path of the limits @returns {Promise<any>} */
-async function read(path) {
+/** @param {string} path below the path of the limits @param {string} [method] @returns {Promise<any>} */
+async function read(path, method = 'GET') {
   const response = await fetch(limitsPath + path, {
+    method,
     headers: { Authorization: `Bearer ${secret}`, Accept: 'application/json' },
     cache: 'no-store',
     credentials: 'omit',
@@ -120,6 +121,7 @@ function show(read) {
       element('p', { class: 'buttons' }, again, forget),
     ),
     ...summary(state, nowMs),
+    ...(state.secret.canRotate ? [rotation()] : []),
     section('Limits', ...state.windows.map((window) => bar(window, nowMs)), ...grantOf(state)),
     usageSection(read),
     section('Refused requests', refusals(hours, days)),
@@ -151,6 +153,34 @@ function summary({ ban, windows, secret: presented }, nowMs) {
       ? 'This secret does not expire.'
       : `This secret expires on ${instant(expiresAt)}.`;
   return [first, element('p', { class: isNear ? 'near' : 'muted' }, ends)];
+}
+
+/** The button that replaces the presented secret. The new secret is shown once. */
+function rotation() {
+  const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button' }, 'Get a new secret'));
+  const result = element('p', { role: 'status' });
+  button.addEventListener('click', async () => {
+    if (button.dataset.asked === undefined) {
+      button.dataset.asked = '';
+      button.textContent = 'Get a new secret now: the present one ends in 24 hours';
+      return;
+    }
+    button.disabled = true;
+    try {
+      const rotated = await read('/rotate', 'POST');
+      secret = rotated.secret;
+      button.hidden = true;
+      result.replaceChildren(
+        'Your new secret, which is shown only now: ',
+        element('code', {}, rotated.secret),
+        ` The old secret is valid until ${instant(rotated.oldEndsAt)}.`,
+      );
+    } catch (error) {
+      button.disabled = false;
+      result.textContent = error instanceof Error ? error.message : String(error);
+    }
+  });
+  return element('div', { class: 'rotation' }, button, result);
 }
 
 /** @param {Window} window @param {number} nowMs */
