@@ -232,7 +232,7 @@ it('a key without a directory, or an invalid key, is refused, and the message na
     [{ ...valid, expiresAt: at(-1_000) }, 'The member `expiresAt` must be in the future.'],
     [
       { ...valid, secret: issueSecret() },
-      'The member `secret` is unknown; known here: id, plan, name, limits, operations, expiresAt.',
+      'The member `secret` is unknown; known here: id, plan, name, limits, operations, addresses, expiresAt.',
     ],
   ];
   for (const [body, message] of cases) {
