@@ -13,7 +13,7 @@ import { createTlsFront, type TlsFrontOptions, tlsRequiredMessage } from '../sha
 import { type AdminResponse, errorResponse, rawResponse, writeResponse } from './admin-response.ts';
 
 export interface AdminListener {
-  /** The server to listen with. */
+  /** The TCP server, on which the caller calls `listen`. */
   readonly server: Server;
   /** Replaces the certificate, as on the public listener. */
   setCertificate(certificate: Certificate): void;
@@ -33,23 +33,23 @@ export interface AdminListenerOptions {
 }
 
 interface Connection {
-  /** The key of `connections`. */
+  /** The connection's key in the map `connections`. */
   readonly ends: string;
-  /** The client address to which the connection counts. */
+  /** The client address whose share of connections this connection uses. */
   readonly group: string;
   readonly socket: Socket;
-  /** Drops the octets that are not parsed yet. Undefined while the connection waits to be read. */
+  /** Drops the received octets that are not parsed yet. Undefined until the connection is read. */
   dropOctets: (() => void) | undefined;
-  /** Requests without a response so far. */
+  /** The number of received requests that have no response yet. */
   unanswered: number;
-  /** Begin these requests, except the first. */
+  /** Functions that start the unanswered requests after the first, in order. */
   readonly later: (() => void)[];
 }
 
 /**
- * The listener for operators, on loopback by default, with its sockets and their limits. `admin-paths.ts` has its paths. Every
- * client that reaches the port may send requests, and the listener shares its event loop with customers' requests. So it accepts,
- * parses and answers at a bounded rate, and client addresses take turns.
+ * The listener for operators, on loopback by default. `admin-paths.ts` has its paths. Every client that reaches the
+ * port may send requests, and the listener shares its event loop with customers' requests. The listener therefore
+ * limits the rates of accepting, parsing and answering, and client addresses take turns.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
@@ -61,7 +61,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
   const http = createHttpServer({
-    // `checkSite` checks Host. Node would write a response of its own.
+    // `checkSite` checks Host instead of Node, because Node would not send our error body.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
@@ -93,13 +93,13 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       onFailure: onFailedHandshake,
       bounds,
     });
-  /** Receives each connection when it may begin. */
+  /** The HTTP or TLS server, which receives each admitted connection. */
   const receiver = front?.server ?? http;
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-  // Node begins to check for slow requests when a server listens.
+  // Node's check for slow requests starts with the event `listening`, and `receiver` itself never listens.
   server.on('listening', () => receiver.emit('listening'));
 
-  /** Admits a connection, and leaves it unread until it may begin. */
+  /** Admits a connection. The connection stays unread until the rate of connections allows it. */
   function accept(socket: Socket): void {
     socket.on('error', () => socket.destroy());
     const connection = admit(socket);
@@ -117,10 +117,11 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   }
 
   /**
-   * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle longest. That
-   * is a connection of the same address, or of any address if the same address has no idle connection.
+   * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle
+   * longest. The replaced connection belongs to the same address, or to any address if the same address has no
+   * connection.
    *
-   * @returns undefined without room
+   * @returns undefined at the limit without an idle connection to replace
    */
   function admit(socket: Socket): Connection | undefined {
     const group = addressGroup(plainAddress(socket.remoteAddress ?? ''));
@@ -131,7 +132,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       release(idle);
     }
     const ends = endsOf(socket);
-    // The client reset that connection and reused its port before Node reported the end.
+    // A client can reset a connection and reuse its port before Node reports the end of the old connection.
     const before = connections.get(ends);
     if (before !== undefined) release(before);
     const connection = { ends, group, socket, dropOctets: undefined, unanswered: 0, later: [] };
@@ -157,7 +158,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     shares.give(connection.group, 1);
   }
 
-  /** Serves a request in the turn of its client address. A request whose client is gone takes no turn. */
+  /** Serves a request in the turn of its client address. A request whose client has disconnected uses no turn. */
   function receive(req: IncomingMessage, res: ServerResponse, make: typeof respond): void {
     const { socket } = req;
     const connection = connections.get(endsOf(socket));
@@ -174,7 +175,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
         if (!socket.destroyed) void serve(connection, req, res, make).then(() => answered(connection));
         return !socket.destroyed;
       });
-    // One request of a connection waits for a turn, so a client with pipelined requests waits for itself.
+    // Only one request of a connection waits for a turn, so pipelined requests delay only their own client.
     if (connection.unanswered === 1) begin();
     else connection.later.push(begin);
   }
@@ -205,7 +206,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       reportBug(bug, requestId);
       response = errorResponse('internal');
     }
-    // The connection closes, so the listener does not wait for the rest of a body.
+    // The connection closes after the response, because the listener does not read the rest of the body.
     if (!req.complete) {
       res.shouldKeepAlive = false;
       connection.dropOctets?.();
@@ -228,7 +229,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
       ? errorResponse('invalid_request', tlsRequiredMessage)
       : parserRefusal(error);
     const connection = connections.get(endsOf(socket));
-    // A response to an earlier request would have to come first.
+    // The error response must not precede the response to an earlier request.
     const owes = connection === undefined || connection.unanswered > 0 || socket.writableLength > 0;
     if (refusal === undefined || owes) socket.destroy();
     else {
@@ -255,10 +256,14 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   };
 }
 
-/** Fields that may occur once. Node uses the first of several, while a proxy in front may use the last. */
+/**
+ * Header fields that may occur only once. Node uses the first of two fields, while a proxy in front may use the last.
+ */
 const singularFields = ['Host', 'Authorization', 'Content-Type'];
 
-/** Names a connection by its two ends, which are equal for a TLS socket and its TCP socket. */
+/**
+ * Returns a connection's key, made of the addresses of both ends. A TLS socket and its TCP socket have the same key.
+ */
 function endsOf(socket: Duplex): string {
   const { remoteAddress, remotePort, localAddress } = socket as Socket;
   return `${remoteAddress} ${remotePort} ${localAddress}`;

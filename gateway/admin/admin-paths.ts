@@ -9,16 +9,17 @@ import { type GatewayState, judgeReadiness } from './readiness.ts';
 export interface AdminPathsDeps {
   readonly currentState: () => GatewayState;
   readonly metrics: { readonly contentType: string; read(): Promise<Buffer> };
-  /** The settings in force. */
+  /** Returns the current `admin` settings. */
   readonly admin: () => AdminSettings;
   readonly api: AdminApi;
   readonly pages: AdminPages;
 }
 
 /**
- * The paths of the admin listener. `/healthz` reports that the process is alive. `/readyz` reports whether the gateway can serve,
- * with its faults. `/metrics` is for Prometheus. These three paths are for programs, and need no token and no known host name. All
- * other paths are for people with a browser, and are closed to other sites.
+ * The paths of the admin listener. `/healthz` reports that the process is alive. `/readyz` reports whether the
+ * gateway can serve, and its faults. `/metrics` is for Prometheus. These three paths are for programs, and need no
+ * token and no known host name. All other paths are for people with a browser, and refuse requests from pages of
+ * other sites.
  */
 export function createAdminPaths({
   currentState,

@@ -10,13 +10,16 @@ export interface AdminResponse {
   readonly body: string | Buffer;
   /** Default: JSON. */
   readonly contentType?: string;
-  /** Fields of this response alone, such as `Allow`, or replacements of common fields. */
+  /** Header fields of this response only, such as `Allow`. They replace common fields of the same name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Called when the response is written, or when the client is gone. */
+  /** Called when the response is written, or when the client has disconnected. */
   readonly onWritten?: () => void;
 }
 
-/** The errors of the public listener and those of the admin listener. Here, two codes of the first have another text. */
+/**
+ * The errors of the public listener and those of the admin listener. Some codes of the public listener have another
+ * message here.
+ */
 const catalogue = {
   ...errors,
   missing_token: {
@@ -61,7 +64,10 @@ const catalogue = {
 
 export type AdminErrorCode = keyof typeof catalogue;
 
-/** An error with the same form of body as on the public listener. @param message public text; default: the catalogue's */
+/**
+ * An error with the same form of body as on the public listener. @param message public text; default: the message of
+ * the catalogue
+ */
 export function errorResponse(
   code: AdminErrorCode,
   message: string = catalogue[code].message,
@@ -75,19 +81,19 @@ export function jsonResponse(body: object): AdminResponse {
   return { status: 200, body: JSON.stringify(body) };
 }
 
-/** The error for a response that needs the store while the store does not answer. */
+/** The error response when a request needs data of the store and the store does not reply. */
 export function storeUnavailable(): AdminResponse {
   return errorResponse('store_unavailable', undefined, { 'Retry-After': '1' });
 }
 
-/** @param body undefined when the store gave no answer */
+/** @param body undefined when the store did not reply */
 export function foundResponse(body: object | undefined): AdminResponse {
   return body === undefined ? storeUnavailable() : jsonResponse(body);
 }
 
 function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
-  // A 304 has no content, so type and length would describe the client's copy (RFC 9110 §15.4.5). A 204 may not have a
-  // Content-Length (RFC 9110 §8.6).
+  // A 304 has no content, so `Content-Type` and `Content-Length` would describe the client's copy (RFC 9110 §15.4.5).
+  // A 204 may not have a Content-Length (RFC 9110 §8.6).
   const content = status !== 304 &&
     status !== 204 && {
       'Content-Type': contentType ?? 'application/json',
@@ -102,7 +108,10 @@ function commonFields(requestId: string, { status, body, contentType, fields }: 
   };
 }
 
-/** Writes a large response piece by piece. The kernel copies each write at once, and other requests wait for the copy. */
+/**
+ * Writes a large response piece by piece. The kernel copies the data of each write synchronously, which delays other
+ * requests.
+ */
 export async function writeResponse(
   res: ServerResponse,
   requestId: string,
@@ -134,7 +143,10 @@ function drained(res: ServerResponse): Promise<void> {
   });
 }
 
-/** The octets of a last response, for a request for which Node's parser made no response object. The reason phrase is empty. */
+/**
+ * Returns the octets of an error response to a request that Node's parser refused, because Node makes no response
+ * object for it.
+ */
 export function rawResponse(requestId: string, response: AdminResponse): string {
   const fields = Object.entries(commonFields(requestId, response));
   const lines = fields.map(([name, value]) => `${name}: ${value}`);

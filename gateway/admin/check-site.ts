@@ -3,9 +3,10 @@ import { isIP } from 'node:net';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 
 /**
- * Refuses requests from pages of other sites that an operator's browser may show. The host name of such a site may resolve to the
- * gateway's address (DNS rebinding). The browser then treats its pages as one origin with the API, and only `Host` differs. An
- * address as host is safe, because no site can have an address of the gateway as its name.
+ * Refuses requests from pages of other sites that an operator's browser may show. The host name of such a site may
+ * resolve to the gateway's address (DNS rebinding). The browser then treats the site's pages and the API as the same
+ * origin, and `Host` contains the site's name. An IP address in `Host` is safe, because no other site can use the
+ * gateway's address as its host name.
  *
  * @param hosts further allowed names, in lower case
  * @returns the refusal; undefined for an allowed request
@@ -16,7 +17,7 @@ export function checkSite(
 ): AdminResponse | undefined {
   const name = nameOf(host ?? '');
   if (!isAddress(name) && name !== 'localhost' && !hosts.includes(name)) return errorResponse('unknown_host');
-  // The scheme is ignored, because a TLS proxy may have served the page.
+  // The comparison ignores the scheme, because a TLS proxy may have served the page.
   const isOwn = origin === undefined || origin.replace(/^https?:\/\//, '') === host?.toLowerCase();
   return isOwn ? undefined : errorResponse('foreign_origin');
 }
@@ -26,7 +27,7 @@ function nameOf(host: string): string {
   return host.replace(/:\d{0,5}$/, '').toLowerCase();
 }
 
-/** An IPv6 address stands in brackets (RFC 3986 §3.2.2). */
+/** In a `Host` field, brackets enclose an IPv6 address (RFC 3986 §3.2.2). */
 function isAddress(name: string): boolean {
   return isIP(name) === 4 || (/^\[.*\]$/.test(name) && isIP(name.slice(1, -1)) === 6);
 }

@@ -1,10 +1,10 @@
 export interface Page<Entry> {
   readonly entries: readonly Entry[];
-  /** Leads to the next page; undefined on the last one. */
+  /** The cursor of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** Reads a list page by page, until `isEnough` says so of a page and of all entries so far. */
+/** Reads a list page by page, until `isEnough` returns true for the last page and all entries so far. */
 export async function readPages<Entry>(
   read: (after: string | undefined) => Promise<Page<Entry>>,
   isEnough: (page: readonly Entry[], all: readonly Entry[]) => boolean,

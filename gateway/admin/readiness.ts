@@ -1,15 +1,15 @@
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
-/** The state from which readiness is judged. Instants are ISO 8601, in UTC. */
+/** The state of the gateway that decides its readiness. Instants are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
-  /** Absent in a gateway without workers. */
+  /** The worker processes; absent in a gateway without workers. */
   readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
-  /** Certificates of the TLS listeners, by the name of the setting. */
+  /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** The usage record; absent when it is switched off. */
   readonly usage?: UsageReadiness;
@@ -17,11 +17,14 @@ export interface GatewayState {
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
 }
 
-/** The part of the configuration on disk that is not in force. */
+/** The part of the configuration on disk that the gateway does not use. */
 export interface NotInForce {
-  /** Set while the configuration on disk is not valid. It has every problem, as `tollgate check` prints it. */
+  /**
+   * Set while the configuration on disk is not valid. The text contains every problem, in the form of `tollgate
+   * check`.
+   */
   readonly lastError?: string;
-  /** The files that keep their last valid content. */
+  /** The invalid files whose last valid content is still used. */
   readonly kept?: readonly KeptContent[];
   /** The names of changed settings that take effect at the next start. */
   readonly waitsForRestart?: readonly string[];
@@ -29,7 +32,7 @@ export interface NotInForce {
 
 interface KeptContent {
   readonly file: string;
-  /** The first problem, with its place. */
+  /** The first problem, with file and line. */
   readonly reason: string;
   /** The instant at which the gateway found the invalid content. */
   readonly since: string;
@@ -41,17 +44,17 @@ interface UsageReadiness {
   readonly keptDays: number;
   /** The reason while recording is paused. */
   readonly pausedBecause?: string;
-  /** Number of this process's requests that are in no record. */
+  /** The number of requests of this process that are missing from the usage record. */
   readonly lostRequests: number;
 }
 
 interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
-  /** The reason while the host name cannot be looked up. */
+  /** The error while the DNS lookup of the host name fails. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
-  /** Set while an edit of the upstream waits for the look-up of its new host name. */
+  /** Set while an edit of the upstream waits for the DNS lookup of its new host name. */
   readonly awaited?:
     | {
         readonly url: string;
@@ -71,7 +74,7 @@ interface TargetReadiness {
 interface CertificateReadiness {
   /** End of the certificate's validity. */
   readonly notAfter: string;
-  /** Set when the certificate has expired or will expire soon, with the begin of the notice. */
+  /** Set when the certificate has expired or will expire soon, with the instant at which this notice began. */
   readonly notice?: string;
   readonly noticeSinceAt?: string;
   readonly isExpired?: boolean;
@@ -81,13 +84,13 @@ interface StoreOnRedis {
   readonly kind: 'redis';
   readonly available: boolean;
   readonly onFailure: 'local' | 'refuse';
-  /** Begin of the present state of `available`. */
+  /** The instant of the last change of `available`. */
   readonly since: string;
-  /** The reason while the store is away. */
+  /** The reason while the store is not available. */
   readonly reason?: string;
-  /** Needed commands that the ACL of the Redis user refuses. */
+  /** Redis commands that the gateway needs and the user's ACL refuses. */
   readonly missingCommands?: readonly string[];
-  /** The servers of a Redis Cluster. Each server may be away by itself. */
+  /** The servers of a Redis Cluster. A single server may be unavailable. */
   readonly servers?: readonly {
     readonly name: string;
     readonly available: boolean;
@@ -106,8 +109,9 @@ export interface Readiness {
 }
 
 /**
- * Judges whether the gateway can serve. Faults that all replicas have at once (the upstream is down, Redis is away under `local`,
- * an edit is invalid, a certificate expires) only degrade it, because a load balancer must not remove every replica.
+ * Judges whether the gateway can serve. Some faults affect all replicas at the same time: the upstream is down, Redis
+ * is away under `local`, an edit is invalid, a certificate expires. Such a fault gives the status `degraded`, because
+ * a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -154,7 +158,10 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
   return reasons;
 }
 
-/** A server of a Redis Cluster affects only its own keys, and another gateway would serve these keys no better. */
+/**
+ * The reasons for unavailable servers of a Redis Cluster. Such a server affects only its own keys, on every replica
+ * of the gateway, so readiness only degrades.
+ */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =
     onFailure === 'refuse'
@@ -165,7 +172,7 @@ function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   );
 }
 
-/** The reasons of upstreams. With several upstreams each reason names its upstream. */
+/** The reasons for faulty upstreams. With several upstreams, each reason names its upstream. */
 function upstreamReasons(upstreams: GatewayState['upstreams']): string[] {
   const all = Object.entries(upstreams);
   return all.flatMap(([name, { targets, lookupError, awaited }]) => {

@@ -128,7 +128,7 @@ export function unitsNumber(
   return { extra, free: extra + 1 };
 }
 
-/** Requests refused by each window that refused any. */
+/** Returns the number of refused requests by window, without windows that refused no request. */
 export function refusedByWindow(tally: Tally): Record<string, number> {
   const refusing = planWindows.filter((window) => tally[window] > 0);
   return Object.fromEntries(refusing.map((window) => [window, tally[window]]));

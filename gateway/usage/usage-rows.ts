@@ -33,7 +33,7 @@ export interface UsageQuery extends Period {
   readonly step: UsageStep;
 }
 
-/** The number of rows of a query. */
+/** Returns the largest possible number of rows of a query. */
 export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
   return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
 }
@@ -53,7 +53,7 @@ export async function usageRows(
   days: 'minutes' | 'totals' = 'minutes',
 ): Promise<readonly UsageRow[] | undefined> {
   const length = stepMs[step];
-  // Rows are whole, so the first row begins with its minute, hour or day.
+  // The period begins with the whole minute, hour or day of the first row.
   const period = {
     fromMs: Math.floor(fromMs / length) * length,
     toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs),

@@ -18,16 +18,17 @@ import { createWrongTokens } from './wrong-tokens.ts';
 /** The prefix of every path of the API. */
 export const apiPrefix = '/api/v1';
 
-/** Answers a request below `apiPrefix`. Never rejects. */
+/** Answers a request below `apiPrefix`. The promise never rejects. */
 export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<AdminResponse>;
 
 /**
- * The stations of a request to the admin API: token, route, permission, query parameters, rate of changes, turn, body, and the
- * route's response. A client without a token learns nothing about the paths.
+ * Handles a request to the admin API in these steps: token, route, permission, query parameters, rate of changes,
+ * turn, body, and the route's response. A client without a token cannot find out which paths exist.
  *
- * A token has one turn at a time in this thread and one in the reading thread. So a token with many requests waits for itself.
+ * A token runs one request at a time in this thread and one in the reading thread. Many requests of a token therefore
+ * delay only this token.
  *
- * The stations are functions inside of this one, because they share its counts and turns.
+ * The steps are nested functions, because they share the counts and turns.
  */
 export function createAdminApi({
   routes,
@@ -39,7 +40,7 @@ export function createAdminApi({
 }: {
   readonly routes: readonly Route[];
   readonly askThread: AskThread;
-  /** The settings in force. */
+  /** Returns the current `admin` settings. */
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
   readonly nowMs: () => number;
@@ -51,7 +52,10 @@ export function createAdminApi({
     namesMax: bounds.adminTokensCountedMax,
     nowMs,
   });
-  /** Places for requests, shared by token. A token that floods or sends slow bodies leaves places for other operators. */
+  /**
+   * Limits the concurrent requests, in total and for each token. A token that sends many requests or slow bodies
+   * cannot block other tokens.
+   */
   const underWay = new Shares(bounds.adminRequestsMax);
   const pauseMs = bounds.adminTurnPauseMs;
   const turns = new Turns({
@@ -82,7 +86,7 @@ export function createAdminApi({
     });
     const giveUp = () => waiting.leave?.();
     req.socket.once('close', giveUp);
-    // A request that timed out during its turn continues, and counts until it ends.
+    // A request that timed out during its turn still runs, and uses its place until it ends.
     void responding.finally(() => {
       req.socket.off('close', giveUp);
       underWay.give(token.name, 1);
@@ -157,7 +161,7 @@ export function createAdminApi({
         const { isFixed } = route;
         const response = await askThread({ route: nameOf(route), isFixed, ...request, sent: read.sent });
         if (response.body.length < bounds.adminLargeResponseBytes) return made.resolve(response);
-        // The request keeps its turn until its response is written, so a token has only one response in memory.
+        // The turn lasts until the response is written, so only one large response of a token is in memory.
         await new Promise<void>((onWritten) => made.resolve({ ...response, onWritten }));
       },
       waiting,
@@ -166,7 +170,10 @@ export function createAdminApi({
     return made.promise;
   }
 
-  /** Reads the body during the request's turn. Before the turn, a connection holds two packets of the body at most. */
+  /**
+   * Reads the body during the request's turn. Before its turn, a request has at most two packets of its body in
+   * memory.
+   */
   async function bodyOf(req: IncomingMessage, { body, bodyBytesMax }: Route): Promise<ReadBody> {
     if (body === undefined) return { kind: 'read', sent: undefined };
     const bytesMax = bodyBytesMax ?? bounds.adminBodyBytesMax;

@@ -46,11 +46,12 @@ interface DescribedOperation {
 type Responses = Record<string, object>;
 
 /**
- * The OpenAPI document of the admin API. `openapi.yaml` has its prose and parameters, and names the response of each operation. The
- * request bodies and the responses come from the schemas that the code itself uses. Making it takes a tenth of a second.
+ * The OpenAPI document of the admin API. `openapi.yaml` contains the prose and the parameters, and names the response
+ * of each operation. The request bodies and the responses come from the schemas that the code itself uses. Making the
+ * document takes 0.1 s.
  */
 export async function apiDocument(bounds: Bounds): Promise<ApiDocument> {
-  // Most processes never get a request for the document.
+  // The module `yaml` is imported only here, because most processes never get a request for the document.
   const [{ parse }, text] = await Promise.all([
     import('yaml'),
     readFile(new URL('./openapi.yaml', import.meta.url), 'utf8'),
@@ -108,7 +109,7 @@ function bodySchemas({ importKeysMax, changeMembersMax }: Bounds): Readonly<Reco
   };
 }
 
-/** Responses and their parts by the names that they have in the document. */
+/** Schemas of responses and of their parts, by their names in the document. */
 const components = {
   Callers: callers,
   Changes: changesPage,
@@ -163,7 +164,8 @@ const conversion = {
   io: 'input',
   override({ zodSchema, jsonSchema: made }) {
     delete made.readOnly;
-    // `membersByName` first refuses the reserved name in any value. The record behind it states the members.
+    // A schema of `membersByName` is a pipe: a check for the reserved name, and then the record that describes the
+    // members.
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
     const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
     if (stated === undefined) return;

@@ -99,7 +99,7 @@ export const eventsPage = z.object({
 
 export type EventsShown = z.output<typeof eventsPage>;
 
-/** Adds a sentence to each change. A reload also gets the number of processes that have its configuration in force. */
+/** Adds a sentence to each change. A reload also gets the number of processes that use its configuration. */
 export function changesView(
   page: ChangesPage,
   { processes, nowMs }: { readonly processes: readonly KnownProcess[]; readonly nowMs: number },
@@ -119,7 +119,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
   switch (change.action) {
     case 'reload': {
       const { before, after = '', edits } = change;
-      // An earlier version recorded only the two versions.
+      // Earlier releases of Tollgate recorded only the old and the new version of the configuration.
       if (edits === undefined) return `Configuration ${short(after)} replaced ${short(before)}.`;
       if (edits.length === 0) return 'The files were edited, and no setting changed.';
       const text = edits.join('; ');
@@ -141,7 +141,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
   }
 }
 
-/** The first digits of a version, enough to distinguish versions. */
+/** Shortens a version of the configuration to its first digits. */
 function short(version: string): string {
   return version.slice(0, 6);
 }

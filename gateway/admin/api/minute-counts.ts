@@ -1,8 +1,8 @@
-/** Counts per name and minute, with a limit. */
+/** Counts events per name and minute, with a limit. */
 export interface MinuteCounts {
-  /** Counts once. @returns the seconds that the name must wait; undefined below the limit */
+  /** Adds one event. @returns the seconds that the name must wait; undefined below the limit */
   count(name: string): number | undefined;
-  /** Number of remembered names. */
+  /** The number of names with a count. */
   readonly size: number;
 }
 
@@ -14,8 +14,8 @@ interface Counted {
 const minuteMs = 60_000;
 
 /**
- * Counts in this process's memory. The minute of a name begins with its first count. When there are more than `namesMax` names,
- * the name whose minute began first is forgotten.
+ * Counts in the memory of this process. The minute of a name begins with its first event. Above `namesMax` names, the
+ * count whose minute began first is dropped.
  */
 export function createMinuteCounts({
   perMinuteMax,
@@ -31,7 +31,7 @@ export function createMinuteCounts({
   function countedOf(name: string, atMs: number): Counted {
     const before = byName.get(name);
     if (before !== undefined && before.untilMs > atMs) return before;
-    // Deleting first moves the name to the end, so the Map lists the oldest names first.
+    // Deleting the name first moves it to the end of the Map, so the Map is ordered by the beginning of the minute.
     byName.delete(name);
     for (const [oldest, { untilMs }] of byName) {
       if (untilMs > atMs && byName.size < namesMax) break;

@@ -16,7 +16,7 @@ import { settingsText } from '../settings/settings-view.ts';
 import { apiDocument } from './api-document.ts';
 import { defineRoute, type Route } from './route.ts';
 
-/** The sources of the routes in the reading thread. The thread has sources of its own. */
+/** The data sources of the routes in the reading thread. The thread has its own connections for them. */
 export interface ReadSources {
   readonly keys: KeySources;
   readonly events: Pick<Events, 'read'>;
@@ -24,7 +24,7 @@ export interface ReadSources {
   readonly presence: Pick<Presence, 'read'>;
 }
 
-/** The routes that run in the reading thread. A new route is an entry here, and in `openapi.yaml`. */
+/** The routes that run in the reading thread. A new route needs an entry here and in `openapi.yaml`. */
 export function createReadRoutes({ keys, events, changes, presence }: ReadSources): readonly Route[] {
   const { settings, bounds } = keys;
   const routes = [

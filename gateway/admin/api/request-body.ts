@@ -5,7 +5,7 @@ import { nameOf, type ShapeFault, shapeFaults } from '../../shared/schema/schema
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
-/** The octets of a body with their header fields. It is plain data, so another thread can parse it. */
+/** The octets of a body with its header fields, as plain data that another thread can parse. */
 export interface SentBody {
   readonly octets: Uint8Array;
   readonly type: string | undefined;
@@ -21,7 +21,10 @@ export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody | undefi
 
 export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | BodyRefused;
 
-/** The gateway reads and drops so many times the allowed size. A client that writes first can then still read the response. */
+/**
+ * The gateway reads and drops this many times the allowed size of a body. A client that sends the whole body first
+ * can then read the error.
+ */
 const droppedPerAllowed = 8;
 
 /** Reads the octets of a body without parsing them. */
@@ -36,8 +39,8 @@ export async function readBody(
 }
 
 /**
- * Parses a body as JSON and validates it. An absent body counts as an empty object. Members are counted before validation, because
- * a schema takes a hundred times as long per member as the parser.
+ * Parses a body as JSON and validates it. An absent body counts as an empty object. The function counts the members
+ * before validation, because validating a member takes 100 times as long as parsing it.
  */
 export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number): ParsedBody {
   const value = jsonOf(sent);
@@ -54,7 +57,7 @@ export function parseBody(sent: SentBody, schema: z.ZodType, membersMax: number)
 
 type BodyRefusal = 'payload_too_large' | 'request_timeout' | 'invalid_request' | 'unsupported_media_type';
 
-/** Resolves with the whole body, or with the reason for a refusal. */
+/** Reads the whole body, or returns the reason for a refusal. */
 function octetsOf(
   req: IncomingMessage,
   { bytesMax, timeoutMs }: Parameters<typeof readBody>[1],
@@ -109,7 +112,7 @@ function refused(code: BodyRefusal, message?: string): BodyRefused {
   return { kind: 'refused', response: errorResponse(code, message) };
 }
 
-/** A sentence that names the member. */
+/** Returns a sentence that names the wrong member. */
 function faultText(fault: ShapeFault): string {
   if (fault.kind === 'unknown') return unknownMember(fault);
   return fault.path.length === 0
@@ -117,7 +120,7 @@ function faultText(fault: ShapeFault): string {
     : `The member ${nameOf(fault.path)} ${fault.what}.`;
 }
 
-/** Does not repeat a long unknown name, because the name may be a secret in the wrong place. */
+/** Returns the error for an unknown member. The error omits a long name, which may be a secret in the wrong place. */
 function unknownMember({ path, name, known }: Extract<ShapeFault, { kind: 'unknown' }>): string {
   const closest = closestName(name, known);
   if (closest !== undefined) return `The member ${nameOf(path)} is unknown; did you mean \`${closest}\`?`;

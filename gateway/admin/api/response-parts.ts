@@ -3,20 +3,21 @@ import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { planWindows, type WindowName } from '../../shared/model.ts';
 
 /**
- * Parts of the schemas of responses. The file that makes a response states its schema. Its types, the admin API's document and
- * the replies that commands read all come from this schema.
+ * Parts that several response schemas share. The file that makes a response also has its schema. The response's type,
+ * the admin API's document and the checks in commands all come from this schema.
  *
- * A command ignores members that it does not know, and takes any text for one of `words`. So it can ask a later version.
+ * A command ignores unknown members, and accepts any text for one of `words`. A command can therefore read the
+ * responses of a later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
 /** A whole number from 1. */
 export const positive = z.number().meta({ type: 'integer', minimum: 1 });
-/** The units that limits were charged, which a response has only where they differ from the admitted requests. */
+/** The units that were charged to the limits. A response omits them if they equal the admitted requests. */
 export const chargedUnits = count
   .optional()
   .describe('The units that were charged to the limits. Absent if they equal the admitted requests.');
 export const integer = z.number().meta({ type: 'integer' });
-/** May have a fraction. */
+/** A number from 0 that may have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });
 export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });
@@ -25,7 +26,7 @@ export function list<Entry extends z.ZodType>(entry: Entry) {
   return z.array(entry).readonly();
 }
 
-/** Numbers by names. */
+/** An object whose members have any name and a number as value. */
 export function byName(numbers: z.ZodType<number>) {
   return z.record(z.string(), numbers);
 }
@@ -35,10 +36,10 @@ export function words<const Word extends string>(...all: readonly Word[]) {
 }
 
 /**
- * The members that an operator states of a key or plan, as a response shows them: as they were stated. So a new member is in the
- * document as soon as it is in the schema of the key or plan.
+ * The members of a key or plan that a response shows unchanged, as the operator wrote them. A new member of the key's
+ * or plan's schema is therefore also in the document.
  *
- * @param without members that the response shows otherwise, or not at all
+ * @param without members that the response omits or shows in another form
  */
 export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name extends keyof Shape>(
   shape: Shape,
@@ -51,9 +52,9 @@ export function stated<Shape extends Readonly<Record<string, z.ZodType>>, Name e
   };
 }
 
-/** The address bucket has a window too, but no key has it. */
+/** The windows of keys and plans, without the window of client addresses. */
 export const windowName = words<WindowName>(...planWindows);
-/** Limits of windows. A later version may have more windows. */
+/** Limits by window. A later release may have more windows. */
 export const limitsByField = byName(positive) as z.ZodType<LimitsByField>;
 export const digestStart = z
   .string()

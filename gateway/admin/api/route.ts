@@ -13,26 +13,32 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly path: string;
   /** The permission that a token needs. */
   readonly needs: AdminToken['may'];
-  /** The query parameters. Any other parameter is refused. */
+  /** The query parameters. A request with any other parameter is refused. */
   readonly query: Query;
-  /** The JSON body. Without it, a sent body is not read. */
+  /** The schema of the JSON body. Without a schema, the gateway does not read a body. */
   readonly body?: Body;
-  /** Largest size and number of members of the body. The defaults are `bounds.adminBodyBytesMax` and `adminBodyMembersMax`. */
+  /**
+   * The largest size of the body and its largest number of members. The defaults are `bounds.adminBodyBytesMax` and
+   * `adminBodyMembersMax`.
+   */
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * Set when the route reads many keys, minutes or lines. It then runs in the reading thread and delays no customer's request. The
-   * thread has the same list of routes and sources of its own. The route gets no header fields there.
+   * Set when the route reads many keys, minutes or lines. The route then runs in the reading thread and does not
+   * delay customers' requests. The reading thread has its own data sources. The route gets no header fields there.
    */
   readonly inThread?: true;
-  /** Set when the response depends only on the settings. The response is then cached for a short time. Only without parameters. */
+  /**
+   * Set when the response depends only on the settings. The response is then cached for a short time. Such a route
+   * has no parameters.
+   */
   readonly isFixed?: true;
-  /** An exception is logged and answered with 500. */
+  /** Makes the response. An exception is logged, and the client gets 500. */
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }
 
 export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
-  /** The decoded segments by their name in the path. */
+  /** The decoded segments of the path, by their name in the template. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;
   /** Undefined for a route without a body. */
@@ -41,10 +47,10 @@ export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType>
   readonly headers: IncomingHttpHeaders;
 }
 
-/** The parameters of a route apart from its body. */
+/** A request to a route, without the body. */
 export type RequestWithoutBody = Omit<RouteRequest<QuerySchema, z.ZodType>, 'body'>;
 
-/** Parses the body, if the route has one, and makes the response. */
+/** Parses the body if the route has a body schema, and makes the response. */
 export async function answer(
   route: Route,
   request: RequestWithoutBody,
@@ -56,7 +62,10 @@ export async function answer(
   return parsed.kind === 'refused' ? parsed.response : route.respond({ ...request, body: parsed.body });
 }
 
-/** Gives `respond` the types of its query and its body. A route without `query` has no parameters. */
+/**
+ * Defines a route, and infers the types of the query and the body that `respond` gets. A route without `query`
+ * accepts no parameters.
+ */
 export function defineRoute<
   Query extends QuerySchema = typeof noQuery,
   Body extends z.ZodType = z.ZodUndefined,
@@ -68,10 +77,12 @@ export type Routed =
   | { readonly kind: 'routed'; readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   | { readonly kind: 'not_found' }
-  /** A segment is no percent-encoded UTF-8. */
+  /** A segment of the path is not valid percent-encoded UTF-8. */
   | { readonly kind: 'malformed' };
 
-/** Finds the route of a request. HEAD uses the route of GET. @param path below `/api/v1`, without the query */
+/**
+ * Finds the route of a request. A HEAD request uses the route of GET. @param path below `/api/v1`, without the query
+ */
 export function routeRequest(routes: readonly Route[], method: string, path: string): Routed {
   const segments = path.split('/');
   const there = routes.filter((route) => isMatch(route.path.split('/'), segments));

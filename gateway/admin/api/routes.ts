@@ -12,7 +12,7 @@ import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';
 import { upstreamsView } from './upstreams-view.ts';
 
-/** The sources of the routes. */
+/** The data sources of all routes. */
 export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
   /** The faults of this gateway. */
@@ -22,8 +22,9 @@ export interface ApiSources extends ReadSources {
 }
 
 /**
- * Every route of the admin API. A new route is an entry here, or in `read-routes.ts` if it reads many keys or minutes. It is also
- * an entry in `openapi.yaml`. A test compares that document with the responses and with this list.
+ * Every route of the admin API. A new route needs an entry here, or in `read-routes.ts` if it reads many keys or
+ * minutes. The route also needs an entry in `openapi.yaml`. A test compares this document with the responses and with
+ * the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
   const { state, faults, presence, changes, events, keys, keyChanges } = sources;
@@ -71,7 +72,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
   ];
 }
 
-/** A page of a list that all processes share. */
+/** The query parameters of a paged list that all processes share. */
 function pageOf(limitMax: number) {
   return queryOf({
     limit: wholeNumber(1, limitMax).default(50),

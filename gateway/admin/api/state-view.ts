@@ -35,7 +35,7 @@ const ownPart = quantity
   );
 const upstreamPart = quantity.optional().describe('The upstream’s part of the time of these requests.');
 
-/** The published state of a process. A process that stopped is listed for five seconds more. */
+/** The published state of a process. A stopped process stays listed for five seconds. */
 const gatewayProcess = z.object({
   id: processId,
   host: z.string(),
@@ -227,7 +227,7 @@ function storeView(store: GatewayState['store']): FleetState['store'] {
   };
 }
 
-/** A process without its targets, which are in `/upstreams`, and without its faults, which are in the verdict. */
+/** Omits the targets of a process, which are in `/upstreams`, and its faults, which are in `verdict`. */
 function processView({ upstreams, faults: _, ...process }: KnownProcess): FleetState['processes'][number] {
   const targets = upstreams.flatMap((upstream) => upstream.targets);
   return {

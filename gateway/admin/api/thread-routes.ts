@@ -5,20 +5,20 @@ import { answer, type RequestWithoutBody, type Route } from './route.ts';
 
 /** A request to a route in the reading thread, as plain data. The main thread has already checked token, path and query. */
 export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers'> {
-  /** The result of `nameOf`. */
+  /** The name of the route, from `nameOf`. */
   readonly route: string;
   readonly isFixed: Route['isFixed'];
   readonly sent: SentBody | undefined;
 }
 
-/** Answers a request in the reading thread. Rejects with the error that a route throws. */
+/** Answers a request in the reading thread. If the route throws an error, the promise rejects with it. */
 export type AskThread = (request: ThreadRequest) => Promise<AdminResponse>;
 
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
-/** The part of `AskThread` that runs in the thread. */
+/** Makes the function that answers requests inside the reading thread. */
 export function createThreadRoutes(routes: readonly Route[], bounds: Bounds): AskThread {
   const byName = new Map(routes.map((route) => [nameOf(route), route]));
   return async ({ route: name, isFixed: _, sent, ...request }) => {

@@ -51,7 +51,7 @@ export const upstreamsPage = z.object({
   ),
 });
 
-/** A shorter form of an upstream, for a page that asks once a second. */
+/** A short form of an upstream for `/state`, which pages request once a second. */
 export const upstreamInShort = z.object({
   name: z.string(),
   url: z.string(),
@@ -100,7 +100,7 @@ function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
 }
 
-/** ISO 8601 instants in UTC sort as texts. */
+/** ISO 8601 instants in UTC are compared as texts, which sort by time. */
 function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): string {
   const unhealthy = views.filter(({ healthy }) => !healthy);
   const instants = (unhealthy.length > 0 ? unhealthy : views).map(({ sinceAt }) => sinceAt).toSorted();

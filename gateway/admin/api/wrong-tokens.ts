@@ -3,17 +3,17 @@ import { addressGroup } from '../../shared/address-group.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 
-/** Limits wrong tokens per client address and minute. A valid token is never refused because of its address. */
+/** Limits the wrong tokens of a client address in a minute. A valid token from such an address is still accepted. */
 export interface WrongTokens {
   /** Counts a wrong token. @returns the seconds that the address must wait; undefined below the limit */
   count(address: string): number | undefined;
-  /** Number of remembered addresses. */
+  /** The number of addresses with a count. */
   readonly size: number;
 }
 
 /**
- * Counts wrong tokens. A token cannot be guessed, so the limit only keeps guessing cheap for the gateway. Wrong tokens are logged
- * together, with one line per interval.
+ * Counts wrong tokens. A token is too long to guess, so the limit only bounds the cost of guesses. One log line per
+ * interval reports all wrong tokens.
  */
 export function createWrongTokens({
   log,

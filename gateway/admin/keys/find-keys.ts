@@ -14,24 +14,24 @@ import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
 
 /** A key with its source. */
 export interface ListedKey {
-  /** The key without limits if the configuration does not have its plan. Each of its requests then gets 401. */
+  /** The compiled key. A key whose plan is missing from the configuration has no limits, and its requests get 401. */
   readonly key: Key;
   readonly source: 'file' | 'directory';
   readonly place?: { readonly file: string; readonly line: number } | undefined;
   readonly secrets: readonly SecretView[];
   /** The key as the operator stated it; undefined if it could not be read. */
   readonly stated?: StatedKey;
-  /** The version of its definition in the directory. */
+  /** The version of the key's definition in the directory. */
   readonly version?: KeyVersion;
-  /** Only the id is known, because the Redis server with the definition does not reply. */
+  /** Set when only the id is known, because the Redis server with the definition does not reply. */
   readonly isUnread?: true;
 }
 
 type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
 
 /**
- * Finds the keys of the configuration and of the directory with these ids, in this order. Unknown ids are omitted.
- * Undefined when the directory does not reply for one of the keys.
+ * Finds the keys with these ids in the configuration and in the directory. The result has the order of the ids,
+ * without unknown ids. Undefined when the directory does not reply for one of the keys.
  */
 export async function findKeys(
   sources: DefinitionSources,
@@ -41,7 +41,7 @@ export async function findKeys(
   return found?.some(({ isUnread }) => isUnread) ? undefined : found;
 }
 
-/** The same, but includes keys that could not be read. */
+/** Like `findKeys`, but the result includes keys that could not be read. */
 export async function findKnownKeys(
   sources: DefinitionSources,
   ids: readonly string[],
@@ -98,7 +98,8 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
 }
 
 /**
- * Quota status of each known key. A key without limits gets an empty status. Undefined when the store does not reply.
+ * Reads the quota status of each key. A key without limits gets an empty status. Undefined when the store does not
+ * reply.
  */
 export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,
@@ -110,7 +111,7 @@ export async function statusesOf(
       .filter(({ key, isUnread }) => !isUnread && key.limits.length > 0 === isLimited)
       .map(({ key }) => key),
   ) as [Key[], Key[]];
-  // It is read in batches, so that Redis serves decisions in between.
+  // The status is read in batches, so that Redis can serve customers' requests between them.
   for (let from = 0; from < limited.length; from += sources.bounds.usageReadsPerTurnMax) {
     const part = limited.slice(from, from + sources.bounds.usageReadsPerTurnMax);
     const read = await sources.readStatus(part);

@@ -90,9 +90,9 @@ export const keyItem = z.object({
 export type KeyItem = z.output<typeof keyItem>;
 
 export interface ItemFacts extends ListedKey {
-  /** Undefined: unknown. */
+  /** The quota status of the key; undefined when it is unknown. */
   readonly status: KeyStatus | undefined;
-  /** `off`: there is no usage record. Undefined: the key has no recorded requests. */
+  /** The recent usage of the key; undefined without recorded requests, and `off` without a usage record. */
   readonly recent: RecentUsage | 'off' | 'unknown' | undefined;
   readonly nowMs: number;
 }
@@ -120,7 +120,7 @@ export function keyItemOf(facts: ItemFacts): KeyItem {
   };
 }
 
-/** The ban and the grant of a key, as members of its item. */
+/** Returns the ban and the grant of a key in the form of a response. */
 export function banAndGrant({
   banUntilMs,
   banLevel,
@@ -151,7 +151,7 @@ function stateOf({ key, status, secrets, recent, nowMs, isUnread }: ItemFacts): 
   return recent === undefined && !isCounted ? 'unused' : 'ok';
 }
 
-/** The state of a key that gets 401 for any counts. */
+/** Returns the state of a key whose requests all get 401; undefined for any other key. */
 export function fixedState(
   { disabled, limits }: Key,
   secrets: readonly SecretView[],

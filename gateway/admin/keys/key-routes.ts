@@ -64,7 +64,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
           const message = `So many rows are not sent at once: ${asked} of one ${step}. Ask for at most ${rowsMax}, or for longer steps.`;
           return errorResponse('invalid_request', message);
         }
-        // A removed key may still have a usage record.
+        // The rows of a removed key are also returned, so the key's existence is checked only without rows.
         const rows =
           sources.usage === undefined
             ? []

@@ -5,19 +5,19 @@ import type { Usage, UsageState } from '../../usage/usage.ts';
 import type { UsageReader } from '../../usage/usage-reader.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
-/** The parts that the views of keys and operations read. */
+/** The data sources of the routes for keys and operations. */
 export interface KeySources {
-  /** The current settings. */
+  /** Returns the current settings. */
   readonly settings: () => Settings;
-  /** Quota status of keys in the store; undefined when the store does not reply for one of the keys. */
+  /** Reads the quota status of keys from the store; undefined when the store does not reply for one of the keys. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
-  /** Absent: all keys are in the configuration. */
+  /** Undefined when all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
-  /** Absent without a usage record. */
+  /** The usage record; undefined when it is switched off. */
   readonly usage?:
     | (Pick<Usage, 'totals'> & { readonly reader: UsageReader; state(): Pick<UsageState, 'keptDays'> })
     | undefined;
-  /** The store's clock, epoch ms. */
+  /** Returns the time of the store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Bounds;
 }
@@ -26,14 +26,17 @@ export function noSuchKey(): AdminResponse {
   return errorResponse('not_found', 'There is no key with this id.');
 }
 
-/** A secret of a key: the beginning of its digest, its expiry (Infinity: never), and its time of issue. */
+/**
+ * A secret of a key in responses: the beginning of its digest, its expiry (Infinity means never), and its time of
+ * issue.
+ */
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
   readonly createdMs?: number | undefined;
 }
 
-/** The place of a key in the configuration, from which it can be edited; undefined when it is not there. */
+/** Returns the file and line at which an operator edits the key; undefined when the key is not in the configuration. */
 export function placeOfKey(
   settings: Settings,
   id: string,

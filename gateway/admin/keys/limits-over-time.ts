@@ -24,12 +24,12 @@ interface Held<Value> {
   readonly value: Value;
 }
 
-/** The terms of a key decide its limits while it has no grant. */
+/** The parts of the configuration that give a key its limits while it has no grant. */
 interface Terms {
   readonly plan: string;
-  /** The key's own limits, on a custom plan. */
+  /** The key's own limits, if its plan is custom. */
   readonly own: LimitsByField | undefined;
-  /** Limits of plans. A custom plan has none. */
+  /** The limits of each plan by its name. A custom plan is absent, because it has no limits. */
   readonly plans: ReadonlyMap<string, LimitsByField>;
 }
 
@@ -40,8 +40,9 @@ interface Granted {
 }
 
 /**
- * The limits of a key at each instant of a period. The function begins with the present limits and undoes the recorded
- * changes, the newest first. Before the oldest recorded change, the limits before that change apply.
+ * Computes the limits of a key at each instant of a period. The function begins with the present limits and undoes
+ * the recorded changes, the newest first. The limits before the oldest recorded change are assumed for all earlier
+ * time.
  *
  * @param options.grant the present grant of the key
  * @param options.changes the newest first
@@ -82,7 +83,7 @@ export function limitsOverTime({
     .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
 }
 
-/** The oldest first. */
+/** Returns the limits over time without any grants, the oldest first. */
 function limitsWithoutGrants(
   { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
   plans: Plans,
@@ -126,7 +127,10 @@ function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 
     : { ...terms, plan, own: isOther ? limitsIn(before) : terms.own };
 }
 
-/** The grants of a key, each with the instant when it was given; undefined for the end of a grant. The oldest first. */
+/**
+ * Returns the recorded grants of a key with their instants, the oldest first. The grant is undefined where a grant
+ * was ended.
+ */
 function grantsOf(
   id: string,
   present: Grant | undefined,
@@ -139,7 +143,7 @@ function grantsOf(
     untilMs: present.untilMs,
   };
   for (const change of changes) {
-    // A change with an error may have had no effect.
+    // A recorded change with an error is skipped, because it may have had no effect.
     if (!('key' in change) || change.key !== id || change.error !== undefined) continue;
     const { action, before = {}, after = {} } = change;
     if (action !== 'grant' && action !== 'ungrant' && action !== 'delete') continue;
@@ -157,7 +161,10 @@ function grantIn(members: ChangedMembers): Granted | undefined {
   return { limits, fromMs: Number.isNaN(fromMs) ? Number.NEGATIVE_INFINITY : fromMs, untilMs };
 }
 
-/** Members that a command reported may have any values. */
+/**
+ * Returns the limits in a recorded change. The value is checked, because a command can report members with any
+ * values.
+ */
 function limitsIn({ limits }: ChangedMembers): LimitsByField | undefined {
   if (typeof limits !== 'object' || limits === null) return undefined;
   return Object.fromEntries(

@@ -10,7 +10,7 @@ import { limitsOverTime } from './limits-over-time.ts';
 
 const dayMs = 86_400_000;
 
-/** `GET /keys/{id}/limits`: the limits of a key over a period, from the record of changes. */
+/** `GET /keys/{id}/limits` computes the limits of a key over a period from the record of changes. */
 export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): Route {
   const { bounds } = keys;
   return defineRoute({
@@ -36,7 +36,7 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
         key: listed.key,
         plans: plansAt(keys.settings(), toMs),
         grant,
-        // The changes before the period count too, because an earlier grant may apply in it.
+        // Changes before the period are read too, because a grant from that time may still apply in the period.
         changes: await readPages(
           async (after) => {
             const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });

@@ -7,7 +7,7 @@ import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
 
-/** The orders of a list: by refused or offered requests of the last 24 hours, by the last request, or by id. */
+/** The sort orders of a list of keys: refused or offered requests of the last 24 hours, last request, or id. */
 export const keySorts = ['refused', 'offered', 'lastSeen', 'id'] as const;
 
 export type KeySort = (typeof keySorts)[number];
@@ -39,18 +39,18 @@ export const keyPage = z.object({
 export type KeyPage = z.output<typeof keyPage>;
 
 /**
- * A page of the keys of the configuration and of the directory. In every order but the id, the active keys come first
- * (at most 10,000, from an index), and all others follow by id. So the cost depends on the active keys and not on the
- * number of all keys. With a filter keys are read one after the other, so a search ends after
- * `bounds.adminKeysExaminedMax` keys. Undefined when the store does not reply.
+ * Lists a page of the keys of the configuration and of the directory. In every order but `id`, the active keys come
+ * first (at most 10,000, from an index), and all other keys follow by id. The cost therefore depends on the active
+ * keys and not on the number of all keys. A filter checks keys one after the other, so a search ends after
+ * `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
  *
- * The next page continues after the last key of this page. If that key is no longer active or no longer exists, the
- * page continues by id.
+ * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
+ * next page continues by id.
  *
- * While one server of several is away, its keys are listed as `unknown`. If it is the server with the index of active
- * keys, the list is sorted by id.
+ * While one server of a Redis Cluster is away, the list shows this server's keys as `unknown`. While the server with
+ * the index of active keys is away, the list is sorted by id.
  *
- * The steps are functions inside of this one, because they share the query and the ranked keys.
+ * The steps are nested functions, because they share the query and the ranked keys.
  */
 export async function listKeys(sources: KeySources, query: KeyQuery): Promise<KeyPage | undefined> {
   const settings = sources.settings();
@@ -86,7 +86,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
   return { keys: items };
 
-  /** The keys behind `after`, in parts; undefined when the store does not reply. */
+  /** Yields the keys that follow `after` in the list, in parts; undefined when the store does not reply. */
   async function* parts(): AsyncGenerator<Part | undefined> {
     const isBehindRanked = after !== '' && !ranked.has(after);
     if (!isBehindRanked) yield* rankedParts();
@@ -108,11 +108,12 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     for (let from = behind; ; ) {
       await fill(configured, rest, size + 1);
       const ofFile = configured.splice(0, size);
-      // The directory can only be searched by the beginning of an id.
+      // The directory can only search ids by their beginning.
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // A source that continues may have ids before the last ids of the other source.
+      // Only ids up to the smaller end are complete: a source with more ids may continue before the other source's
+      // last id.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;
@@ -125,8 +126,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
 
   /**
-   * Adds wanted ids of the configuration until there are `size`. The function may check all keys, so it yields to other
-   * work in between.
+   * Adds matching ids of the configuration to `configured`, up to `size` ids. The function may check all keys, so it
+   * yields to the event loop in between.
    */
   async function fill(configured: string[], rest: Iterator<string>, size: number): Promise<void> {
     for (let looked = 1; configured.length < size; looked++) {
@@ -137,10 +138,10 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     }
   }
 
-  /** The active keys in the chosen order; none while the index is unknown. */
+  /** Returns the active keys in the chosen order; an empty map while the index cannot be read. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
     const active = (await usage?.reader.active()) ?? [];
-    // Reading a key shows whether the directory still has it.
+    // A key of the directory stays in the list for now. Reading the key later shows whether it still exists.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(
@@ -176,7 +177,10 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     return query.q === undefined || `${id}\n${name}`.toLowerCase().includes(query.q.toLowerCase());
   }
 
-  /** A key of the directory must be read first. */
+  /**
+   * Whether a key of the configuration matches the filter. The result is true for a key of the directory, which must
+   * be read first.
+   */
   function isWantedIfConfigured(id: string): boolean {
     if (query.plan === undefined && query.q === undefined) return true;
     const key = settings.keys.get(id);
@@ -186,12 +190,12 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
 
 interface Part {
   readonly keys: readonly ListedKey[];
-  /** The number of checked keys, including unwanted keys, and the last checked key. */
+  /** The number of checked keys, including keys that do not match the filter, and the id of the last checked key. */
   readonly examined: number;
   readonly lastId: string;
 }
 
-/** Ids that are compared with a filter in one turn of the event loop: about a millisecond. */
+/** The number of ids that are compared with a filter in one turn of the event loop, about 1 ms. */
 const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();

@@ -10,7 +10,7 @@ import type { KeySources } from './key-sources.ts';
 const dayMs = 86_400_000;
 
 export interface MonthQuery {
-  /** A month such as 2026-11, in UTC; absent: the present month. */
+  /** A month of UTC such as 2026-11; by default the present month. */
   readonly month?: string | undefined;
   /** The `next` of the previous page. */
   readonly after?: string | undefined;
@@ -37,10 +37,10 @@ export const monthPage = z.object({
 export type MonthPage = z.output<typeof monthPage>;
 
 /**
- * The usage of keys in a month, for billing: a page of the keys of the configuration, of the directory, and of removed
- * keys that are still among the last active keys. A page costs one read for each key, and one more for each day of the
- * month with kept minutes. Undefined when the store does not reply for one of the keys, because a bill needs all of
- * them.
+ * Returns a page of keys with their usage in a month, for billing. The keys are those of the configuration and of the
+ * directory, and removed keys among the last active keys. A page costs one read for each key, and one more for each
+ * key and day of the month with recorded minutes. The result is undefined when the store does not reply for one of
+ * the keys, because a bill needs every key.
  */
 export async function monthUsage(
   sources: Omit<KeySources, 'readStatus'>,
@@ -77,7 +77,7 @@ export async function monthUsage(
   };
 }
 
-/** The recorded hours of the days whose minutes are kept, and the daily totals of earlier days. */
+/** Adds up the recorded hours of the days with recorded minutes, and the daily totals of earlier days. */
 async function requestsOf(
   { nowMs }: Pick<KeySources, 'nowMs'>,
   { reader, totals, state }: NonNullable<KeySources['usage']>,
@@ -105,7 +105,7 @@ async function requestsOf(
   });
 }
 
-/** The ids of a page: the first ids after `after` from all sources. */
+/** Returns the ids of a page: the first ids after `after` from all sources. */
 async function idsOf(
   { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
   reader: NonNullable<KeySources['usage']>['reader'],

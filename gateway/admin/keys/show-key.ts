@@ -62,7 +62,8 @@ export const keyDetail = z.object({
 export type KeyDetail = z.output<typeof keyDetail>;
 
 /**
- * Everything about one key. @returns undefined when the key does not exist; `no_store` when the store does not reply
+ * Makes the response of `GET /keys/{id}`. @returns undefined when the key does not exist; `no_store` when the store
+ * does not reply
  */
 export async function showKey(
   sources: KeySources,

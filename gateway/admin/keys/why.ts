@@ -15,7 +15,7 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** The facts behind the sentences. */
+/** The data from which the explanation is made. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
@@ -23,7 +23,7 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly recorded?:
     | {
         readonly minutes: readonly UsageMinute[];
-        /** Usage of the present hour. */
+        /** The operations that the key called in the present hour. */
         readonly operations: readonly OperationHour[];
         readonly addresses: readonly AddressesOfDay[];
         readonly refusedNetworks: readonly RefusedNetwork[];
@@ -76,7 +76,7 @@ export const whyShown = z.object({
 
 export type Why = z.output<typeof whyShown>;
 
-/** Explains the responses to a key, as a sentence and as data. */
+/** Explains why a key gets its responses, as a sentence and as data. */
 export function why(facts: WhyFacts): Why {
   const { recorded } = facts;
   if (recorded === undefined) return { sentence: nowSentence(facts) };
@@ -137,7 +137,7 @@ function nowSentence(facts: WhyFacts): string {
     case undefined:
   }
   const grant = grantText(facts);
-  // The next sentence is about the same key, so it begins with "It".
+  // After a sentence about the grant, the next sentence begins with "It".
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
@@ -161,8 +161,8 @@ function nowSentence(facts: WhyFacts): string {
 }
 
 /**
- * "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before the grant begins, "will have a grant from …
- * until …". Undefined when the grant changes no limit of the key.
+ * Returns a text such as "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before the grant begins,
+ * the text is "will have a grant from … until …". Undefined when the grant changes no limit of the key.
  */
 function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;
@@ -190,7 +190,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const { state, nowMs } = facts;
   const offered = offeredOf(tally);
   if (offered === 0) {
-    // The limits do not matter for this key, and `unauthorizedSentence` describes its requests.
+    // The requests of a key without a valid secret are described by `unauthorizedSentence`.
     if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
       ? 'Its requests are not on record yet, which takes up to 10 s.'
@@ -218,7 +218,10 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   return `In the last 24 h ${listOf(parts)} of its ${counted(offered, 'request')}, ${minutes}, first at ${minuteOf(first.atMs, nowMs)}.`;
 }
 
-/** The requests with invalid secrets of the key. After a leak or a rotation they show who still uses an old secret. */
+/**
+ * Describes the requests with invalid secrets of the key. After a leak or a rotation, their addresses show who still
+ * uses an old secret.
+ */
 function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]): string {
   const requests = unauthorizedIn(minutes);
   const last = minutes.findLast(({ unauthorized = 0 }) => unauthorized > 0);
@@ -232,7 +235,10 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
 
 const networksNamedMax = 3;
 
-/** The largest networks by name. The owner of the key recognises them, or learns that the secret leaked. */
+/**
+ * Describes the requests from networks that the key does not allow, and names the largest networks. The key's owner
+ * recognises these networks, or learns that the secret has leaked.
+ */
 function networksSentence(refused: readonly RefusedNetwork[], nowMs: number): string {
   if (refused.length === 0) return '';
   const requests = refused.reduce((sum, network) => sum + network.requests, 0);
@@ -246,7 +252,7 @@ function networksSentence(refused: readonly RefusedNetwork[], nowMs: number): st
   return `In the last 24 h ${counted(requests, 'request')} had a valid secret but came from an address that the key does not allow, last at ${minuteOf(lastMs, nowMs)}: ${listOf(parts)}.`;
 }
 
-/** Whether each of its requests gets 401. */
+/** Whether every request of the key gets 401. */
 function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
   return fixedState(key, secrets, nowMs) !== undefined;
 }
@@ -254,8 +260,9 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Counts are shared at once, and the record only after seconds, so the record of this process may not have the requests
- * to other processes. A window that is longer than a day may have begun before the last 24 hours.
+ * Whether the counts show requests within the last day. Requests to other processes are in the counts at once, but in
+ * the usage record only after seconds. Windows longer than a day are ignored, because they may have begun before the
+ * last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(
@@ -283,7 +290,7 @@ function hourSentence(
   return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** The time to the minute, without the zone, which an earlier sentence names. */
+/** Formats a time to the minute. The zone is omitted, because an earlier sentence names it. */
 function minuteOf(atMs: number, nowMs: number): string {
   const clock = clockOf(atMs).slice(0, 5);
   return dayOf(atMs) === dayOf(nowMs) ? clock : `${clock} on ${dayOf(atMs)}`;

@@ -34,7 +34,10 @@ export const callers = z.object({
 
 export type Callers = z.output<typeof callers>;
 
-/** The largest number of callers: an operator who writes to the callers needs all of them. */
+/**
+ * The largest number of callers in a response. The number is high, because an operator may want to write to all
+ * callers.
+ */
 const callersMax = 10_000;
 
 /** `GET /operations/{operationId}/callers` */
@@ -58,8 +61,8 @@ export function callersRoute(sources: KeySources): Route {
 }
 
 /**
- * The callers of an operation in a period, the most active first, among the 10,000 keys that were active last. The cost
- * is one read for each of these keys and each day. Undefined when the store does not reply.
+ * Lists the callers of an operation in a period, the most active first, among the 10,000 keys that were active last.
+ * The cost is one read for each of these keys and each day. Undefined when the store does not reply.
  */
 async function callersView(
   sources: KeySources,
@@ -102,8 +105,8 @@ async function callersView(
 }
 
 /**
- * All calls of an operation on each recorded day, including calls of inactive keys, to show whether the calls become
- * fewer.
+ * Returns the calls of an operation on each recorded day, including calls of inactive keys. The days show whether the
+ * calls decrease.
  */
 async function callsByDay(
   reader: Pick<UsageReader, 'operations'>,

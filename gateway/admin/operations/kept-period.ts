@@ -4,8 +4,8 @@ import type { UsageState } from '../../usage/usage.ts';
 const dayMs = 86_400_000;
 
 /**
- * The part of a period whose minutes and hours may still be recorded. A query for 400 days therefore costs no more than
- * a query for the recorded days.
+ * Shortens a period to the days whose minutes and hours may still be recorded. A query for 400 days then costs no
+ * more than a query for the recorded days.
  */
 export function keptPeriod(
   { fromMs, toMs }: Period,

@@ -28,7 +28,7 @@ export const percentiles = z
 
 const durations = percentiles.extend({ meanMs: quantity.optional() });
 
-/** The dates of a deprecated operation. */
+/** The members that describe the deprecation of an operation. */
 export const deprecationShape = {
   sinceAt: instant.optional(),
   sunsetAt: instant.optional(),
@@ -70,8 +70,8 @@ export function operationsRoute(sources: KeySources): Route {
 }
 
 /**
- * The usage of every operation in a period. Requests without an operation have the id ''. Undefined when the store does
- * not reply.
+ * Returns the usage of every operation in a period. Requests that matched no operation have the id ''. Undefined when
+ * the store does not reply.
  */
 async function operationsView(
   { settings, usage, nowMs }: KeySources,
@@ -87,7 +87,7 @@ async function operationsView(
     ...(usage && figuresOf(byId.get(operation.id))),
   }));
   const ids = new Set(operations.map(({ id }) => id));
-  // Operations that were removed from the document, or were never in it.
+  // Recorded operations that are not in the present API document.
   const others = used
     .filter(({ operationId }) => !ids.has(operationId))
     .map((operation) => ({ operationId: operation.operationId, ...figuresOf(operation) }));
@@ -116,7 +116,7 @@ function describe(
   };
 }
 
-/** A deprecation with its instants as text. */
+/** Returns a deprecation in the form of a response, with its instants as text. */
 export function deprecationShown({ sinceMs, sunsetMs, ...rest }: NonNullable<Operation['deprecation']>) {
   return { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs), ...rest };
 }

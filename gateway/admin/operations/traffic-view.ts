@@ -57,8 +57,8 @@ export function trafficRoute(sources: KeySources): Route {
 }
 
 /**
- * All requests of the fleet by minute or hour, with outcomes and durations. Periods without requests are omitted.
- * Undefined when the store does not reply.
+ * Returns all requests of the fleet by minute or hour, with outcomes and durations. A minute or hour without requests
+ * is omitted. Undefined when the store does not reply.
  */
 async function trafficView(
   { usage }: KeySources,

@@ -57,7 +57,7 @@ type PlanDistribution = z.output<typeof planDistribution>;
 
 export type ReadPlanDistribution = (plan: string, hours: number) => Promise<PlanDistribution | undefined>;
 
-/** Without Redis, the record keeps one day. */
+/** The longest period. Without Redis, the usage record keeps only one day. */
 const hoursMax = 24;
 
 /** `GET /plans/{name}/distribution` */
@@ -76,15 +76,15 @@ export function distributionRoute(sources: KeySources): Route {
   });
 }
 
-/** The number of keys whose records are read at the same time, two days for each key. */
+/** The number of keys whose usage records are read at the same time, with two days for each key. */
 const keysPerTurn = 10;
 
 const minuteMs = 60_000;
 
 /**
- * Reads every minute of every active key of a plan. This is expensive, so the time is bounded and the result is cached
- * for a moment. The turns of tokens limit how many distributions are computed at the same time. Undefined when the
- * store does not reply.
+ * Computes the distribution from every minute of every active key of a plan. The computation is expensive, so its
+ * time is limited and the result is cached for a short time. The turns of tokens limit the number of concurrent
+ * computations. The result is undefined when the store does not reply.
  */
 export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;
@@ -96,7 +96,7 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
     const known = kept.get(name);
     if (known !== undefined) return known.made;
     const made = make(plan, hours);
-    // Requests during the computation share it.
+    // Requests that arrive during the computation wait for the same result.
     kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
     const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
     made.then(
@@ -143,16 +143,16 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
       const read = await usage?.reader.minutesOf(ids.slice(from, from + keysPerTurn), period);
       if (read === undefined) return undefined;
       peaks.push(...read.map(peakOf));
-      // Other requests are served in between.
+      // The pause lets the event loop serve other requests.
       await nextTurn();
     }
     return peaks;
   }
 }
 
-/** The usage of a key in a period. */
+/** The busiest minute and the requests of a key in a period. */
 interface KeyPeak {
-  /** Units of its busiest minute. */
+  /** The units that the key was charged in its busiest minute. */
   readonly busiestMinute: number;
   readonly offered: number;
   readonly offeredUnits: number;
@@ -172,7 +172,7 @@ function peakOf(minutes: KeyMinutes): KeyPeak {
   return { busiestMinute, offered, offeredUnits, admitted, hasCosts: minutes.costs !== undefined };
 }
 
-/** Counted once for each configuration. */
+/** Counts the keys of each plan, once for each configuration. */
 const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>();
   keys.tally((plan) => void counts.set(plan, (counts.get(plan) ?? 0) + 1));
@@ -180,8 +180,8 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
 });
 
 /**
- * Buckets on a scale of 1, 2, 5, 10, 20, 50, … A further bucket begins above the limit, so that no bucket contains keys
- * on both sides of it. Keys without a charged unit are in no bucket.
+ * Counts keys in buckets on a scale of 1, 2, 5, 10, 20, 50, … A further bucket begins above the limit, so that no
+ * bucket contains keys below and above the limit. Keys without a charged unit are not counted.
  */
 export function bucketsOf(units: readonly number[], limit = 0): Spread['buckets'] {
   const counted = units.filter((one) => one >= 1);

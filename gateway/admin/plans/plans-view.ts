@@ -15,7 +15,7 @@ export const plansPage = z.object({
 /** The number of keys on each plan. */
 interface KeyCounts {
   readonly byPlan: ReadonlyMap<string, { keys: number; disabledKeys: number }>;
-  /** False: the directory has more keys than were read. */
+  /** False when the directory has more keys than were read. */
   readonly isComplete: boolean;
 }
 
@@ -33,9 +33,9 @@ export function plansRoute(sources: CountSources): Route {
 }
 
 /**
- * Every plan with its limits and the number of its keys, in the order of the configuration. The view counts every key
- * of the configuration, and reads the first `adminKeysExaminedMax` keys of the directory. The result is cached for a
- * moment.
+ * Lists every plan with its limits and the number of its keys, in the order of the configuration. The numbers include
+ * every key of the configuration and the first `adminKeysExaminedMax` keys of the directory. The numbers are cached
+ * for a short time.
  *
  * @returns undefined when the directory does not reply
  */
@@ -89,7 +89,8 @@ async function countKeys({
     if (page.kind !== 'page' || read.kind !== 'found') return undefined;
     for (const key of read.keys) {
       if (key === 'unknown') return undefined;
-      // A key of the configuration takes precedence, and `tally` has counted it.
+      // A directory key with the id of a configured key is skipped, because `tally` has already counted the
+      // configured key.
       if (key !== undefined && !keys.has(key.id)) count(key.plan, key.disabled);
     }
     examined += page.ids.length;

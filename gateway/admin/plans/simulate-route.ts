@@ -67,8 +67,8 @@ export interface SimulateSources {
 }
 
 /**
- * `POST /simulate` replays the recorded requests under other limits. It changes nothing. The function is long because it contains
- * the route's handler and the reading of circumstances, which share the sources.
+ * `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. The function is
+ * long because it contains the route's handler and the reading of circumstances, which share the sources.
  */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;
@@ -115,8 +115,8 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
   });
 
   /**
-   * Events that may explain a difference in the replay, from lists that all processes share, since the day in which the
-   * period begins.
+   * Lists events that may explain a difference between the replay and the record. The list begins with the first day
+   * of the period.
    */
   async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
     const sinceMs = Math.floor(fromMs / dayMs) * dayMs;
@@ -144,7 +144,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       found.push({ kind: 'grant', atMs, text: said, key: change.key, untilMs });
     }
     for (const { startedAt, host, pid, store } of processes) {
-      // Without Redis a process counts in its memory.
+      // Without Redis, the counts are in the memory of a process and are lost when it restarts.
       if (store.kind !== 'memory') continue;
       const said = `process ${pid} on ${host} was started at ${startedAt}, and counts are in its memory.`;
       found.push({ kind: 'start', atMs: Date.parse(startedAt), text: said });

@@ -20,19 +20,19 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
-/** The number of keys whose records are read at the same time. */
+/** The number of keys whose usage records are read at the same time. */
 const keysPerTurn = 10;
-/** Minutes that are replayed in one turn of the event loop: about 2 ms. */
+/** The number of minutes that are replayed in one turn of the event loop, about 2 ms. */
 const minutesPerTurn = 50_000;
 
 export interface Simulation {
   readonly period: Period;
   readonly edits: Edits;
-  /** Only keys of this plan. */
+  /** Limits the simulation to keys of this plan. */
   readonly plan?: string | undefined;
-  /** The last key of the previous part. */
+  /** The last key of the previous part. The simulation continues after this key. */
   readonly after?: string | undefined;
-  /** The last key of this part. */
+  /** The last key to simulate. */
   readonly until?: string | undefined;
   readonly keysListed: number;
   /** The key whose minutes the response lists. */
@@ -40,11 +40,12 @@ export interface Simulation {
 }
 
 export interface Simulated {
-  /** As much of the period as is on record. */
+  /** The recorded part of the requested period. */
   readonly period: Period;
   readonly verdict: Verdict;
   /**
-   * Active keys with a changed limit (all active keys without a change), and the number of them that this part covers.
+   * The number of active keys with a changed limit, or of all active keys if no limit is changed. `examinedKeys` is
+   * the number of keys in this part.
    */
   readonly activeKeys: number;
   readonly examinedKeys: number;
@@ -134,8 +135,9 @@ export const simulationShown = z.object({
 });
 
 /**
- * Replays the usage record, one part at a time and for a bounded time, with other work served in between. Records are
- * cached for a moment, within a bound, because an operator usually tries several limits.
+ * Replays the usage record under other limits, one part at a time and for a limited time. The replay yields to the
+ * event loop regularly. A limited number of records is cached for a short time, because an operator usually tries
+ * several limits.
  */
 export function createSimulations(
   sources: Omit<KeySources, 'readStatus'>,
@@ -176,8 +178,8 @@ export function createSimulations(
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
-    // A part has at most the number of minutes that the cache holds, so that the same part under other limits reads
-    // nothing.
+    // A part has at most as many minutes as the cache, so simulating the part again under other limits needs no
+    // reads.
     const isOver = () =>
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
@@ -216,20 +218,20 @@ export function createSimulations(
     };
   }
 
-  /** A period that begins before the record begins with the record. */
+  /** Shortens a period to its recorded part. */
   function keptPart({ fromMs, toMs }: Period): Period {
     const keptDays = usage?.state().keptDays ?? 0;
     const keptFromMs = (Math.floor(nowMs() / dayMs) - keptDays) * dayMs;
     return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs()) };
   }
 
-  /** Includes the minutes before the period that were charged to its first windows. */
+  /** Reads the minutes of keys, including minutes before the period that were charged to the period's first windows. */
   async function readMinutes(
     part: readonly Key[],
     { present, edits, period }: { present: Present; edits: Edits; period: Period },
   ): Promise<readonly Recorded[] | undefined> {
     const { fromMs, toMs } = period;
-    /** The beginning of the window in which the period begins. */
+    /** Returns the beginning of the window that contains the beginning of the period. */
     const startOf = (window: PlanWindow) => {
       const lengthMs = calendarWindowsMs[window];
       return windowStartMs(lengthMs, windowIndex(lengthMs, fromMs));
@@ -249,7 +251,7 @@ export function createSimulations(
       if (read === undefined) return undefined;
       for (const key of group) {
         const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
-        // A minute that is not over may still grow.
+        // Records are not cached if they include the present minute, because its figures still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
         for (const { window } of key.limits) {
@@ -264,7 +266,7 @@ export function createSimulations(
     return part.map(({ id }) => found.get(id) ?? { minutes: noMinutes });
   }
 
-  /** The units that were charged on days whose minutes are no longer kept. */
+  /** Returns the units that were charged on days whose minutes are no longer recorded. */
   async function usedBefore(keyId: string, { fromMs, toMs }: Period): Promise<number | undefined> {
     const [totals] = (await usage?.totals([keyId])) ?? [];
     if (totals === undefined) return undefined;
@@ -306,7 +308,7 @@ function minuteOf(recorded: KeyMinutes, minute: number, admittedThen: number): S
   };
 }
 
-/** Caches the last records of one period. Records of another period replace them. */
+/** Caches the recently read records of one period. Records of another period replace the cached records. */
 function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKeptMs: keptMs }: Bounds) {
   let name = '';
   let byKey = new Map<string, KeyMinutes>();
@@ -323,7 +325,7 @@ function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKep
       if (of !== name) clear(of);
       clearTimeout(timer);
       timer = setTimeout(clear, keptMs, '').unref();
-      // Costs take three times as much memory as the rest of a minute.
+      // The costs of a minute take three times as much memory as its other figures.
       const size = recorded.minute.length * (recorded.costs === undefined ? 1 : 4);
       if (byKey.has(keyId) || minutes + size > minutesMax) return;
       byKey.set(keyId, recorded);

@@ -11,9 +11,9 @@ import { changeText, diffMembers, diffSettings, type ListDiff, type Members } fr
 import { settingsMembers } from './settings-view.ts';
 
 /**
- * What a reload changed, a text for each thing: "free 60 → 50 a minute", "key acme disabled". No text has a secret, a digest
- * or what a customer calls itself. The keys are compared in steps, between which requests pass. `limitsBefore` has the limits
- * of plans and keys that are named.
+ * Describes the changes of a reload, each as a text such as "free 60 → 50 a minute" or "key acme disabled". No text
+ * contains a secret, a digest or a customer's name. The comparison of the keys yields to the event loop regularly.
+ * `limitsBefore` has the earlier limits of the plans and keys in the texts.
  */
 export async function describeEdit(
   before: Settings,
@@ -57,7 +57,7 @@ function limitsThen(
   };
 }
 
-/** The tokens of the admin API have an entry of their own. */
+/** Members that the texts omit. The record of changes has a separate entry for changes of admin tokens. */
 const toldElsewhere = new Set(['admin.tokens']);
 
 function settingTexts(before: Settings, after: Settings): string[] {
@@ -105,7 +105,7 @@ async function keyTexts(
   return { texts, changed: found.get('changed')?.named ?? [] };
 }
 
-/** "key acme plan: free → pro, name". */
+/** Describes the edit of a key, for example "key acme plan: free → pro, name". */
 function keyText({ id, before, after }: KeyEdit): string {
   const changes = diffMembers(membersOf(before), membersOf(after));
   const texts = changes.map((change) => {

@@ -2,7 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { figure, per } from '../../fleet/wording.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 
-/** A member that the edit changes. `before` or `after` is absent when the member is absent there. */
+/**
+ * A member with different values in two configurations. `before` is absent for a new member, and `after` for a
+ * removed member.
+ */
 export interface MemberChange {
   readonly member: string;
   readonly before?: unknown;
@@ -20,7 +23,7 @@ export interface SettingsDiff {
   readonly plans: ListDiff;
   readonly operations: ListDiff;
   readonly upstreams: ListDiff;
-  /** All other settings, by their path. */
+  /** The changes of all other settings, by the path of the setting. */
   readonly settings: readonly MemberChange[];
 }
 
@@ -28,10 +31,13 @@ export type Members = Readonly<Record<string, unknown>>;
 
 export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
 
-/** These settings depend on the machine's paths and on the bytes of files. They do not change what the gateway does. */
+/**
+ * Settings that the comparison ignores. They depend on file paths and file contents, and do not change the gateway's
+ * behaviour.
+ */
 const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
 
-/** Compares what `/settings` shows of two configurations. */
+/** Compares two configurations in the form of `/settings`. */
 export function diffSettings(before: Members, after: Members): SettingsDiff {
   const listDiff = (list: keyof typeof lists) =>
     diffLists(namedIn(before, list, lists[list]), namedIn(after, list, lists[list]));
@@ -65,7 +71,10 @@ function namedIn(members: Members, list: string, name: string): ReadonlyMap<stri
   );
 }
 
-/** Limits by window in place of a list, so that each is a member; those that a key has of its plan are the plan's. */
+/**
+ * Replaces the list of windows by an object, so that each limit is a member. The limits of a key are omitted if they
+ * equal its plan's limits.
+ */
 function withLimits({ windows, ...rest }: Members, ofPlan: unknown): Members {
   if (!Array.isArray(windows) || isDeepStrictEqual(windows, ofPlan)) return rest;
   return { ...rest, limits: Object.fromEntries(windows.map(({ name, limit }) => [name, limit])) };
@@ -83,7 +92,10 @@ function diffLists(before: ReadonlyMap<string, Members>, after: ReadonlyMap<stri
   };
 }
 
-/** Objects member by member, by the path; anything else as a whole. */
+/**
+ * Compares two objects member by member, and returns each changed member with its path. Values other than objects are
+ * compared as a whole.
+ */
 export function diffMembers(before: Members, after: Members, path = ''): MemberChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) => {
     const [from, to] = [before[name], after[name]];
@@ -98,7 +110,7 @@ function isMapping(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** "60 → 30 a minute", "host: keep → target". */
+/** Describes a change, for example "60 → 30 a minute" or "host: keep → target". */
 export function changeText({ member, before, after }: MemberChange): string {
   const window = planWindows.find((name) => member === `limits.${name}`);
   if (window !== undefined) return limitChangeText(window, before, after);

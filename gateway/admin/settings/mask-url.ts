@@ -1,6 +1,6 @@
 /**
- * A URL without what may be a credential: user information, and the values of query parameters such as
- * `redis://redis?password=…`. A text that is no URL is masked as a whole.
+ * Masks the parts of a URL that may be credentials: the user information, and the values of query parameters such as
+ * `redis://redis?password=…`. A text that is not a URL is masked as a whole.
  */
 export function maskUrl(text: string): string {
   const url = URL.parse(text);

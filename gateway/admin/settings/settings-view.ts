@@ -36,7 +36,7 @@ const shownWindows = list(z.object({ name: words(...planWindows), limit: positiv
   'The shortest window first.',
 );
 
-/** Responses show the other members of a plan as `isCustom` and `windows`. */
+/** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
   ...stated(planShape, ['custom', ...limitFieldNames]),
   name: z.string(),
@@ -148,13 +148,17 @@ export const settingsShown = z.object({
 
 type SettingsShown = z.output<typeof settingsShown>;
 
-/** Keys that are looked at in one turn of the event loop, so that requests wait for milliseconds at most. */
+/**
+ * The number of keys that are handled in one turn of the event loop, so that other requests wait only for
+ * milliseconds.
+ */
 const keysPerTurn = 500;
 
 /**
- * The effective configuration as JSON, with every default filled in and without secrets: of digests the beginning, of PEM
- * files a digest, of URLs no credentials. The order is always the same, so that two can be compared: keys, plans and
- * operations by name, upstreams as configured, since the first is the default.
+ * Returns the effective configuration as JSON, with all defaults and without secrets. The text contains only the
+ * beginning of a digest, only the digest of a PEM file, and no credentials of URLs. The order is always the same, so
+ * that two texts can be compared. Keys, plans and operations are sorted by name. Upstreams keep their configured
+ * order, because the first is the default.
  */
 export async function settingsText(settings: Settings): Promise<string> {
   const keys = tableIn(settings.keys);
@@ -167,7 +171,7 @@ export async function settingsText(settings: Settings): Promise<string> {
   return `${JSON.stringify(settingsMembers(settings)).slice(0, -1)},"keys":[${texts.join(',')}]}`;
 }
 
-/** All members except the keys. */
+/** Returns all members of the `/settings` response except the keys. */
 export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
@@ -246,17 +250,17 @@ function tlsView(tls: Certificate | undefined): z.output<typeof listener>['tls']
   return { file, certDigestStart: digestStart(hash('sha256', cert)), expiresAt: isoOf(notAfterMs) };
 }
 
-/** A plan with every member that it has. */
+/** Returns a plan in the form of a response. */
 export function planView({ name, isCustom, limits, ...rest }: Plan): z.output<typeof planShown> {
   return { name, isCustom, windows: windowsView(limits), ...rest };
 }
 
-/** As windows are named in all of the API. */
+/** Returns limits as the list of windows that all responses use. */
 function windowsView(limits: Limits): z.output<typeof shownWindows> {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
 }
 
-/** A key as it is stated, with the limits and operations that its plan gives it. */
+/** Returns a key as the operator wrote it, with the effective limits and operations, which may come from its plan. */
 function keyView(
   { limits: _, operations: __, disabled, secrets, ...stated }: RawKey,
   { limits, operations }: Key,
@@ -275,7 +279,7 @@ function keyView(
   };
 }
 
-/** By code units: the order does not depend on the machine's language. */
+/** Compares two names by code units, so that the order does not depend on the machine's locale. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -4,17 +4,19 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundFault } from './judge-gateway.ts';
 
 export interface FaultWatch {
-  /** The present faults, each with its beginning. */
+  /** Returns the present faults, each with the instant when it began. */
   read(): readonly Fault[];
   close(): void;
 }
 
-/** Looks for faults once a second, so that the beginning of each fault is known even without requests for the state. */
+/**
+ * Checks for faults once a second, so that the beginning of each fault is recorded even without requests to `/state`.
+ */
 export function watchFaults(
   find: () => readonly FoundFault[],
   { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
-  /** When each fault began, by its code. The text of a fault may change, because it has figures. */
+  /** The beginning of each fault, by its code. The text does not identify a fault, because its figures change. */
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {

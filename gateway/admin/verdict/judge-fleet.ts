@@ -30,7 +30,7 @@ export const verdictShown = z
 
 export type Verdict = z.output<typeof verdictShown>;
 
-/** Codes, the gravest first. A fault that customers notice is listed before the fault that causes it. */
+/** The codes of faults, the gravest first. A fault that customers notice is listed before a fault that may cause it. */
 const order: readonly string[] = [
   'no_worker',
   'gateway_fails_requests',
@@ -47,17 +47,17 @@ const order: readonly string[] = [
 ];
 const severities: readonly Severity[] = ['bad', 'warning', 'notice'];
 
-/** The number of addresses that a sentence names. */
+/** The largest number of addresses in a sentence. */
 const namedMax = 3;
 
 /**
- * Judges the fleet: the only place that decides what is a fault, how grave it is and what the sentence says. Pages and
- * commands show the result.
+ * Finds the faults of the fleet, with their severity and a sentence for each. Pages and commands show this result and
+ * do not judge themselves.
  *
- * The begin of a fault that several processes see is its begin at the first process. So a restarted process does not make
- * an outage look younger.
+ * If several processes report a fault, the earliest reported beginning counts. A restarted process therefore does not
+ * change the beginning of an outage.
  *
- * @param own the faults of the gateway that answers, of which there may be no process
+ * @param own the faults of the gateway that makes the response, which may have no published process
  */
 export function judgeFleet({
   store,
@@ -65,7 +65,7 @@ export function judgeFleet({
   own,
   bounds,
 }: {
-  /** The store as the process that answers sees it. */
+  /** The state of the store at the process that makes the response. */
   readonly store: GatewayState['store'];
   readonly fleet: Fleet;
   readonly own: readonly Fault[];
@@ -96,7 +96,10 @@ function rankOf({ severity, code }: Fault): number {
   return severities.indexOf(severity) * (order.length + 1) + (place === -1 ? order.length : place);
 }
 
-/** Faults for failing requests: on which side they fail, and the cause when another fault explains it. */
+/**
+ * Returns the faults for failing requests. A fault names the failing side, and the cause if another fault explains
+ * it.
+ */
 function failingFaults(
   processes: readonly KnownProcess[],
   causes: Readonly<Record<'gateway' | 'upstream', string | undefined>>,
@@ -153,7 +156,7 @@ function upstreamFaults(processes: readonly KnownProcess[]): Fault[] {
   });
 }
 
-/** "billing has no healthy target"; undefined where each upstream has one. */
+/** Returns a text such as "billing has no healthy target"; undefined when every upstream has a healthy target. */
 function deadUpstreams(processes: readonly KnownProcess[]): string | undefined {
   const upstreams = processes.flatMap((one) => one.upstreams);
   const names = [...new Set(upstreams.filter(isDead).map(({ name }) => name))];
@@ -168,12 +171,12 @@ function isDead({ targets }: UpstreamSeen): boolean {
 
 type UpstreamView = UpstreamSeen & Pick<KnownProcess, 'startedAt'>;
 
-/** The fault when no target of an upstream is healthy, or only some targets are. */
+/** Returns the fault when no target or only some targets of an upstream are healthy. */
 function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const dead = views.filter(isDead);
   const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));
   if (dead.length > 0) {
-    // An upstream is dead since its last target went down.
+    // The upstream has been dead since the last of its targets became unhealthy.
     const since = dead.map(
       ({ targets, lookupErrorSinceAt, startedAt }) =>
         targets
@@ -206,7 +209,7 @@ function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   return [{ severity: 'warning', code: 'targets_down', text, sinceAt: first }];
 }
 
-/** The addresses of the last look-up stay in use. */
+/** Returns the fault when DNS lookups of the upstream fail. The addresses of the last successful lookup stay in use. */
 function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const failing = views.filter(({ lookupError }) => lookupError !== undefined);
   const [first] = failing;
@@ -218,7 +221,7 @@ function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
   return [{ severity, code: 'lookup_failed', text, sinceAt }];
 }
 
-/** Each gateway publishes its own faults with each of its processes. */
+/** Merges the faults that gateways publish with each of their processes, and the gateway's own faults. */
 function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]): Fault[] {
   const identity = ({ code, text }: Fault) => `${code} ${text}`;
   const published = processes.flatMap((seenBy) => seenBy.faults.map((fault) => ({ fault, seenBy })));
@@ -240,7 +243,10 @@ function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]
   return [...merged, ...own.filter((one) => !all.has(identity(one)))];
 }
 
-/** The version of most processes counts as the usual one. They differ since the second version was loaded. */
+/**
+ * Returns a fault when processes have different versions of the configuration. The version of most processes counts
+ * as the expected version. The fault began when the second version was loaded.
+ */
 function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   const byVersion = [...Map.groupBy(processes, ({ configVersion }) => configVersion)];
   const [usual] = byVersion.toSorted(([, a], [, b]) => b.length - a.length);
@@ -266,12 +272,12 @@ function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProc
   return processes.reduce((sum, process) => sum + figureOf(process), 0);
 }
 
-/** Instants of ISO 8601 in UTC are in order as texts. */
+/** Returns the earliest instant. Sorting the texts is correct, because ISO 8601 instants in UTC sort by time. */
 function earliest(instants: readonly (string | undefined)[]): string | undefined {
   return instants.filter((one) => one !== undefined).toSorted()[0];
 }
 
-/** "1 of 2 processes". */
+/** Returns a text such as "1 of 2 processes". */
 function partOf(some: number, all: number): string {
   return `${figure(some)} of ${counted(all, 'process', 'processes')}`;
 }

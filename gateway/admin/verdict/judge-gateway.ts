@@ -5,12 +5,12 @@ import type { GatewayState } from '../readiness.ts';
 /** A fault whose beginning may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
 
-/** The lines after the first show an excerpt of the file, which the page Changes has. */
+/** The largest length of the text about an invalid file. The page Changes shows the whole error. */
 const errorCharsMax = 300;
 
 /**
- * The faults of a gateway as a whole, apart from what each process sees of Redis and targets. Each gateway publishes
- * its own faults, so that any gateway can show the faults of all.
+ * Returns the faults that concern a gateway as a whole, without the Redis and target faults of single processes. Each
+ * gateway publishes its own faults, so that any gateway can show the faults of all gateways.
  */
 export function judgeGateway(state: GatewayState): FoundFault[] {
   const { phase, workers, config, store, certificates, usage, upstreams } = state;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Period } from './dates-and-durations.ts';
 import { dateAsMs } from './schema-parts.ts';
 
-/** The query parameters of a route. Each text is converted to the value that the route uses. */
+/** The query parameters of a route. The schema converts each text to the value that the route uses. */
 export type QuerySchema = z.ZodObject<z.core.$ZodLooseShape, z.core.$strict>;
 
 export type ParsedQuery<Schema extends QuerySchema> =
@@ -17,7 +17,7 @@ export function queryOf<Shape extends z.core.$ZodLooseShape>(
   return z.strictObject(shape);
 }
 
-/** A whole number in decimal digits. */
+/** A parameter whose value is a whole number in decimal digits. */
 export function wholeNumber(min: number, max: number) {
   const wanted = `must be a whole number from ${min} to ${max}`;
   return z
@@ -27,12 +27,12 @@ export function wholeNumber(min: number, max: number) {
     .refine((number) => number >= min && number <= max, wanted);
 }
 
-/** A text that must be one of these words. */
+/** A parameter whose value is one of the words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
-/** One or more of these words, separated by commas. */
+/** A parameter whose value is one or more of the words, separated by commas. */
 export function someOf(words: readonly string[]) {
   const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
   return z
@@ -41,18 +41,21 @@ export function someOf(words: readonly string[]) {
     .refine((chosen) => [...chosen].every((word) => words.includes(word)), wanted);
 }
 
-/** Any text of at least one character. */
+/** A parameter whose value is a text of at least one character. */
 export function text(charsMax: number) {
   const wanted = `must be a text of 1 to ${charsMax} characters`;
   return z.string().min(1, wanted).max(charsMax, wanted);
 }
 
-/** A date (its first instant in UTC) or a date and time with its zone (RFC 3339), as epoch ms. */
+/**
+ * A parameter whose value is a date, or a time with its zone (RFC 3339). The result is epoch ms; a date gives its
+ * first instant in UTC.
+ */
 export function instant() {
   return dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
 }
 
-/** The parameters of a period. */
+/** The query parameters `from` and `to` of a period. */
 export const periodQuery = { from: instant().optional(), to: instant().optional() };
 
 /** The period that a query selects. Without parameters it is the last 24 hours. Returns an error for an invalid period. */

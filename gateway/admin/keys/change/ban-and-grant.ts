@@ -28,7 +28,7 @@ export const grantBody = fields('an object with limits and untilAt', {
   untilAt: date.describe('The end of the grant.'),
 });
 
-/** Ban, grant and strikes of a key after a change. */
+/** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
 export const whatHolds = z.object({
   id: z.string(),
   wasBanned: z.boolean().optional().describe('In the response to a lifted ban: whether there was a ban.'),
@@ -40,18 +40,18 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
-  /** The reason why the status of the key does not allow the change. */
+  /** Returns the reason why the key's status does not allow the change; undefined if it allows the change. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
-  /** The part of the key's status that the verb changes, for the record of changes. */
+  /** Returns the part of the key's status that the route changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
-  /** Further members of the response, made of the status that the key had before the change. */
+  /** Returns further members of the response, from the key's status before the change. */
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 
 /**
- * Bans and grants are stored with the counts of a key, so keys of the configuration and of the directory change in the
- * same way.
+ * The routes that change the ban or grant of a key. Bans and grants are stored with the counts of a key, so these
+ * routes treat keys of the configuration and of the directory alike.
  */
 export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
   const { limiter } = sources;
@@ -165,7 +165,8 @@ function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
 }
 
 /**
- * A key has one grant. A later grant would at once end a present grant, and a present grant would replace a later one.
+ * Returns an error if a new grant would replace a grant that is effective at another time. A key has only one grant,
+ * so a new grant for later would end the present grant at once.
  */
 function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
   if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))

@@ -9,8 +9,8 @@ import { secretRoutes } from './secret-routes.ts';
 import { whoamiRoute } from './whoami.ts';
 
 /**
- * The routes that change keys: definitions and secrets of keys in the directory, bans and grants of all keys. Also the
- * routes that find the key of a secret and import keys.
+ * The routes that change definitions and secrets of directory keys, change bans and grants of all keys, import and
+ * export keys, and find the key of a secret.
  */
 export function createChangeRoutes(sources: KeyChangeSources): readonly Route[] {
   return [

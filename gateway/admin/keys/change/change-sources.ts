@@ -11,9 +11,9 @@ import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-so
 
 /** The dependencies of the routes that change keys. */
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
-  /** Absent: all keys are in the configuration. */
+  /** Undefined when all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
-  /** The operator's changes of a key's counts, effective on all processes. */
+  /** Changes the ban or the grant of a key on all processes. */
   readonly limiter: {
     liftBan(keyId: string, bans: BanPolicy): Promise<StoreReply>;
     grant(keyId: string, grant: Grant): Promise<StoreReply>;
@@ -25,7 +25,7 @@ export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'
 
 export type StoreReply = QuotaChanged | StoreFailure;
 
-/** The parts of a request that changes a key. */
+/** The parts of an HTTP request that the routes for changes use. */
 export interface ChangeRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
@@ -41,14 +41,14 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
-/** A key of the directory, with the functions that change it. */
+/** A key of the directory, with the directory to change it in. */
 export interface FoundInDirectory {
   readonly kind: 'found';
   readonly key: DirectoryKey;
   readonly directory: KeyDirectory;
 }
 
-/** Finds a key that can be changed in the directory, because the configuration has no key with this id. */
+/** Finds a key of the directory that a request wants to change. A key of the configuration is refused. */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,
@@ -58,7 +58,7 @@ export async function findInDirectory(
     const where = place === undefined ? 'in the configuration' : `in ${place.file}, line ${place.line}`;
     return refused('conflict', `The key ${id} is written ${where}: edit it there.`);
   }
-  // An invalid id never becomes a part of a Redis key.
+  // The check of the id keeps invalid ids out of Redis keys.
   if (directory === undefined || !keyIdPattern.test(id)) return noSuchKey();
   const reply = await directory.read(id);
   switch (reply.kind) {
@@ -83,8 +83,8 @@ export function noDirectory(): Refused {
 }
 
 /**
- * The response when Redis is away, or when the directory in memory is full. `message` also goes into the record if the
- * change may have been made.
+ * The response when Redis is away, or when the directory in memory is full. If the change may have been made, the
+ * caller also writes `message` into the record of changes.
  */
 export function storeFailed({ mayHaveRun, reason }: Pick<Away, 'mayHaveRun' | 'reason'>): Refused & {
   readonly message: string;

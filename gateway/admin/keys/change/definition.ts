@@ -42,7 +42,7 @@ export const issuedKey = keyDefinition.extend({
   kept: keptOfIdShown.optional(),
 });
 
-/** The stated definition of a directory key, with its version as entity tag. */
+/** Makes the response with the definition of a directory key, and with the definition's version as `ETag`. */
 export function definitionResponse(
   key: DirectoryKey,
   status: 200 | 201 = 200,
@@ -69,13 +69,16 @@ export function entityTag({ revision, changedMs }: KeyVersion): string {
   return `"${revision}-${changedMs}"`;
 }
 
-/** Whether `If-Match` allows a change of the key: it is absent, `*`, or names this version (RFC 9110 §13.1.1). */
+/**
+ * Whether the request may change the key: `If-Match` is absent, is `*`, or names the key's version (RFC 9110
+ * §13.1.1).
+ */
 export function isMatch({ 'if-match': condition }: IncomingHttpHeaders, key: DirectoryKey): boolean {
   if (condition === undefined || condition.trim() === '*') return true;
   return condition.split(',').some((tag) => tag.trim() === entityTag(key));
 }
 
-/** The changed members with their earlier and their new value; undefined when no member changed. */
+/** Returns the changed members with their old and new values; undefined when no member changed. */
 export function differences(
   before: ChangedMembers,
   after: ChangedMembers,

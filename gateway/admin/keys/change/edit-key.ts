@@ -12,22 +12,22 @@ import {
 } from './change-sources.ts';
 import { isMatch } from './definition.ts';
 
-/** An edit of a key, which is a new definition or its removal, with its entry in the record of changes. */
+/** A new definition of a key, or the key's removal, with the entry for the record of changes. */
 export interface Edit {
   readonly kind: 'edit';
   readonly to: KeyDefinition | 'removed';
   readonly change: Pick<KeyChange, 'action' | 'before' | 'after'>;
 }
 
-/** The present key, or the key before its removal. */
+/** The result of an edit: the present key, or the removed key. */
 export interface Edited {
   readonly kind: 'done';
   readonly key: DirectoryKey;
 }
 
 /**
- * Changes the current definition of a key in the directory. After a concurrent change the key is read again and `edit` is
- * called again, so that neither change is lost. With `If-Match` the request is refused instead.
+ * Changes the current definition of a key in the directory. After a concurrent change, the function reads the key and
+ * calls `edit` again, so that neither change is lost. With `If-Match`, the request is then refused instead.
  */
 export async function editKey(
   sources: KeyChangeSources,
@@ -50,7 +50,7 @@ export async function editKey(
       case 'absent':
         return noSuchKey();
       case 'changed':
-        // The key is read again, and If-Match then decides.
+        // The next attempt reads the key again and checks `If-Match` again.
         break;
       case 'away': {
         const failed = storeFailed(reply);

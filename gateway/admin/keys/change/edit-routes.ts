@@ -20,7 +20,10 @@ export const changeKeyBody = fields(
 
 type Changes = { readonly [Name in keyof typeof changeable]?: StatedKey[Name] | null };
 
-/** An optional member is removed by null. A member with a default can only be set to another value. */
+/**
+ * Returns the schema of a member in a PATCH body. Null removes an optional member. A member with a default does not
+ * accept null.
+ */
 function changeOf(member: z.ZodType): z.ZodType {
   if (member instanceof z.ZodOptional) return member.nullable();
   return (member instanceof z.ZodDefault ? (member.unwrap() as z.ZodType) : member).optional();
@@ -58,8 +61,8 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
 }
 
 /**
- * A grant belongs to the customer of the deleted key. Counts and a ban stay, because deleting a key must not reset
- * them.
+ * Ends the grant of a deleted key, because the grant was meant for that key's customer. Counts and a ban stay,
+ * because deleting a key must not reset them.
  */
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
   const ended = await sources.limiter.ungrant(key.id);
@@ -81,7 +84,8 @@ function update(
   const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
-  // A key whose plan no longer exists in the configuration can still be revoked and renamed.
+  // Only a change of plan, limits or operations is checked, so a key of a removed plan can still be revoked and
+  // renamed.
   const isOnTerms = ['plan', 'limits', 'operations'].some((term) => names.includes(term));
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);
@@ -90,7 +94,7 @@ function update(
   return { kind: 'edit', to, change: { action, ...changed } };
 }
 
-/** Absent members stay unchanged, and null removes a member. */
+/** Applies a PATCH to a key: absent members stay unchanged, and null removes a member. */
 function changedBy(changes: Changes, stated: StatedKey): StatedKey {
   const members = Object.entries({ ...stated, ...changes });
   return Object.fromEntries(members.filter(([, member]) => member !== null)) as unknown as StatedKey;

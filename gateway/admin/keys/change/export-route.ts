@@ -34,7 +34,8 @@ export const directoryPage = z.object({
 });
 
 /**
- * `GET /directory` exports the whole directory as a backup. It shows whole digests, so it needs a token that may write.
+ * `GET /directory` exports the whole directory as a backup. The response contains whole digests, so the token must be
+ * one that may write.
  */
 export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
   return defineRoute({
@@ -55,8 +56,8 @@ export function directoryIdsBody(keysMax: number) {
 export const directoryIds = z.object({ ids: listShown(z.string()) });
 
 /**
- * `POST /directory/ids`: the ids of this list that belong to keys of the directory. A command asks before it writes
- * them into a file.
+ * `POST /directory/ids` returns the ids of a list that belong to keys of the directory. A command sends this request
+ * before it writes keys with these ids into a file.
  */
 export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {
   return defineRoute({

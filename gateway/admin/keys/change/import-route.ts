@@ -50,7 +50,7 @@ export function importRoute(sources: KeyChangeSources): Route {
   });
 }
 
-/** An existing key is never changed. An import can therefore be repeated, and continues where it was interrupted. */
+/** Imports keys without changing existing keys. An interrupted import can therefore be repeated. */
 async function importKeys(
   sources: KeyChangeSources,
   directory: KeyDirectory,
@@ -61,7 +61,7 @@ async function importKeys(
   const counts = { created: 0, unchanged: 0 };
   const refused: { id: string; reason: string }[] = [];
   let failure: Away | undefined;
-  /** The first of these keys with each digest. */
+  /** The id of the first imported key with each digest. */
   const owners = new Map<string, string>();
   for (const { id, secrets } of keys) {
     for (const { sha256 } of secrets) if (!owners.has(sha256)) owners.set(sha256, id);
@@ -134,7 +134,10 @@ async function importOne(
   }
 }
 
-/** Writes the key again when its index is incomplete, because a failover may have lost the last writes of a server. */
+/**
+ * Writes an existing key again if the index does not find all its secrets. A failover of Redis may have lost these
+ * index entries.
+ */
 async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Outcome> {
   const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));
   if (found.some(({ kind }) => kind === 'absent')) {
@@ -146,7 +149,7 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
 }
 
 /**
- * Faults of keys that a keys file may have and the directory may not. They do not affect the other keys of the import.
+ * Returns the fault of a key that is valid in a keys file but not in the directory. The import refuses only this key.
  */
 function keptFault(
   id: string,
@@ -160,7 +163,7 @@ function keptFault(
   return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: omit the secrets that have ended.`;
 }
 
-/** Equal for two equal definitions. The creation time of a secret does not count. */
+/** Returns a form of a definition for comparing definitions. The form omits the creation times of secrets. */
 function likenessOf(key: DirectoryKey | KeyDefinition): object {
   const { secrets, ...stated } = movedView(key);
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).sort();

@@ -27,13 +27,13 @@ export const issueKeyBody = fields('an object with id and plan', {
   expiresAt: date.optional().describe('The secret is valid before this instant.'),
 });
 
-/** The client chooses an Idempotency-Key and repeats it when it repeats the request. */
+/** The form of an `Idempotency-Key`: a value that the client chooses, and sends again when it repeats the request. */
 const idempotencyKeyPattern = /^[!-~]{1,200}$/;
 
-/** The stored part of the first request with an `Idempotency-Key`. */
+/** The data that Redis stores for the first request with an `Idempotency-Key`. */
 const firstRequest = z.object({ request: z.string(), createdMs: z.number() });
 
-/** `POST /keys` issues a key of the directory with its first secret. Only this response has the secret. */
+/** `POST /keys` issues a key of the directory with its first secret. Only this response contains the secret. */
 export function issueKeyRoute(sources: KeyChangeSources): Route {
   return defineRoute({
     method: 'POST',
@@ -51,7 +51,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
       if (settings().keys.has(body.id)) return taken(body.id).response;
       const begun = await begin(sources, directory, body, request);
       if (begun.kind === 'refused') return begun.response;
-      // The key is missing if the process of the first request was killed before it wrote the key.
+      // A repeated request creates the key if the process of the first request died before it wrote the key.
       const earlier = begun.kind === 'repeated' ? await findOwn(directory, body.id, begun) : undefined;
       return earlier ?? create(sources, directory, body, { ...request, ...begun });
     },
@@ -59,9 +59,9 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
 }
 
 interface Begun {
-  /** `single`: a request without an `Idempotency-Key`. */
+  /** `single` is a request without an `Idempotency-Key`. */
   readonly kind: 'single' | 'first' | 'repeated';
-  /** The creation time of the key, by which a repeated request recognizes the key of the first request. */
+  /** The creation time of the key. A repeated request recognizes the first request's key by this time. */
   readonly createdMs: number;
 }
 
@@ -121,7 +121,7 @@ async function create(
       record(change);
       return definitionResponse(reply.key, 201, { secret, kept: await keptOfId(sources, reply.key) });
     case 'taken': {
-      // A simultaneous request with the same Idempotency-Key was faster.
+      // A concurrent request with the same `Idempotency-Key` may have created the key first.
       const own = isRepeatable ? await findOwn(directory, id, { createdMs }) : undefined;
       return own ?? taken(id).response;
     }
@@ -139,8 +139,8 @@ async function create(
 }
 
 /**
- * The response to a repeated request if a key has this id: either it is the key of the first request, or the id is
- * taken.
+ * Returns the response to a repeated request if a key with this id exists. This key is from the first request, or
+ * another request has taken the id.
  */
 async function findOwn(
   directory: KeyDirectory,

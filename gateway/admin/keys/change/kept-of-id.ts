@@ -6,7 +6,10 @@ import { epochMs, list, positive, windowName } from '../../api/response-parts.ts
 import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
-/** The state that a later key with the same id inherits: counts of open windows, a ban, a grant. */
+/**
+ * The state that stays when a key is deleted, for a later key with the same id: counts of open windows, a ban, a
+ * grant.
+ */
 export const keptOfIdShown = z
   .object({
     windows: list(
@@ -26,7 +29,7 @@ export const keptOfIdShown = z
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;
 
-/** Undefined when nothing is kept, or when the store does not reply. */
+/** Reads the state that an id has kept. Undefined when the id has no such state, or when the store does not reply. */
 export async function keptOfId(
   { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,

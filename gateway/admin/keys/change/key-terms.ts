@@ -4,12 +4,15 @@ import { planFault } from '../../../keys/plans.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 
-/** Excludes dot segments, which clients remove from a path, so that such a key could not be requested. */
+/**
+ * The id of a new key. The ids `.` and `..` are refused, because clients remove such segments from the path of a URL.
+ */
 export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
 
 /**
- * The rules of the configuration for its own keys: the plan exists, a key has its own limits exactly when its plan is
- * custom, and its operations are in the API document. @returns a sentence that names the member
+ * Checks a key by the same rules as a key of the configuration. The plan must exist, the operations must be in the
+ * API document, and the key must have its own limits exactly when its plan is custom. @returns a sentence that names
+ * the member
  */
 export function termsFault(
   { plan, limits, operations = [] }: Pick<StatedKey, 'plan' | 'limits' | 'operations'>,

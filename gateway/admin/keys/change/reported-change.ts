@@ -5,13 +5,13 @@ import { expects, fields, membersByName, text } from '../../../shared/schema/sch
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 
-/** The actions that a command can report. The gateway itself records all others. */
+/** The actions that a command can report. The gateway itself records all other actions. */
 const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
 
 /** Matches a secret, a token or a whole digest, which the record must not contain. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
 
-/** `POST /changes`: a command reports its change of the configuration for the record. */
+/** `POST /changes` records a change that a command has made in the files of the configuration. */
 export function reportedChangeRoute({
   record,
   bounds,

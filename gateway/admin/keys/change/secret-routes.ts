@@ -18,13 +18,10 @@ export const issueSecretBody = fields('an object with overlap and expiresAt', {
   expiresAt: date.optional().describe('The new secret is valid before this instant.'),
 });
 
-/** A request must have at least as many digits of a digest as the responses show. */
+/** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
 const digestPattern = /^[0-9a-f]{8,64}$/;
 
-/**
- * The routes that add a secret to a key of the directory, with or without an end for the older secrets, and that remove
- * one.
- */
+/** The routes that issue and remove secrets of a directory key. Issuing a secret can end the older secrets. */
 export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({

@@ -36,7 +36,10 @@ export type KnownOwner = Extract<Owner, { known: true }>;
 
 export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
-/** `POST /whoami` finds the owner of a secret by its digest, first in the configuration, as for a request. */
+/**
+ * `POST /whoami` finds the key of a secret by the secret's digest. Like for requests, the configuration takes
+ * precedence over the directory.
+ */
 export function whoamiRoute({
   settings,
   directory,
