@@ -7,7 +7,7 @@ import type { Authenticated } from './exchange.ts';
 import { mayCall } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
 
-/** `away`: the store of the usage record does not answer. */
+/** Data for the holder of a key. `invalid`: a wrong query parameter. `away`: the store of the usage record does not reply. */
 type HolderData =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'invalid'; readonly message: string }
@@ -15,7 +15,7 @@ type HolderData =
 
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
 
-/** The usage of a key in rows, as in the admin API. */
+/** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
   { key, req }: Authenticated,
   { ownUsage, bounds, nowMs }: Stations,
@@ -44,7 +44,7 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
   }
 }
 
-/** The deprecated operations that the key called within the last days, the earliest end first. */
+/** Reads which deprecated operations the key has called within the last days. The operation that ends first is first. */
 export async function deprecatedCallsOf(
   { key, snapshot: { settings } }: Authenticated,
   { ownUsage, bounds }: Stations,

@@ -43,7 +43,7 @@ export async function answerPublicPage(
   return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Sends the response, or 429 if clients of this address have too many unread octets of earlier responses. */
+/** Sends the response, or 429 if clients of this address have not read too many octets of earlier responses. */
 function answerUnlessUnread(
   exchange: Charged,
   response: WholeResponse,
@@ -57,7 +57,7 @@ function answerUnlessUnread(
   return refused(exchange, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
 }
 
-/** Serves data of the calling key to its holder, even if the key is banned. The request is charged to a separate bucket, not to the quota. */
+/** Serves data of the calling key, even if the key is banned. The request is charged to a separate bucket, not to the quota. */
 export async function answerHolder(
   exchange: Authenticated,
   part: HolderPart,

@@ -23,8 +23,8 @@ export async function chargeAddress<Stage extends Exchange>(
 }
 
 /**
- * Refuses a request without a valid key, or whose key does not allow the client's address. The status is 429 when the bucket of the
- * client's address is used up.
+ * Refuses a request that has no valid key, or whose key does not allow the client's address. The status is 429 when the bucket of
+ * the client's address is used up.
  */
 export async function refuseUnauthenticated(
   exchange: Exchange,
@@ -39,13 +39,13 @@ export async function refuseUnauthenticated(
     : refused(charged, bucketRefusal(charged.decision, 'requests without a valid API key from this address'));
 }
 
-/** A client behind proxies may not know its address, so the response names it. */
+/** Makes the refusal. It names the client's address if the key does not allow it, because a client behind proxies may not know it. */
 function unauthenticatedRefusal(code: RefusedCaller['code'], address: string): Refusal {
   if (code !== 'address_not_allowed' || isIP(address) === 0) return { code };
   return { code, message: `The API key may not be used from the address ${address}.` };
 }
 
-/** Refuses a request with 503 even when the address bucket is used up, because its key may be valid. Charges the address. */
+/** Refuses a request with 503 because its key cannot be read. The client's address is charged, but a used-up bucket causes no 429. */
 export async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
   const charged = await chargeAddress(exchange, stations);
   return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });

@@ -19,7 +19,7 @@ export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
   readonly pages: OwnPages;
-  /** Undefined when there are none. */
+  /** The addresses of trusted proxies; undefined when none is configured. */
   readonly trustedProxies: AddressRanges | undefined;
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
@@ -38,7 +38,7 @@ export interface KnownKey extends Key {
 }
 
 /**
- * @param assets files of the gateway's own pages; the same in every snapshot
+ * @param assets the files of the gateway's own pages, which are the same in every snapshot
  * @param directory undefined when all keys are in the configuration
  */
 export function createSnapshot(

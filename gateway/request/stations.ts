@@ -20,7 +20,7 @@ export interface Stations {
   readonly unreadPages: UnreadPages;
   /** The usage record; undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
-  /** What holders of keys may read of the usage record; undefined without a usage record. */
+  /** The part of the usage record that holders of keys may read; undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;
   /** Records a holder's change of a key for operators. */
   readonly recordKeyChange: (change: KeyChange) => void;
@@ -33,7 +33,7 @@ export interface Stations {
   readonly reportBug: (error: unknown, exchange: Exchange) => void;
 }
 
-/** What holders of keys may read of the usage record. */
+/** The part of the usage record that holders of keys may read. */
 export interface OwnUsage extends RowSources {
   readonly reader: Pick<UsageReader, 'minutes' | 'operationsOf'>;
   /** The store's clock, epoch ms. */

@@ -29,12 +29,12 @@ export interface ValidSecret {
   readonly digestStart: string;
 }
 
-/** A secret that was refused, with the reason for the log. The client gets the same response for every reason but the last. */
+/** A secret that was refused, with the reason for the log. The client gets the same response for all reasons except the last. */
 export interface InvalidSecret {
   /**
    * `unknown`: no key has the secret. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the secret
-   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the secret is
-   * valid, but the key does not allow the client's address.
+   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the
+   * secret is valid, but the key does not allow the client's address.
    */
   readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'address_not_allowed';
   readonly digestStart: string;
@@ -42,9 +42,9 @@ export interface InvalidSecret {
   readonly keyId?: string | undefined;
 }
 
-/** The secret of a request and its origin. */
+/** The data of a request that authentication needs. */
 export interface PresentedSecret {
-  /** The raw value of the field. A scheme other than Bearer counts as a missing key (RFC 6750 §3.1). */
+  /** The raw `Authorization` field. A scheme other than Bearer counts as a missing key (RFC 6750 §3.1). */
   readonly authorization: string | undefined;
   /** The client's address. */
   readonly address: string;
@@ -77,7 +77,7 @@ interface Remembered<Known> {
   readonly expiresMs: number;
   readonly beforeExpiry: Caller<Known>;
   readonly afterExpiry: Caller<Known>;
-  /** Undefined when the key may be used from every address. */
+  /** The addresses from which the key may be used; undefined when every address is allowed. */
   readonly restriction: Restriction | undefined;
 }
 
@@ -86,8 +86,8 @@ interface Restriction {
   readonly ranges: AddressRanges;
   readonly refused: Caller<never>;
   /**
-   * For a key of the directory. A refusal does not reveal that the key has changed, so it may be used only for a short period. After
-   * that the key is read again.
+   * When to read a key of the directory again. Only the limiter detects that a key has changed, and refused requests do not reach
+   * the limiter. The cached restriction is therefore valid only for a short period. Undefined for a key of the configuration.
    */
   readonly rereads: { readonly period: Readonly<Period>; readonly unread: UnreadSecret } | undefined;
 }
@@ -166,7 +166,7 @@ export function createAuthenticateKey<Known>(
   };
 }
 
-/** @param isReadNow whether the key was read for this request */
+/** Returns the cached result for a client's address. @param isReadNow whether the key was read for this request */
 function callerAt<Known>(
   { expiresMs, beforeExpiry, afterExpiry, restriction }: Remembered<Known>,
   address: string,
@@ -195,7 +195,7 @@ function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || isIn(period, nowMs);
 }
 
-/** An instant before the period is outside too, because the clock may have been set back. */
+/** Whether an instant is within a period. A clock that is set back can give an instant before the period. */
 function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

@@ -3,7 +3,7 @@ import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
 import { type Asked, chargedUnits, type QuotaOutcome } from './store/decide-quota.ts';
 
-/** The decision on the request at `index` of a run, with its own remaining units or its own retry time. */
+/** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
 export function decisionAt(
   index: number,
   { outcome, source, units, limits, windowsMs, usedLater = 0 }: DecidedTogether,
@@ -35,12 +35,12 @@ export function decisionAt(
   };
 }
 
-/** The decisions on a run of requests of equal cost. */
+/** The decisions on a run of consecutive requests with equal cost. */
 export interface DecidedTogether extends RunTerms {
   readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'state'>;
-  /** Cost of each request in units. */
+  /** The cost of each request in units. */
   readonly units: number;
-  /** Units of later runs in the counts of the outcome. */
+  /** Charged units in `outcome` that belong to later runs. */
   readonly usedLater?: number;
 }
 
@@ -50,7 +50,7 @@ interface RunTerms {
   readonly windowsMs: WindowsMs;
 }
 
-/** The decisions on the runs of a call, in their order. */
+/** Divides the outcome of a call among its runs, in the order of the runs. */
 export function decidedRuns(
   asked: Asked,
   outcome: QuotaOutcome,
@@ -61,7 +61,7 @@ export function decidedRuns(
   if (later === undefined) return [{ outcome, source, units, limits, windowsMs }];
   const { nowMs, state, admittedOf = [] } = outcome;
   let usedLater = chargedUnits(asked, outcome);
-  // Requests are banned only after all refused requests.
+  // The refused requests of a call all precede its banned requests.
   let refusedLeft = outcome.refused;
   return [asked, ...later].map(({ requests, units }, at) => {
     const admitted = admittedOf[at] ?? 0;

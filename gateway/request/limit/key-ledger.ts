@@ -19,7 +19,7 @@ import {
 
 export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
-/** A key, and the terms on which its requests are decided. */
+/** A key with its limits and its ban policy. */
 export interface KeyTerms {
   readonly keyId: string;
   readonly limits: Limits;
@@ -31,27 +31,27 @@ interface Entry {
   limits: Limits;
   bans: BanPolicy;
   state: Readonly<QuotaState>;
-  /** The store's clock in the reply of `state`; undefined without a reply, or after a local change. */
+  /** The store's time of the reply with `state`; undefined without a reply, or after a local change. */
   seenMs: number | undefined;
-  /** The limits of the reply's call. The reply has no counts of other windows. */
+  /** The limits in the call to which the store replied. The reply has no counts of other windows. */
   seenLimits: Limits | undefined;
   unsent: Unsent | undefined;
-  /** Strikes in open calls. The next reply may belong to an earlier call and lack these strikes. */
+  /** Strikes (counted refusals) in calls without a reply. The next reply may belong to an earlier call and lack these strikes. */
   strikesSent: number;
 }
 
-/** This process's counts of each key: the store's last reply, and the decisions since then without the store. */
+/** Keeps this process's counts of each key: the store's last reply, and later decisions that were made without the store. */
 export function createKeyLedger(bounds: Bounds) {
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
   const unsentIds = new Set<string>();
 
   return {
-    /** Makes the call that decides requests of a key. The call also carries the unsent local decisions. */
+    /** Makes the call that decides requests of a key. The call also contains the key's unsent local decisions. */
     openCall: (terms: KeyTerms, asked: Asked, generation?: number) =>
       toCall(entryOf(terms), asked, generation),
 
-    /** Takes over the store's reply to a call. The counts of the reply replace the earlier counts. */
+    /** Records the store's reply to a call. The counts of the reply replace the earlier counts. */
     settle(call: QuotaCall, { state, nowMs }: QuotaOutcome) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
@@ -60,7 +60,7 @@ export function createKeyLedger(bounds: Bounds) {
       entry.seenLimits = call.limits;
     },
 
-    /** Ends a call without a decision. Its unsent decisions are sent again later, unless the call may have run. */
+    /** Ends a call without a decision. The local decisions in the call are sent again later, unless the call may have run. */
     giveUp(call: QuotaCall, mayHaveRun: boolean) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
@@ -71,14 +71,15 @@ export function createKeyLedger(bounds: Bounds) {
 
     /**
      * Refuses one request of `units` units without a call, if the store's reply of the last `bounds.refusalRememberedMs` shows a ban
-     * or a window without room. In the second case the next ban must be so far away that this refusal can be reported later.
+     * or a window without room. A refusal without a ban counts towards the next ban. It must reach the store before that ban, so it
+     * is made here only if the next ban is far enough away.
      *
      * @returns undefined when the store must decide
      */
     refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
-      // A large difference means that a clock was set back. The store decides then, and its reply corrects the estimate.
+      // A negative difference means that a clock was set back. The store then decides, and its reply corrects the estimated clock.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;
@@ -94,7 +95,10 @@ export function createKeyLedger(bounds: Bounds) {
       return outcome;
     },
 
-    /** Decides without the store, on the last known counts. The result is sent later, unless the store may have charged it. */
+    /**
+     * Decides without the store, on the last known counts. The result is sent later, unless the store may have charged the
+     * requests.
+     */
     decideAlone(terms: KeyTerms, { requests, units, later }: Asked, nowMs: number, mayBeCharged: boolean) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
@@ -106,7 +110,7 @@ export function createKeyLedger(bounds: Bounds) {
       return outcome;
     },
 
-    /** The last known counts, in the windows of `nowMs`. */
+    /** Returns the last known counts of a key, in the windows of `nowMs`. */
     lastSeen({ keyId, limits }: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState> {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
       openWindows(state, limits, windowsMs, nowMs);
@@ -121,14 +125,14 @@ export function createKeyLedger(bounds: Bounds) {
       entry.seenMs = undefined;
     },
 
-    /** After this, `refuse` uses only later replies. */
+    /** Makes `refuse` ignore all replies that the store has sent so far. */
     forgetRefusals() {
       for (const entry of entries.values()) entry.seenMs = undefined;
     },
 
     /**
-     * Calls that decide no request and only carry unsent local decisions: at most `keysMax` calls, of keys whose part of the store is
-     * available.
+     * Makes calls that decide no request and only report unsent local decisions: at most `keysMax` calls, of keys whose part of the
+     * store is available.
      */
     openReports(keysMax: number, isThere?: (keyId: string) => boolean) {
       const calls: QuotaCall[] = [];
@@ -144,7 +148,7 @@ export function createKeyLedger(bounds: Bounds) {
     unsentKeys: () => unsentIds.size,
   };
 
-  /** Whether one more refusal may wait for its report. The nearer the ban, the fewer may wait. */
+  /** Whether another local refusal may wait before it is reported. Fewer refusals may wait when the next ban is near. */
   function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;
     return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
@@ -173,7 +177,7 @@ export function createKeyLedger(bounds: Bounds) {
     return entry;
   }
 
-  /** Forgets the oldest key without open strikes. The reply to open strikes needs the entry that sent them. */
+  /** Deletes the oldest entry without strikes in open calls. The reply to such a call needs the entry that sent the strikes. */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;
@@ -201,7 +205,7 @@ export function createKeyLedger(bounds: Bounds) {
 
 const nothingAsked: Asked = { requests: 0, units: 0 };
 
-/** A reply plus the decisions that the store does not have yet. */
+/** Returns the state of a reply, plus local decisions that the store had not received at the time of the reply. */
 function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
   const { unsent, strikesSent } = entry;
   if (unsent === undefined && strikesSent === 0) return state;
@@ -211,7 +215,7 @@ function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): 
   return pending;
 }
 
-/** Adds a local decision. Strikes that expired, or that led to a ban, are not sent. */
+/** Adds a local decision to the unsent decisions. Strikes that have expired, or have led to a ban, are not sent. */
 function decidedAlone(unsent: Unsent | undefined, outcome: QuotaOutcome, call: QuotaCall): Unsent {
   const { refused, state } = outcome;
   const counts = countsOf(state, chargedUnits(call, outcome), call.limits);
@@ -220,7 +224,7 @@ function decidedAlone(unsent: Unsent | undefined, outcome: QuotaOutcome, call: Q
   return { ...all, strikes: Math.min(all.strikes, state.strikes) };
 }
 
-/** `used` units in each limited window. */
+/** Returns counts with `used` units in each limited window. */
 function countsOf(state: Readonly<WindowCounts>, used: number, limits: Limits): WindowCounts {
   const counts = { ...noCounts };
   for (const { window } of limits) {
@@ -234,7 +238,7 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
   return { bannedUntilMs, banLevel, liftedMs, resetMs };
 }
 
-/** Adds two sets of unsent decisions. Counts or bans of an earlier generation are dropped. */
+/** Adds two sets of unsent decisions. Counts from before the last reset and bans from before the last lift are dropped. */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };
   if (earlier.resetMs === later.resetMs) {

@@ -10,11 +10,11 @@ import type { StoreClock } from './store/store-clock.ts';
 
 /** The availability of the store. `StoreWatch` implements it for Redis. The memory store is always available. */
 export interface StoreHealth {
-  /** Settles when the store was reached, or after a time limit. */
+  /** Resolves when the store was reached for the first time, or after a time limit. */
   readonly started: Promise<void>;
   /** Whether all, some or no servers are available. In a Redis Cluster each server can be away by itself. */
   reach(): 'all' | 'some' | 'none';
-  /** The part of the store that has the counts of a key. */
+  /** Returns the part of the store that has the counts of a key. */
   partOf(keyId: string): StorePart;
   /** Groups calls by part of the store, in the order of the calls. */
   divide<Call extends { readonly keyId: string }>(
@@ -22,7 +22,7 @@ export interface StoreHealth {
   ): readonly { readonly part: StorePart; readonly calls: readonly Call[] }[];
 }
 
-/** The availability of a part of the store. It also receives the outcome of calls. */
+/** The availability of one part of the store. The limiter reports the outcome of each call to this object. */
 export interface StorePart {
   available(): boolean;
   succeeded(): void;
@@ -32,17 +32,17 @@ export interface StorePart {
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /**
- * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which is one call. Its runs of
- * equal cost keep the order of arrival. All calls of a turn leave in one write. A key that the store has just refused is refused
- * without another call.
+ * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which becomes one call. A
+ * batch is a list of runs, which are consecutive requests with equal cost. All calls of a turn leave in one write. If the store has
+ * just refused a request of a key, further requests of this key are refused without a call.
  *
- * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged, so
- * it is not sent again, and its requests are not reported later. At worst the store misses the requests of the calls that were open
- * when the store went away. It counts no request twice.
+ * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged.
+ * It is therefore not sent again, and its requests are not reported later. The store counts no request twice. It may only miss
+ * requests of calls that were open when the store went away.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
-  /** The source of the store's decisions. */
+  /** The value of `source` in decisions of the store. */
   source: DecisionSource;
   health: StoreHealth;
   ledger: KeyLedger;
@@ -50,9 +50,9 @@ export function createKeyLimiter(deps: {
   nowMs: () => number;
   onFailure: 'local' | 'refuse';
   onDecidedAlone: (requests: number) => void;
-  /** Called when the store has an unusable value under the name of a key. */
+  /** Called when the store has an unusable value in place of a key's counts. */
   onUnusable: (keyId: string) => void;
-  /** Receives the state after every decision, shared or local. */
+  /** Receives the state of a key after each decision, of the store or of this process. */
   bans: Pick<BanLog, 'observe'>;
   bounds: Bounds;
 }) {
@@ -60,7 +60,7 @@ export function createKeyLimiter(deps: {
   const { windowsMs } = bounds;
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
-  /** The responses to banned keys, on the store's clock since `toldFromMs`. */
+  /** The decisions on banned keys that were made since `toldFromMs` on the store's clock. */
   let toldBans = new Map<
     string,
     { readonly decision: Decision; readonly units: number; readonly untilMs: number }
@@ -73,30 +73,30 @@ export function createKeyLimiter(deps: {
     decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
       const open = openBatches.get(key.id);
       if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
-      // An open batch of this key on other terms must be decided before this request. A refusal from memory would overtake the
-      // batch, so it is only possible without an open batch.
+      // An open batch of this key must be decided before this request. A refusal from memory would be earlier, so it is only
+      // possible without an open batch.
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
     },
-    /** The local counts of a key while the store is away, or `unavailable` under `onFailure: refuse`. `nowMs` is the store's clock. */
+    /** Returns the local counts of a key, or `unavailable` under `onFailure: refuse`. Called while the store is away. */
     readAlone(key: Key) {
       const storeNowMs = clock.nowMs();
       if (onFailure === 'refuse') return unavailable({ keyId: key.id, limits: key.limits }, storeNowMs);
       const state = ledger.lastSeen({ keyId: key.id, limits: key.limits }, storeNowMs);
       return { kind: 'known', state, nowMs: storeNowMs } as const;
     },
-    /** Drops the local knowledge of a key after an operator's change: a lifted ban, a reset, or a grant. */
+    /** Replaces the local counts of a key after an operator's change: a lifted ban, a reset, or a grant. */
     forget(keyId: string, state: Readonly<QuotaState>) {
       toldBans.delete(keyId);
       ledger.replace(keyId, state);
       deps.bans.observe(keyId, state, clock.nowMs());
     },
-    /** Number of calls to the store. */
+    /** The number of calls to the store, by success. */
     calls: () => ({ decided, failed }),
     report,
   };
 
-  /** Whether a request can join a batch. After a reload, requests of one key and turn may have different terms. */
+  /** Whether a request can join a batch. Requests of one key and turn may have different limits if a reload happens between them. */
   function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
     return (
       batch.limits === key.limits &&
@@ -150,7 +150,7 @@ export function createKeyLimiter(deps: {
     return decision;
   }
 
-  /** Repeats the response to a banned key for a short time. Requests during a ban are not counted. */
+  /** Returns the previous decision on a banned key again for a short time. This is possible because a ban counts no requests. */
   function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();
@@ -163,13 +163,13 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const batches = turn;
     turn = [];
-    // `clear` is not used; `renewed-map.ts` has the reason.
+    // A new Map replaces the old one, because a cleared Map can keep memory in use; see `renewed-map.ts`.
     openBatches = new Map();
     if (health.reach() === 'all') decideTurn(batches);
     else void health.started.then(() => decideTurn(batches));
   }
 
-  /** Sends the batches to each part of the store separately. Keys of a silent server do not delay keys of other servers. */
+  /** Sends the batches of each part of the store separately, so that a server that hangs does not delay keys of other servers. */
   function decideTurn(batches: readonly Batch[]): void {
     try {
       for (const { part, calls } of health.divide(batches)) {
@@ -252,7 +252,7 @@ export function createKeyLimiter(deps: {
     return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs };
   }
 
-  /** Sends the unsent local decisions, and stops when the store fails. */
+  /** Sends the unsent local decisions to the store. Stops when the store fails. */
   async function report(): Promise<void> {
     for (let reach = health.reach(); reach !== 'none'; reach = health.reach()) {
       const isThere = reach === 'all' ? undefined : (keyId: string) => health.partOf(keyId).available();
@@ -265,7 +265,7 @@ export function createKeyLimiter(deps: {
   }
 }
 
-/** The run of a batch that a request of this cost joins, and its place among the runs. */
+/** Returns the run of a batch that a request of this cost joins, and the index of the run. Starts a new run if necessary. */
 function lastRun(batch: Batch, units: number): { readonly at: number; readonly run: OpenRun } {
   const at = batch.later?.length ?? 0;
   const run = batch.later?.at(-1) ?? batch;
@@ -280,14 +280,14 @@ interface OpenRun extends Run {
   requests: number;
 }
 
-/** Requests of one key on the same terms, in one turn of the event loop. The batch is its own first run. */
+/** Requests of one key with the same limits, in one turn of the event loop. The object itself is the first run of the batch. */
 interface Batch extends OpenRun {
   readonly keyId: string;
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
   later: OpenRun[] | undefined;
-  /** Number of requests in all runs. */
+  /** The number of requests in all runs. */
   size: number;
   readonly answer: PromiseWithResolvers<Answer>;
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { Settings } from '../../shared/model.ts';
 import { createServedFile, type ServedFile } from './served-file.ts';
 
-/** The files that the page for key holders loads, by name. A process makes them once. */
+/** The files that the page for key holders loads, by name. A process makes these files once. */
 export type HolderAssets = ReadonlyMap<string, ServedFile>;
 
 const { resolve } = createRequire(import.meta.url);
@@ -15,24 +15,24 @@ export function createHolderAssets(): HolderAssets {
   ]);
 }
 
-/** The browser revalidates each file at each use, so a page never mixes files of two versions. */
+/** Makes a file that browsers revalidate at each use, so that a page never mixes files of two versions. */
 function fileOf(type: string, name: string): ServedFile {
   return createServedFile({ type, cacheControl: 'no-cache', read: async () => readFile(resolve(name)) });
 }
 
-/** A path with data of the key that a request presents. A browser without a key gets `page` in its place. */
+/** A path with data of the calling key. A browser without a key gets the HTML page `page` instead. */
 export interface HolderPath {
   readonly kind: 'holder';
   readonly part: HolderPart;
   readonly page?: ServedFile;
 }
 
-/** Data of a key for its holder: its limits, its usage, or the deprecated operations that it calls; or a new secret. */
+/** A part of the data of a key: its limits, its usage, the deprecated operations that it calls, or a new secret. */
 export type HolderPart = 'limits' | 'usage' | 'deprecated' | 'rotate';
 
 /**
- * What holders of keys may call below `limitsPath`: the state of the key, its usage, its calls of deprecated operations, and the page
- * that shows all of them in a browser.
+ * Makes the paths for key holders below `limitsPath`: the state of the key, its usage, its calls of deprecated operations, and the
+ * page that shows all of these in a browser.
  */
 export function* holderPaths(
   limitsPath: string,
@@ -40,7 +40,7 @@ export function* holderPaths(
 ): Generator<readonly [path: string, page: HolderPath]> {
   const page = createServedFile({
     type: 'text/html; charset=utf-8',
-    // The response depends on both fields: a browser gets this page, a request with a key gets JSON.
+    // `Vary` has both fields, because a browser gets this page and a request with a key gets JSON.
     fields: ['Content-Security-Policy', contentSecurityPolicy, 'Vary', 'Accept, Authorization'],
     cacheControl: 'no-cache',
     read: async () => Buffer.from(pageOf(limitsPath)),
@@ -52,8 +52,8 @@ export function* holderPaths(
 }
 
 /**
- * Allows only scripts, styles and requests of this origin, no inline scripts or styles, no form submission, and no frame around the
- * page. So no text of a response can read the key.
+ * Allows only scripts, styles and requests of this origin. Inline scripts and styles, form submissions and frames around the page
+ * are forbidden. Text of a response therefore cannot read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -86,11 +86,11 @@ function pageOf(limitsPath: string): string {
 <input id="key" type="password" autocomplete="off" spellcheck="false" required>
 <button>Show</button>
 </form>
-<p class="muted">The key stays in the memory of this page and is sent only to this server. Close the page, and it is gone.</p>
+<p class="muted">The key stays in the memory of this page and is sent only to this server. The key is gone when you close the page.</p>
 <p id="failure" role="alert" hidden></p>
 <div id="shown" hidden></div>
 </main>
-<noscript>This page needs JavaScript. The same as JSON: <code>curl -H "Authorization: Bearer $API_KEY" …${limitsPath}</code></noscript>
+<noscript>This page needs JavaScript. The same data as JSON: <code>curl -H "Authorization: Bearer $API_KEY" …${limitsPath}</code></noscript>
 </body>
 </html>
 `;

@@ -3,7 +3,7 @@ import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
 
 /**
- * Makes the JSON value with which a key reads its own limits. Instants are ISO 8601.
+ * Makes the JSON value that shows a key its own limits. Instants are ISO 8601.
  *
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
@@ -32,7 +32,7 @@ export function limitsView(
   };
 }
 
-/** @param fields further fields of the response, flat name, value, … */
+/** Makes a JSON response. @param fields additional header fields, as a flat list of names and values */
 export function jsonPage(value: object, fields: readonly string[] = []): WholeResponse {
   const body = Buffer.from(JSON.stringify(value));
   const own = ['Content-Type', 'application/json', 'Content-Length', String(body.length)];
@@ -44,7 +44,7 @@ function grantView({ limits, fromMs, untilMs }: Grant) {
   return { limits: toLimitFields(limits), fromAt, untilAt: isoInstant(untilMs) };
 }
 
-/** The reason of a ban. There is no other reason. */
+/** The only possible reason of a ban. */
 const banReason = 'The key kept sending requests after 429.';
 
 function isoInstant(epochMs: number): string {

@@ -9,7 +9,7 @@ import type { ServedFile } from './served-file.ts';
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 
-/** `public`: a file that needs no key. */
+/** A page of the gateway. `public`: a file that needs no key. */
 export type OwnPage = { readonly kind: 'public'; readonly file: ServedFile } | HolderPath;
 
 /** The files of all pages. They do not depend on the configuration, so a process makes them once. */
@@ -35,7 +35,7 @@ export function createOwnPages(
   return pages;
 }
 
-/** The file for a request without a key; undefined when the request needs a key. */
+/** Returns the file that a request gets without a key; undefined when the request needs a key. */
 export function publicFileOf(
   page: OwnPage,
   { method, headers }: { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders },
@@ -46,7 +46,7 @@ export function publicFileOf(
   return wantsPage ? page.page : undefined;
 }
 
-/** Whether `Accept` names HTML, and does not prefer JSON (RFC 9110 §12.5.1). Programs that accept anything get JSON. */
+/** Whether `Accept` lists HTML and does not prefer JSON (RFC 9110 §12.5.1). Programs that accept everything get JSON. */
 function prefersHtml(accept = ''): boolean {
   const weights = new Map(
     accept.split(',').map((range) => {

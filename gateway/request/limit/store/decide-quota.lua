@@ -1,47 +1,50 @@
 --[[
-The decision on the requests of keys, in one round trip, on Redis's clock: for each key the same function as
-decide-quota.ts. calendar-month.lua stands before it. In a Redis Cluster a call has one key.
+Decides the requests of keys in one round trip, on Redis's clock. For each key it does the same as decide-quota.ts. The
+gateway prepends calendar-month.lua. A call in a Redis Cluster has one key.
 
-Why not rate-limiter-flexible: its windows start at a key's first hit, where ours are those of the UTC calendar; it
-charges one window per round trip, where ours are charged all or none; it charges refused requests, which here are
-free; and it knows no ban ladder.
+rate-limiter-flexible cannot do this, for four reasons. Its windows start at a key's first request; these windows follow
+the UTC calendar. It charges one window per round trip; this script charges all windows or none. It charges refused
+requests; this script does not. It has no bans that become longer each time.
 
-KEYS  <prefix>:{<key id>}, one hash per key (HGETALL shows all there is):
-  minute, minuteUsed           number of the minute window (epoch ms / its length), units charged in it; likewise
-                               second, hour, day and month (months since January 1970), each once it is limited
-  strikes, strikesFromMs       refusals counted towards the next ban, when the first of them was
-  bannedUntilMs, banLevel      end of the last ban, and how many bans led to it
-  liftedMs, resetMs            when a ban was lifted, when all counts were reset: the generations of decide-quota.ts
-  grant                        until when other limits hold, epoch ms, then for each window its name and limit, and at the
-                               end from when on they hold, if not at once: `9 day 50 from 1`
-  changedMs                    when the key itself was changed, of keys that may change without a reload
+KEYS  <prefix>:{<key id>}: one hash per key, with all its counts. Its fields:
+  minute, minuteUsed           the number of the minute window (epoch ms / its length), and the units charged in it.
+                               The fields of second, hour, day and month (months since January 1970) are alike. A
+                               hash has the fields of a window as soon as the window is limited
+  strikes, strikesFromMs       the refusals that count towards the next ban, and the time of the first of them
+  bannedUntilMs, banLevel      the end of the last ban, and the number of bans in a row
+  liftedMs, resetMs            the times of the last lifted ban and the last reset, the generations of decide-quota.ts
+  grant                        temporary limits: their end in epoch ms, then the name and limit of each window. If they
+                               start later, the start follows: `9 day 50 from 1`
+  changedMs                    the time of the last change of the key itself. Only for keys of the key directory
 
 ARGV  for each key, one after the other:
-      its terms: how many windows are limited; bans: after, within ms, for ms, max ms; for each window: its name, its
-      length in ms (0: the calendar's month), its limit. Nothing in place of them: the terms of the key before
-      requests to decide (0: only take over what a process decided on its own). If not all of them cost 1 unit, runs of
-      requests of equal cost in order of arrival, each its requests and what each of them costs: `3*5,1*1`
-      changedMs of when the key was read, or nothing: of no interest
-      0, or 1 and then what a process decided on its own and never sent: strikes, bannedUntilMs, banLevel, liftedMs,
-      resetMs, and for each window in the same order its number and use
+      1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each
+         window its name, its length in ms (0 for a calendar month) and its limit. An empty string in place of all these
+         arguments means the terms of the previous key
+      2. The number of requests to decide. 0 only adds the decisions of item 4. If not all requests cost 1 unit, the
+         argument is a list of runs in order of arrival: the number of requests, and the units of each. Example: `3*5,1*1`
+      3. The changedMs of the key that the process has read, or an empty string to skip this check
+      4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
+         resetMs, and for each window in the same order its number and the units charged in it
 
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
-       banLevel, liftedMs, resetMs, for each window its number and use, and the field `grant` or 0. Or -1 in place of
-       them: the key was changed since it was read, nothing was decided. Or an error's text: under this key's name is
-       no hash. Behind a decision on several runs: how many requests of each were admitted
+       banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. If the call
+       has several runs for the key, the number of admitted requests of each run follows. The reply for a key is -1
+       instead if the key has changed since it was read; nothing is then decided. It is the text of an error if the
+       Redis key is not a hash
 
-The first write is HSET, the only one that Redis refuses when it is out of memory or read-only: then nothing was written of
-any key. A new hash gets its expiry in the same atomic script, so none without one can exist; later the expiry moves
-on with what it depends on, and never back, since windows that are not limited now may be again after the next edit.
+HSET is the first write. HSET is also the only write that Redis refuses when it is out of memory or read-only. A refused
+call has therefore changed no key. The script sets the expiry of a new hash, so no hash can exist without an expiry. The
+expiry later only moves forward, because a window without a limit may have a limit again after the next edit.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
--- The reply has room for one key from the beginning: Lua would move a table that grows.
+-- The table has room for the reply of one key. Lua would otherwise copy the table while it grows.
 local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
--- The arguments before the next one, and before the windows of the terms in force.
+-- The number of arguments that were read, and the number of arguments before the windows of the current terms.
 local at, windowsAt = 0, 0
 local windows, numbers, after, withinMs, forMs, maxMs
--- The fields of the hash that a decision needs.
+-- The names of the hash fields that a decision needs.
 local names
 
 local function banFrom(bannedUntilMs, banLevel)
@@ -68,7 +71,7 @@ for each = 1, #KEYS do
     names[numbers + 1] = 'grant'
   end
   local requests, units, readMs = tonumber(ARGV[at + 1]), 1, ARGV[at + 2]
-  -- Requests and cost of each run, flat, unless all requests cost 1.
+  -- The number of requests and the cost of each run, as a flat list. Nil if all requests cost 1.
   local runs
   if requests == nil then
     runs = {}
@@ -84,12 +87,12 @@ for each = 1, #KEYS do
 
   local stored = redis.pcall('HMGET', key, unpack(names))
   if stored.err then
-    -- Nobody but an operator puts something else under the name of a hash. The other keys are decided.
+    -- An operator must have stored another value under the name of the hash. The other keys are still decided.
     if #KEYS == 1 then return stored end
     last = last + 1
     reply[last] = stored.err
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
-    -- Not only an older one: after a failover that lost the change, or once the field has expired, it is read again too.
+    -- The comparison is for equality, because changedMs may also be lower: a failover lost the change, or the field expired.
     last = last + 1
     reply[last] = -1
   else
@@ -101,15 +104,15 @@ for each = 1, #KEYS do
     local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
     local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
     local bannedBefore = bannedUntilMs
-    -- Whether anything changes that the expiry depends on.
+    -- Whether a value changes from which the expiry is computed.
     local moves = false
 
-    -- Where the reply has this key's fields, in the order of `names`, and where it has those of its windows.
+    -- The places in `reply` before this key's fields, in the order of `names`, and before the fields of its windows.
     local fieldsAt, windowFieldsAt = last + 3, last + 8
     if last > 1 then
       for i = last + 1, last + 9 do reply[i] = 0 end
     end
-    -- Open the windows that now lies in; never a smaller number, a failover may bring an older clock.
+    -- Start the current windows. The number of a window never decreases, because a failover may bring an older clock.
     for i = 1, windows do
       local lengthMs = tonumber(ARGV[windowsAt + 3 * i - 1])
       local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
@@ -149,7 +152,7 @@ for each = 1, #KEYS do
     end
 
     local admitted, refused, banned = 0, 0, 0
-    local room, charged, run = math.huge, 0, 1 -- `run`: the place of the present run in `runs`
+    local room, charged, run = math.huge, 0, 1 -- `run`: the place of the current run in `runs`
     if bannedUntilMs <= nowMs then
       for i = 1, windows do
         local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
@@ -181,7 +184,7 @@ for each = 1, #KEYS do
       requests = nil
       if runs then
         requests, units = runs[run + 2], runs[run + 3]
-        -- The admitted requests take the place of a run that was read.
+        -- The number of admitted requests overwrites a run that was already read.
         runs[(run + 1) / 2] = fitting
         run = run + 2
       end
@@ -204,7 +207,7 @@ for each = 1, #KEYS do
       last = last + (run - 1) / 2
     end
 
-    -- A flood on a banned key changes nothing, and writes nothing. Otherwise only what changed is written: mostly two
+    -- Requests of a banned key change nothing, so nothing is written. Other calls write only the changed fields, mostly two
     -- counts.
     if unsentAt or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
       local fields, count = {}, 0
@@ -226,16 +229,16 @@ for each = 1, #KEYS do
           local ends = reply[windowFieldsAt + 2 * i] + 1
           expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
         end
-        -- The hash lives a second longer than it matters. PEXPIREAT reads the clock after `nowMs` was read, and deletes at
-        -- once a hash that has ended in between; the same key may come again in this call.
+        -- The hash expires one second later than necessary. PEXPIREAT reads the clock later than this script, and would
+        -- delete a hash whose expiry has just passed. But the same key may occur again in this call.
         expiresMs = expiresMs + 1000
-        -- A hash that is new has no expiry: PTTL says -1.
+        -- PTTL returns -1 for a new hash without an expiry.
         if redis.call('PTTL', key) + nowMs < expiresMs then redis.call('PEXPIREAT', key, expiresMs) end
       end
     end
   end
 end
 
--- Without room that no key filled.
+-- Remove places that no key has filled.
 for i = last + 1, #reply do reply[i] = nil end
 return reply

@@ -8,13 +8,13 @@ import {
 } from '../../../shared/model.ts';
 
 /**
- * Decides the requests of one key at one instant, in order of arrival: first by a ban, then by every window of its limits. An admitted
- * request is charged its units in all windows. A refused request is charged in none. `decide-quota.lua` is the same function inside
- * Redis, and tests compare the two.
+ * Decides the requests of one key at one instant, in order of arrival. A ban is checked first, then every limited window. An
+ * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same
+ * function inside Redis, and tests compare the two functions.
  *
- * One decision on n requests equals n decisions on one request. In each run of equal cost the first requests have room, and the other
- * requests have none. The first `refused` requests without room are refused. The rest are `banned`, from the refusal that reached
- * `bans.after`.
+ * One decision on n requests equals n decisions on one request. In each run of equal cost, first some requests have room, and then
+ * the others have none. Requests without room are refused until the number of refusals reaches `bans.after`. From that refusal on
+ * they are `banned`.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -61,45 +61,45 @@ function decideRun(
   return { admitted, refused, banned: rest - refused };
 }
 
-/** The number of each window (`windowIndex`) by its name, and the charged units by `…Used`. */
+/** For each window name the number of the current window (`windowIndex`), and in `…Used` the units charged in this window. */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
-/** The store's state of one key, with the fields of its hash. Instants are epoch ms on the store's clock. */
+/** The store's state of one key. The members are the fields of its Redis hash. Instants are epoch ms on the store's clock. */
 export interface QuotaState extends WindowCounts {
-  /** Refusals that count towards the next ban, and the instant of the first refusal. */
+  /** The number of refusals that count towards the next ban. `strikesFromMs` is the time of the first of these refusals. */
   strikes: number;
   strikesFromMs: number;
   bannedUntilMs: number;
-  /** Number of bans in a row. The next ban lasts `forMs` × 2^level. */
+  /** The number of bans in a row. The next ban lasts `forMs` × 2^level. */
   banLevel: number;
   /**
-   * The last instant at which a ban was lifted, and at which all counts were reset; 0 for never. These are the generations of bans and
-   * counts. Decisions that a process made in an older generation are dropped.
+   * `liftedMs` is the time at which a ban was last lifted, and `resetMs` the time at which all counts were last reset; 0 for never.
+   * These times identify generations of bans and counts. Local decisions from an older generation are dropped.
    */
   liftedMs: number;
   resetMs: number;
-  /** The grant of an operator. An ended grant may still be stored, but has no effect. */
+  /** Temporary limits that an operator has set. An ended grant may still be stored, but has no effect. */
   grant: Grant | undefined;
 }
 
-/** Local decisions of a process on a key that the store does not have yet. */
+/** Decisions on a key that a process has made without the store and has not sent to the store. */
 export interface Unsent extends Readonly<WindowCounts> {
   readonly strikes: number;
   readonly bannedUntilMs: number;
   readonly banLevel: number;
-  /** The generation that the process knew. */
+  /** The generation in the last reply that the process received. */
   readonly liftedMs: number;
   readonly resetMs: number;
 }
 
-/** Requests of equal cost, one after the other. */
+/** Consecutive requests of equal cost. */
 export interface Run {
   readonly requests: number;
-  /** Cost of each request in whole units. No window refuses a request that costs 0, but a ban does. */
+  /** The cost of each request in whole units. A request that costs 0 is refused only during a ban. */
   readonly units: number;
 }
 
-/** Requests of one key in order of arrival: a first run, 0 requests to only send `unsent`, and runs of other costs after it. */
+/** Requests of one key in order of arrival: a first run, and later runs with other costs. 0 requests only send `unsent`. */
 export interface Asked extends Run {
   readonly later?: readonly Run[] | undefined;
 }
@@ -108,7 +108,7 @@ export interface QuotaCall extends Asked {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
-  /** The generation of the key (`Key`). The store decides nothing when the key was changed since. */
+  /** The `generation` of the `Key`. The store decides nothing when the key has changed since then. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
 }
@@ -119,13 +119,13 @@ export interface QuotaOutcome {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
-  /** The admitted requests of each run. Absent if the call has one run. */
+  /** The number of admitted requests of each run. Absent if the call has one run. */
   readonly admittedOf?: readonly number[];
   /** The counts after all requests. */
   readonly state: Readonly<QuotaState>;
 }
 
-/** The field with the charged units of a window. */
+/** The name of the field with the charged units of each window. */
 export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
   readonly [Window in PlanWindow]: `${Window}Used`;
 };
@@ -145,7 +145,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   grant: undefined,
 });
 
-/** Units that have room in every window; negative when a limit fell below the used units. */
+/** Returns the number of units that every window still has room for; negative if a limit was lowered below the used units. */
 export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: number): number {
   let room = Number.POSITIVE_INFINITY;
   for (const { window, max } of limitsAt(nowMs, limits, state.grant)) {
@@ -154,7 +154,7 @@ export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: numbe
   return room;
 }
 
-/** Units that the admitted requests of a call were charged. */
+/** Returns the units that were charged for the admitted requests of a call. */
 export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: QuotaOutcome): number {
   if (later === undefined || admittedOf === undefined) return admitted * units;
   return later.reduce(
@@ -163,31 +163,31 @@ export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: 
   );
 }
 
-/** Number of requests, from the first, that have room. */
+/** Returns how many of the requests have room. */
 function fitting(requests: number, units: number, room: number): number {
   if (units === 0) return requests;
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
 }
 
-/** The present limits. A running grant replaces the limits of the windows that it names. */
+/** Returns the limits at `nowMs`. A running grant replaces the limits of its windows. */
 export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
   if (grant === undefined || nowMs < (grant.fromMs ?? 0) || nowMs >= grant.untilMs) return limits;
   return limits.map((limit) => grant.limits.find(({ window }) => window === limit.window) ?? limit);
 }
 
-/** The grant, unless it has ended. It may begin later. */
+/** Returns a running or future grant; undefined for an ended grant. */
 export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
 }
 
-/** The grant as operators and key holders see it. Its begin is only shown while it lies ahead. */
+/** Returns the grant for operators and key holders, without the start if it has already started. */
 export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
   return { limits: unended.limits, untilMs: unended.untilMs };
 }
 
-/** Opens the windows of `nowMs`. The index of a window never decreases, because a failover may bring an older clock. */
+/** Starts the windows of `nowMs`. The number of a window never decreases, because a failover may bring an older clock. */
 export function openWindows(state: QuotaState, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
   for (const { window } of limits) {
     const index = windowIndex(windowsMs[window], nowMs);
@@ -198,8 +198,9 @@ export function openWindows(state: QuotaState, limits: Limits, windowsMs: Window
 }
 
 /**
- * Adds the local decisions of a process. Units of an ended window are dropped, and no count decreases. Decisions of an older generation
- * are dropped, so a lifted ban stays lifted. A ban ends at most `maxMs` from now, whatever clock set the ban.
+ * Adds the local decisions of a process to the state. Units of an ended window are dropped, and no count decreases. Decisions of an
+ * older generation are dropped, so a lifted ban stays lifted. The added ban ends at most `maxMs` from now, even if the clock of the
+ * process was wrong.
  */
 export function addUnsent(
   state: QuotaState,
@@ -223,7 +224,7 @@ export function addUnsent(
   state.strikes += unsent.strikes;
 }
 
-/** The instant from which the state has no effect, epoch ms. The store may drop the state then. */
+/** Returns the time from which the state has no effect, epoch ms. The store may then delete the state. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
   let atMs = Math.max(
     state.strikes === 0 ? 0 : state.strikesFromMs + bans.withinMs,
@@ -238,8 +239,8 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 }
 
 /**
- * Lifts the ban and resets the ban level. The key is admitted again if its windows have room. The new generation drops earlier strikes
- * and bans that processes send later.
+ * Lifts the ban and resets the ban level. Requests are admitted again if the windows have room. The new generation makes the store
+ * ignore earlier strikes and bans that processes send later.
  */
 export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
@@ -247,26 +248,27 @@ export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState
 }
 
 /**
- * Resets all counts and bans. A grant stays. The new generation drops earlier decisions that processes send later.
+ * Resets all counts and bans, but not a grant. The new generation makes the store ignore earlier decisions that processes send
+ * later.
  */
 export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const { liftedMs, grant } = liftBan(before, nowMs);
   return { ...emptyQuotaState, liftedMs, resetMs: liftedMs, grant };
 }
 
-/** Replaces the grant of the key, or removes it. Counts stay. */
+/** Replaces or removes the grant of the key. Does not change the counts. */
 export function setGrant(before: Readonly<QuotaState>, nowMs: number, grant: Grant | undefined): QuotaState {
   return { ...before, grant: unendedGrant(grant, nowMs) };
 }
 
-/** Strikes count within `withinMs` of the first of them. */
+/** Resets the strikes when `withinMs` has passed since the first strike. */
 function endStrikes(state: QuotaState, bans: BanPolicy, nowMs: number): void {
   if (state.strikes === 0 || nowMs < state.strikesFromMs + bans.withinMs) return;
   state.strikes = 0;
   state.strikesFromMs = 0;
 }
 
-/** Counts refusals until one refusal bans. @returns the number of refusals before the ban */
+/** Counts refusals, and bans the key when there are too many. @returns the number of refusals before the ban */
 function strike(state: QuotaState, refusals: number, bans: BanPolicy, nowMs: number): number {
   const plain = Math.min(refusals, Math.max(0, bans.after - 1 - state.strikes));
   if (refusals > plain) {

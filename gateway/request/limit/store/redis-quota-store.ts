@@ -25,15 +25,15 @@ import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
 
-/** The counts in Redis, one hash per key (`redis-keys.ts`), decided by `decide-quota.lua`. */
+/** Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). `decide-quota.lua` decides. */
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** A decision without a reply within this time has failed, though it may have run. */
+  /** The deadline of decisions. A decision without a reply within this time counts as failed, although it may have run. */
   deadlineMs: number;
   /** The deadline of operators' calls: read, lift, reset, grant. */
   patientDeadlineMs: number;
-  /** Largest number of keys in one call to a single server. */
+  /** The maximum number of keys in one call to a single server. */
   keysPerCallMax: number;
 }): QuotaStore {
   const { redis, windowsMs, deadlineMs, patientDeadlineMs } = deps;
@@ -47,9 +47,9 @@ export function createRedisQuotaStore(deps: {
       const [first] = calls;
       if (first === undefined || !redis.isReady(nameOf(first.keyId))) return calls.map(() => notConnected);
       const arrived: QuotaReply[] = [];
-      // A Cluster runs no script with keys of several slots.
+      // A Cluster refuses a script whose keys are in several slots.
       const together = redis.oneServer ? deps.keysPerCallMax : 1;
-      // ioredis sends the script again when Redis has lost it.
+      // ioredis sends the source of the script again when Redis no longer has it.
       const sent = redis.gather(() => {
         const runs: Promise<void>[] = [];
         for (let from = 0; from < calls.length; from += together) {
@@ -65,7 +65,7 @@ export function createRedisQuotaStore(deps: {
       const names = keyIds.map(nameOf);
       const nodes = new Set(names.filter(redis.isReady).map(redis.nodeOf));
       if (nodes.size === 0) return notConnected;
-      // Each server of a Cluster has a clock. The clocks are assumed to be synchronous.
+      // The clocks of a Cluster's servers are assumed to be synchronised, so any of them can be used.
       const clocks = whateverArrives([...nodes].map(clockOfNode), patientDeadlineMs);
       const read = whateverArrives(names.map(readOne), patientDeadlineMs);
       const [{ values: times }, { values: states, error }] = await Promise.all([clocks, read]);
@@ -89,7 +89,7 @@ export function createRedisQuotaStore(deps: {
     return stateOf(await client.hgetall(name));
   }
 
-  /** Calls the script once. @param arrived receives the replies, from the index `from` */
+  /** Calls the script once. @param arrived the list to which the replies are written, from the index `from` */
   function run(calls: readonly QuotaCall[], from: number, arrived: QuotaReply[]): Promise<void> {
     const args = [String(calls.length)];
     for (const { keyId } of calls) args.push(nameOf(keyId));
@@ -126,7 +126,7 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** The arguments that are equal in every call of a key, made once as strings. */
+  /** Returns the script arguments that are equal in every call of a key. They are converted to strings only once. */
   function termsOf(limits: Limits, bans: BanPolicy): Terms {
     const known = termsOfLimits.get(limits);
     if (known?.bans === bans) return known;
@@ -145,7 +145,7 @@ function readScript(name: string): string {
 interface Terms {
   readonly bans: BanPolicy;
   readonly args: readonly string[];
-  /** All terms as one text. Keys with equal texts have equal terms. */
+  /** All arguments joined to one text, for comparison with another key. */
   readonly text: string;
 }
 
@@ -166,7 +166,7 @@ const late: StoreFailure = { kind: 'failed', mayHaveRun: true, reason: 'no reply
 const stale: StaleKey = Object.freeze({ kind: 'stale' });
 const notConnected: StoreFailure = { kind: 'failed', mayHaveRun: false, reason: 'not connected' };
 
-/** Reads the replies in the layout of `decide-quota.lua`. */
+/** Parses the reply of `decide-quota.lua`. */
 function readReplies(
   reply: ScriptReply,
   calls: readonly QuotaCall[],
@@ -190,7 +190,7 @@ function readReplies(
   }
 }
 
-/** The reply has the admitted requests of each run only if there are several runs. */
+/** Returns the number of runs in the reply. The reply lists the runs only if there are several. */
 function runsInReply({ later }: Asked): number {
   return later === undefined ? 0 : later.length + 1;
 }
@@ -225,7 +225,7 @@ function toHash(flat: readonly (string | number)[]): Record<string, string> {
   return hash;
 }
 
-/** The state of a hash, whose fields have the same names. */
+/** Converts a Redis hash to a state. The fields of the hash have the names of the members. */
 function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
   const state: QuotaState = { ...emptyQuotaState, grant };
@@ -238,7 +238,7 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
   'grant'
 >[];
 
-/** The grant's field of the hash: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` for a later begin. */
+/** Makes the hash field of a grant: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` if it starts later. */
 function packGrant({ limits, fromMs, untilMs }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
   return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from].join(' ');
@@ -265,8 +265,8 @@ function toFailure(error: Error): StoreFailure {
 }
 
 /**
- * Redis replies with its own errors (OOM, READONLY, LOADING …) before the script's first write. Only `ERR` may come later: a command that
- * the ACL refuses ends the script, and earlier writes stay.
+ * Converts an error reply to a failure. Redis replies with OOM, READONLY, LOADING and similar errors before the script's first
+ * write. Only `ERR` may follow after a write: a command that the ACL forbids ends the script, and earlier writes are kept.
  */
 function toRefusal(reason: string): StoreFailure {
   const keyOnly = reason.startsWith('WRONGTYPE ');

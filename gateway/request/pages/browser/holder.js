@@ -1,4 +1,4 @@
-// The page for the holder of a key. The key stays in a variable of this module and is sent only to the origin of the page.
+// The page for holders of keys. The entered key stays in a variable of this module and is sent only to the page's origin.
 
 /** @typedef {{ name: string, limit: number, used: number, remaining: number, resetAt: string }} Window */
 /** @typedef {Record<string, number>} Limits */
@@ -36,9 +36,9 @@ const failure = /** @type {HTMLElement} */ (document.getElementById('failure'));
 const shown = /** @type {HTMLElement} */ (document.getElementById('shown'));
 const limitsPath = main.dataset.limits ?? '';
 
-/** The presented key; empty until one is entered. */
+/** The entered key; empty until a key is entered. */
 let secret = '';
-/** The number of the newest request, so that a late response of an earlier one is not shown. */
+/** The number of the newest request. Responses of earlier requests are ignored. */
 let asked = 0;
 /** @type {'hours' | 'days'} */
 let chosenChart = 'hours';
@@ -82,7 +82,7 @@ async function readAll() {
   return { state, hours: inHours.rows, days: inDays.rows, deprecated: calls.operations, nowMs };
 }
 
-/** @param {string} path below the path of the limits @param {string} [method] @returns {Promise<any>} */
+/** @param {string} path relative to the path of the limits @param {string} [method] @returns {Promise<any>} */
 async function read(path, method = 'GET') {
   const response = await fetch(limitsPath + path, {
     method,
@@ -133,7 +133,7 @@ function show(read) {
   shown.hidden = false;
 }
 
-/** The sentences that a holder must read first. @param {State} state @param {number} nowMs */
+/** Makes the most important sentences: ban or used-up limit, and the expiry. @param {State} state @param {number} nowMs */
 function summary({ ban, windows, secret: presented }, nowMs) {
   const spent = windows.filter(({ remaining }) => remaining === 0);
   const last = spent.toSorted((a, b) => a.resetAt.localeCompare(b.resetAt)).at(-1);
@@ -260,7 +260,7 @@ function chartOfDays({ days, state, nowMs }) {
 }
 
 /**
- * A column for each hour or day, with a line at the limit, and the same figures as a table.
+ * Makes a chart with a column for each hour or day and a line at the limit, and a table with the same figures.
  *
  * @param {{ places: number[], rows: Row[], limit: number | undefined, unit: string, label: (atMs: number) => string }} drawn
  */
@@ -268,7 +268,7 @@ function chart({ places, rows, limit, unit, label }) {
   const byPlace = new Map(rows.map((row) => [Date.parse(row.at), row]));
   const columns = places.map((atMs) => ({ atMs, row: byPlace.get(atMs) }));
   const most = Math.max(1, ...columns.map(({ row }) => Math.max(row?.offered ?? 0, chargedOf(row))));
-  // A limit far above the columns would make them invisible.
+  // The line is omitted if the limit is far above the columns, because the columns would be too small to see.
   const drawnLimit = limit !== undefined && limit <= 4 * most ? limit : undefined;
   const top = Math.max(most, drawnLimit ?? 0);
   const plot = element('div', { class: 'plot', 'aria-hidden': 'true' });
@@ -320,7 +320,7 @@ function refusedOf(row) {
   return row === undefined ? 0 : row.offered - row.admitted;
 }
 
-/** What the windows were charged: units, which are requests unless operations have costs. @param {Row | undefined} row */
+/** Returns the units that were charged to the windows. A request is one unit unless its operation has a cost. @param {Row | undefined} row */
 function chargedOf(row) {
   return row?.units ?? row?.admitted ?? 0;
 }
@@ -330,7 +330,7 @@ function sumOf(rows, figureOf) {
   return rows.reduce((sum, row) => sum + figureOf(row), 0);
 }
 
-/** The refused requests by reason. @param {Row[]} hours @param {Row[]} days */
+/** Makes a table of the refused requests by reason. @param {Row[]} hours @param {Row[]} days */
 function refusals(hours, days) {
   const [day, month] = [reasonsOf(hours), reasonsOf(days)];
   const reasons = [...new Set([...day.keys(), ...month.keys()])];
@@ -383,7 +383,7 @@ function upcomingList(changes) {
   );
 }
 
-/** "60 a minute, 1,000 a day" @param {Limits} limits */
+/** Formats limits, for example "60 a minute, 1,000 a day". @param {Limits} limits */
 function limitsText(limits) {
   return Object.entries(limits)
     .map(([name, limit]) => `${count(limit)} a ${name.replace(/^per/, '').toLowerCase()}`)
@@ -413,7 +413,7 @@ function section(title, ...content) {
   return element('section', {}, element('h3', {}, title), ...content);
 }
 
-/** Texts are text nodes, so no text of a response becomes markup. @param {string} name @param {Record<string, string>} attributes @param {...(HTMLElement | string)} content */
+/** Makes an element. Text becomes text nodes, so text of a response never becomes markup. @param {string} name @param {Record<string, string>} attributes @param {...(HTMLElement | string)} content */
 function element(name, attributes, ...content) {
   const made = document.createElement(name);
   for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
@@ -426,7 +426,7 @@ function count(number) {
   return number.toLocaleString('en-US');
 }
 
-/** "2026-11-24 15:00 UTC" @param {string} iso */
+/** Formats an instant, for example "2026-11-24 15:00 UTC". @param {string} iso */
 function instant(iso) {
   return `${new Date(iso).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
