@@ -78,7 +78,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '1, 3',
-    what: 'one key, three processes with clocks ±90 s, until the day is spent',
+    what: 'one key, three processes with clocks ±90 s, until the limit of the day is exhausted',
     measure: async () =>
       judgeExactness(
         await measureExactness({
@@ -97,7 +97,7 @@ const measurements: readonly Measurement[] = [
       const found = await measurePlanEdit({ first: 1_000, raised: 3_000, lowered: 500 });
       const { admitted, followedMs, failures } = found;
       return {
-        figure: `admitted ${admitted.first}, ${admitted.raised}, ${admitted.lowered}; all processes applied the change after ${ms(followedMs.raised)} and ${ms(followedMs.lowered)}`,
+        figure: `The processes admitted ${admitted.first}, ${admitted.raised} and ${admitted.lowered} requests, and had applied the changes after ${ms(followedMs.raised)} and ${ms(followedMs.lowered)}.`,
         holds:
           admitted.first === 1_000 &&
           admitted.raised === 3_000 &&
@@ -114,7 +114,7 @@ const measurements: readonly Measurement[] = [
       const limits = { plan: 1_000, granted: 3_000, again: 4_000 };
       const { admitted, followedMs, failures, answered200 } = await measureGrant(limits);
       return {
-        figure: `admitted ${admitted.join(', ')}; all processes applied the change after ${ms(followedMs.granted)} and ${ms(followedMs.taken)}`,
+        figure: `The processes admitted ${admitted.join(', ')} requests, and had applied the changes after ${ms(followedMs.granted)} and ${ms(followedMs.taken)}.`,
         holds:
           admitted.join() === '1000,3000,3000,4000,4000' && answered200 === 4_000 && failures.length === 0,
       };
@@ -126,7 +126,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { kills, responses, keys, keysWithoutExpiry } = await measureKills({ rounds: 15 });
       return {
-        figure: `${keysWithoutExpiry.length} of ${keys} keys without expiry after ${kills} kills and ${responses} responses`,
+        figure: `${keysWithoutExpiry.length} of ${keys} Redis keys had no expiry after ${kills} kills and ${responses} responses.`,
         holds: keysWithoutExpiry.length === 0,
       };
     },
@@ -142,7 +142,7 @@ const measurements: readonly Measurement[] = [
         requests: 90_000,
       });
       return {
-        figure: `${moves} moves, ${requests} requests: ${Math.max(0, admitted - 30_000)} above the limit, ${Math.max(0, 30_000 - admitted)} missing, Redis counted ${used}; ${local} decided without Redis`,
+        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted and ${Math.max(0, 30_000 - admitted)} were missing. Redis counted ${used}, and ${local} were decided without Redis.`,
         holds: admitted === 30_000 && used === 30_000 && local === 0,
       };
     },
@@ -153,7 +153,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { sent, counted, countedByDefault } = await measureLostReply();
       return {
-        figure: `${sent} requests without a reply, ${counted} counted afterwards; one request of a client that repeats commands was counted ${countedByDefault} times`,
+        figure: `${sent} requests got no reply, and Redis had counted ${counted} of them. One request of a client that repeats commands was counted ${countedByDefault} times.`,
         holds: counted === sent && countedByDefault === 2,
       };
     },
@@ -165,7 +165,7 @@ const measurements: readonly Measurement[] = [
       const { limit, admitted, used, backAfterMs } = await measureClusterFailover(400);
       const total = admitted.before + admitted.away + admitted.after;
       return {
-        figure: `${total} admitted of a limit of ${limit}, ${admitted.away} of them during the failover, ${used} counted afterwards; back after ${ms(backAfterMs)}`,
+        figure: `${total} requests were admitted of a limit of ${limit}, ${admitted.away} of them during the failover, and ${used} were counted afterwards. Redis was used again after ${ms(backAfterMs)}.`,
         holds: total === limit && used === limit,
       };
     },
@@ -178,7 +178,7 @@ const measurements: readonly Measurement[] = [
       const found = await measureIsolatedMaster(3_000);
       const beyond = found.admitted - found.limit;
       return {
-        figure: `another master announced after ${ms(found.announcedAfterMs)}, every limiter connected to it after ${ms(found.backAfterMs)}; the old master accepted writes for ${ms(found.wroteToOldForMs)} after that; ${beyond} admitted above ${found.limit}, ${found.lost} counted by the old master alone`,
+        figure: `Another master was announced after ${ms(found.announcedAfterMs)}, and every limiter was connected to it after ${ms(found.backAfterMs)}. The old master received writes for ${ms(found.wroteToOldForMs)} after the announcement. ${beyond} requests above the limit of ${found.limit} were admitted, and ${found.lost} were counted only by the old master.`,
         holds: beyond >= found.lost && beyond <= found.lost + found.left && found.used === found.limit,
       };
     },
@@ -192,7 +192,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureDrain({ requests: 10_000 });
       return {
-        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}, including a grace period of 1,000 ms for load balancers`,
+        figure: `${found.failures.length} of ${found.responses} requests were dropped. The exit code was ${found.exitCode} after ${ms(found.endedAfterMs)}, including a grace period of 1,000 ms for load balancers.`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
       };
     },
@@ -203,7 +203,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureDrain({ requests: 10_000, workers: 2 });
       return {
-        figure: `${found.failures.length} of ${found.responses} dropped; exit code ${found.exitCode} after ${ms(found.endedAfterMs)}`,
+        figure: `${found.failures.length} of ${found.responses} requests were dropped. The exit code was ${found.exitCode} after ${ms(found.endedAfterMs)}.`,
         holds: found.failures.length === 0 && found.exitCode === 0 && found.idleSocketClosed,
       };
     },
@@ -215,7 +215,7 @@ const measurements: readonly Measurement[] = [
       const found = await measureWorkerKills({ workers: 3, kills: 10 });
       const { responses, statuses, failures, connectionsKilled, wentBack, untold } = found;
       return {
-        figure: `${failures.length} of ${responses} failed, on ${connectionsKilled} connections of killed workers; no count decreased; ${untold} requests of killed workers were not yet counted`,
+        figure: `${failures.length} of ${responses} requests failed, on ${connectionsKilled} connections of killed workers. No count decreased. ${untold} requests of killed workers had not been counted.`,
         holds:
           failures.length <= connectionsKilled && Object.keys(statuses).join() === '200' && wentBack === 0,
       };
@@ -227,7 +227,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { responses, failures, exitCodes } = await measureRollingRestart();
       return {
-        figure: `${failures.length} of ${responses} failed; exit codes ${exitCodes.join(', ')}`,
+        figure: `${failures.length} of ${responses} requests failed. The exit codes were ${exitCodes.join(', ')}.`,
         holds: failures.length === 0 && exitCodes.every((code) => code === 0),
       };
     },
@@ -241,7 +241,7 @@ const measurements: readonly Measurement[] = [
       const { baseline, besideSlow } = found.p99Ms;
       const { before, during, after } = found.descriptors;
       return {
-        figure: `well-behaved clients got ${statuses(found.good)}; p99 ${(besideSlow / baseline).toFixed(2)}× (${ms(baseline)} → ${ms(besideSlow)}); descriptors ${before} → ${during} → ${after}`,
+        figure: `Well-behaved clients got ${statuses(found.good)}. Their p99 went from ${ms(baseline)} to ${ms(besideSlow)} (${(besideSlow / baseline).toFixed(2)}×), and the open descriptors from ${before} to ${during} and then to ${after}.`,
         holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
       };
     },
@@ -259,7 +259,7 @@ const measurements: readonly Measurement[] = [
         halfMs: 3_000,
       });
       return {
-        figure: `another key ${statuses(good)}; p50 ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}), p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×; the WebSockets moved ${Math.round(mebibytesPerSecond)} MiB/s`,
+        figure: `Another key got ${statuses(good)}. Its p50 went from ${ms(p50Ms.baseline)} to ${ms(p50Ms.beside)} (${(p50Ms.beside / p50Ms.baseline).toFixed(2)}×), and its p99 to ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×. The WebSockets transferred ${Math.round(mebibytesPerSecond)} MiB/s.`,
         holds: failures.length === 0 && Object.keys(good).join() === '200' && mebibytesPerSecond > 0,
       };
     },
@@ -270,7 +270,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureBan();
       return {
-        figure: `${found.admittedDuring} admitted during the ban; ${found.lastBeforeEnd} just before its end, ${found.atTheTime.join(' and ')} at the announced time, ${ms(found.liftedAfterMs)} after its end; the next ban: ${found.nextSeconds} s`,
+        figure: `${found.admittedDuring} requests were admitted during the ban. The responses were ${found.lastBeforeEnd} just before its end, and ${found.atTheTime.join(' and ')} at the announced time. The first request was admitted ${ms(found.liftedAfterMs)} after the end. The next ban lasted ${found.nextSeconds} s.`,
         holds:
           found.admittedDuring === 0 &&
           found.lastBeforeEnd === 429 &&
@@ -286,7 +286,7 @@ const measurements: readonly Measurement[] = [
         seconds: 150,
       });
       return {
-        figure: `${requests} requests; resident memory ${mib(residentBytes.middle)} → ${mib(residentBytes.end)} over the second half (${(slopeBytesPerSecond / 1024).toFixed(0)} KiB/s); descriptors ${descriptors.before} → ${descriptors.after}`,
+        figure: `${requests} requests were sent. Resident memory went from ${mib(residentBytes.middle)} to ${mib(residentBytes.end)} in the second half (${(slopeBytesPerSecond / 1024).toFixed(0)} KiB/s), and the open descriptors from ${descriptors.before} to ${descriptors.after}.`,
         holds: failures.length === 0 && descriptors.after <= descriptors.before + 10,
       };
     },
@@ -297,7 +297,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
       return {
-        figure: `${crossed.length} of ${requests} responses had octets of another request; ${shared} connections carried both keys; the other key got ${statuses(others)}`,
+        figure: `${crossed.length} of ${requests} responses had octets of another request. ${shared} connections carried both keys. The other key got ${statuses(others)}.`,
         holds: crossed.length === 0 && failures.length === 0 && shared > 0,
       };
     },
@@ -311,7 +311,7 @@ const measurements: readonly Measurement[] = [
       const flood = { perSecond: 2_000, addresses: 5_000 };
       const found = await measureUnknownSecrets({ ...flood, goodRequests: 20_000 });
       return {
-        figure: `well-behaved clients got ${statuses(found.good)}; the flood, ${found.flood.perSecond.toFixed(0)}/s: ${statuses(found.flood.statuses)}`,
+        figure: `Well-behaved clients got ${statuses(found.good)}. The flood of ${found.flood.perSecond.toFixed(0)} requests/s got ${statuses(found.flood.statuses)}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -327,7 +327,7 @@ const measurements: readonly Measurement[] = [
       const million = await measureManyKeys({ keys: 1_000_000, used: 1_000 });
       const { started, afterRequests } = million.residentBytes;
       return {
-        figure: `starts after ${ms(million.startMs)} (ten keys: ${ms(ten.startMs)}) with ${mib(started)} (ten keys: ${mib(ten.residentBytes.started)}); ${mib(afterRequests)} after 1,000 keys were used, the slowest first request ${ms(million.slowestFirstMs)}; the first page of all keys ${ms(million.listMs)}; Redis ${mib(million.redisBytes)}`,
+        figure: `The process starts after ${ms(million.startMs)} (ten keys: ${ms(ten.startMs)}) with ${mib(started)} (ten keys: ${mib(ten.residentBytes.started)}), and takes ${mib(afterRequests)} after 1,000 keys were used. The slowest first request took ${ms(million.slowestFirstMs)}, and the first page of all keys ${ms(million.listMs)}. Redis takes ${mib(million.redisBytes)}.`,
         holds: Object.keys({ ...ten.statuses, ...million.statuses }).join() === '200',
       };
     },
@@ -339,7 +339,7 @@ const measurements: readonly Measurement[] = [
       const found = await measureManyKeys({ keys: 300_000, used: 300_000, atOnce: 64 });
       const { started, afterRequests } = found.residentBytes;
       return {
-        figure: `${statuses(found.statuses)}, ${found.perSecond.toFixed(0)}/s; resident memory of the process ${mib(started)} → ${mib(afterRequests)}`,
+        figure: `The responses were ${statuses(found.statuses)}, at ${found.perSecond.toFixed(0)}/s. The resident memory of the process went from ${mib(started)} to ${mib(afterRequests)}.`,
         holds: Object.keys(found.statuses).join() === '200',
       };
     },
@@ -361,7 +361,7 @@ function contractsOn(form: FormName): Measurement {
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
-        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held['keys/directory']} of the key directory and ${held.fleet} of the lists of processes and changes hold; ${caught} of ${mutants} limiters with a mistake caught`,
+        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held['keys/directory']} of the key directory and ${held.fleet} of the lists of processes and changes hold. ${caught} of ${mutants} limiters with a mistake were detected.`,
         holds: failed.length === 0 && mutants > 0 && Object.values(held).every((count) => count > 0),
       };
     },
@@ -375,7 +375,7 @@ function directoryOn(form: FormName): Measurement {
     async measure() {
       const found = await measureRevocation({ form, times: 20 });
       return {
-        figure: `${found.admittedShared} admitted by Redis while it was revoked, ${found.refused} refused, ${found.admittedAlone} admitted by processes without Redis; Redis decided ${found.othersShared} requests of another key`,
+        figure: `While the key was revoked, Redis admitted ${found.admittedShared} requests, ${found.refused} were refused, and processes without Redis admitted ${found.admittedAlone}. Redis decided ${found.othersShared} requests of another key.`,
         holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
       };
     },
@@ -390,7 +390,7 @@ function usageOn(form: FormName): Measurement {
       const requests = 12_000;
       const found = await measureUsage({ form, requests });
       return {
-        figure: `${statuses(found.statuses)}, connections cut ${found.cuts} times; recorded according to the two processes: ${found.recorded.join(' and ')}`,
+        figure: `The responses were ${statuses(found.statuses)}, and connections were cut ${found.cuts} times. The two processes report ${found.recorded.join(' and ')} recorded requests.`,
         holds: found.failures.length === 0 && found.recorded.every((count) => count === requests),
       };
     },
@@ -419,7 +419,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `keys of the other servers ${statuses(found.others)}, ${shared} decided by Redis during the fault and ${local} locally; keys of the lost server ${statuses(found.lost)}, ${found.usedAfter} of ${found.admittedAway} written back; slowest response ${ms(found.slowestMs)}; \`/readyz\` ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}; back after ${ms(found.backAfterMs)}`,
+        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} of their requests, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of ${found.admittedAway} were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -441,7 +441,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `${responses} requests (${perSecond.toFixed(0)}/s), ${windows.length} windows, ${admitted} admitted: ${over} above the limit, ${under} missing, ${sameRemaining} with the same \`remaining\`; Redis counted ${longestUsed}`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, ${under} were missing, and ${sameRemaining} had the same \`remaining\` as another request. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
@@ -455,9 +455,7 @@ function outage(fault: Fault): Measurement {
       const survived = fault === 'killed' ? 0 : found.admittedBefore;
       const atMost = found.limit * 2 + found.admittedBefore;
       return {
-        figure:
-          `local ${statuses(found.local)}, refuse ${statuses(found.refusing)}; p99 of a decision with Redis ${ms(found.p99WithRedisMs)}, slowest decision without Redis before the breaker opened ${ms(found.slowestBeforeBreakerMs)}, p99 after that ${ms(found.p99AfterBreakerMs)}; ` +
-          `back after ${ms(found.backAfterMs)}; ${found.admittedBefore + found.admittedAway} admitted of a limit of ${found.limit}, ${found.dayUsedAfter} of them in Redis afterwards`,
+        figure: `The processes with \`local\` sent ${statuses(found.local)}, and the process with \`refuse\` sent ${statuses(found.refusing)}. The p99 of a decision was ${ms(found.p99WithRedisMs)} with Redis, and ${ms(found.p99AfterBreakerMs)} without it. The slowest decision before the breaker opened took ${ms(found.slowestBeforeBreakerMs)}. Redis was used again after ${ms(found.backAfterMs)}. ${found.admittedBefore + found.admittedAway} requests were admitted of a limit of ${found.limit}, and Redis counted ${found.dayUsedAfter} of them afterwards.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.local).join() === '200' &&
@@ -481,7 +479,7 @@ function adminFlood(flood: keyof typeof floods): Measurement {
       const { here, elsewhere } = operators;
       const outcomes = [here, elsewhere].flatMap((figures) => Object.keys(figures.outcomes));
       return {
-        figure: `p50 of the key ${(p50Ms.beside / p50Ms.baseline).toFixed(2)}× (${ms(p50Ms.baseline)} → ${ms(p50Ms.beside)}); the flood, ${sent.perSecond.toFixed(0)}/s on ${sent.connections} connections: ${statuses(sent.statuses)}; an operator's slowest response: ${ms(here.slowestMs)} at the address of the flood, ${ms(elsewhere.slowestMs)} at another address`,
+        figure: `The p50 of the key went from ${ms(p50Ms.baseline)} to ${ms(p50Ms.beside)} (${(p50Ms.beside / p50Ms.baseline).toFixed(2)}×). The flood of ${sent.perSecond.toFixed(0)}/s on ${sent.connections} connections got ${statuses(sent.statuses) || 'no response'}. An operator's slowest response took ${ms(here.slowestMs)} at the address of the flood, and ${ms(elsewhere.slowestMs)} at another address.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -511,7 +509,7 @@ function adminLoad(workers: number): Measurement {
       });
       const most = Math.max(...found.map(({ residentBytes }) => residentBytes));
       return {
-        figure: `p50 of a key; another operator's slowest response; a revocation by the API, and in the keys file: ${figures.join('; ')}; memory at most ${mib(most)}`,
+        figure: `For each kind of request, the p50 of a key, another operator's slowest response, and the time of a revocation by the API and in the keys file: ${figures.join('; ')}. The memory was at most ${mib(most)}.`,
         holds: found.every(
           ({ failures, operatorStatuses }) =>
             failures.length === 0 && operatorStatuses.every((status) => status === 200),
@@ -531,7 +529,7 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
       const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
       const { p99Ms, slowestMs } = found;
       return {
-        figure: `other keys ${statuses(found.good)}; p99 ${(p99Ms.beside / p99Ms.baseline).toFixed(2)}× (${ms(p99Ms.baseline)} → ${ms(p99Ms.beside)}), slowest ${ms(slowestMs.baseline)} → ${ms(slowestMs.beside)}; greedy requests at the backend at the same time: at most ${found.heldAtBackend} of 512; they ended as ${Object.keys(found.greedyEnds).join(', ')}`,
+        figure: `Other keys got ${statuses(found.good)}. Their p99 went from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend, and ended as ${Object.keys(found.greedyEnds).join(', ')}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -549,7 +547,7 @@ function targets(fault: TargetFault): Measurement {
     async measure() {
       const found = await measureTargetFault(fault, 250);
       return {
-        figure: `${found.duplicated} POSTs duplicated; ${statuses(found.statuses)}; the last to fail began ${ms(found.lastFailedBeganAfterMs)} after the fault and was answered ${ms(found.lastErrorAfterMs)} after it; afterwards ${statuses(found.afterwards)}`,
+        figure: `${found.duplicated} POSTs were duplicated. The responses were ${statuses(found.statuses)}. The last failing request began ${ms(found.lastFailedBeganAfterMs)} after the fault, and got its response ${ms(found.lastErrorAfterMs)} after the fault. Later requests got ${statuses(found.afterwards)}.`,
         holds:
           found.duplicated === 0 &&
           found.failures.length === 0 &&
@@ -591,7 +589,8 @@ async function run(only: string | undefined): Promise<void> {
     console.log(lines.at(-1));
   }
   const machine = `${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`;
-  const text = `# Measured by \`npm run faults\`\n\n${machine}\n\n${lines.join('\n')}\n`;
+  const head = `${machine}. \`12000 × 200\` means 12,000 responses with status 200.`;
+  const text = `# Measured by \`npm run faults\`\n\n${head}\n\n${lines.join('\n')}\n`;
   console.log(`\n${text}`);
   if (only === undefined) await writeFile(new URL('figures.md', import.meta.url), text);
 }
