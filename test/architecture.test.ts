@@ -147,6 +147,15 @@ describe('the architecture', () => {
   });
 });
 
+it('every npm script that runs a file has this file', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const missing = Object.values<string>(scripts).filter((script) => {
+    const file = /\bnode (\S+\.ts)/.exec(script)?.[1];
+    return file !== undefined && !existsSync(join(root, file));
+  });
+  expect(missing).toEqual([]);
+});
+
 describe('the tests of full size', () => {
   it('have an everyday test in their file, or name the file that has one', () => {
     const wrong = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) => {

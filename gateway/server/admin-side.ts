@@ -21,7 +21,7 @@ import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
-import { createReadingThread } from './reading/reading-thread.ts';
+import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 
@@ -37,6 +37,7 @@ interface AdminSideOptions {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
+  readonly startReadingWorker?: StartReadingWorker | undefined;
 }
 
 /** Serves operators: the admin listener, and the shared records of all gateways of a fleet. */
@@ -49,6 +50,7 @@ export function createAdminSide({
   log: { logger },
   bounds,
   nowMs,
+  startReadingWorker,
 }: AdminSideOptions) {
   let settings = firstSettings;
   let loadedAtMs = nowMs();
@@ -95,6 +97,7 @@ export function createAdminSide({
     nowMs: limiter.storeNowMs,
     log: logger,
     bounds,
+    startWorker: startReadingWorker,
   });
   const failedHandshakes = createFailedHandshakes(logger, bounds);
   const admin = createAdminListener({

@@ -6,6 +6,7 @@ import type { Log } from '../observe/create-log.ts';
 import type { Settings } from '../shared/model.ts';
 import { type Bounds, defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { createAdminSide } from './admin-side.ts';
+import type { StartReadingWorker } from './reading/reading-thread.ts';
 import { createRequestSide } from './request-side.ts';
 import { openStores } from './stores.ts';
 
@@ -18,6 +19,8 @@ export interface GatewayOptions {
   readonly nowMs?: () => number;
   /** The process id for the list of processes. */
   readonly pid?: number;
+  /** The worker that reads for operators. Default: a thread. Tests let it run in their own thread, because threads start slowly. */
+  readonly startReadingWorker?: StartReadingWorker;
 }
 
 export interface Gateway {
@@ -45,6 +48,7 @@ export function createGateway({
   bounds = defaultBounds,
   nowMs = Date.now,
   pid = 0,
+  startReadingWorker,
 }: GatewayOptions): Gateway {
   let settings = firstSettings;
   let phase: Phase = 'starting';
@@ -76,6 +80,7 @@ export function createGateway({
     log,
     bounds,
     nowMs,
+    startReadingWorker,
   });
 
   return {

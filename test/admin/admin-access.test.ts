@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Gateway } from '../../gateway/server/gateway.ts';
 import type { Certificate } from '../../gateway/shared/model.ts';
 import { type Bounds, defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 import { openRawClient, type RawClient } from '../support/raw-http.ts';

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createGateway } from '../../gateway/server/gateway.ts';
 import { digestSecret, issueSecret } from '../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { openRawClient } from '../support/raw-http.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

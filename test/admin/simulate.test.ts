@@ -1,8 +1,9 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Gateway } from '../../gateway/server/gateway.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

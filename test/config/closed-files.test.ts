@@ -39,8 +39,6 @@ test('a folder that this user may not enter is reported, not the file in it', as
   expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([
     `this file may not be read by this user: the folder ${inner} belongs to user ${owner} and has mode 600; \`chmod a+rX ${inner} ${inner}/*\` opens it`,
   ]);
-  chmodSync(inner, 0o755);
-  expect(await messagesFor(`${inner}/tollgate.yaml`)).toEqual([]);
 });
 
 test('a keys file that this user may not write stays unchanged, and the error names its owner', async () => {

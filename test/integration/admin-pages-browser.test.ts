@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import type { Browser, HTTPRequest, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { milliseconds } from '../../gateway/admin/pages/browser/formats.js';
-import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Gateway } from '../../gateway/server/gateway.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
 import { makeToken } from '../support/admin-client.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type Tab,
   watchedPage,
 } from '../support/browser.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { freePort } from '../support/free-port.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';

@@ -8,8 +8,8 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { createGateway } from '../../gateway/server/gateway.ts';
 import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { type StoreProcess, startStoreHere } from '../support/store-process.ts';
@@ -60,18 +60,31 @@ async function open(page: Page, url: string): Promise<void> {
 const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim()));
 
+const attack =
+  '<img src=data:, onerror=attacked()><script>attacked()</script><a href="javascript:attacked()">x</a>';
+
 for (const width of [1280, 390])
-  it(`the API reference at ${width} px shows operations and plans, and tries an operation with a key that stays in the page`, {
+  it(`the API reference at ${width} px shows operations and plans, and tries an operation with a key that stays in the page, and runs no text of the document as code`, {
     tags: width === 390 ? ['full'] : [],
   }, async () => {
     const { origin, secret } = await start((document) =>
-      document.replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta'),
+      document
+        .replace('operationId: listOrders', 'operationId: listOrders\n      x-stability: beta')
+        .replace('A store of animals', `${attack} A store of animals`)
+        .replace('summary: List animals', `summary: 'List ${attack}'`)
+        .replace('title: Animal Store Service', `title: 'Store ${attack}'`),
     );
     const { page, complaints } = await watchedPage(browser, origin, width);
-    // Swagger UI would load the document of another server from this address, but the page must not allow it.
+    let attacks = 0;
+    await page.exposeFunction('attacked', () => {
+      attacks += 1;
+    });
+    // Swagger UI would read the document of another server from this address, but the page must not allow it.
     await open(page, `${origin}/docs?url=https://example.com/openapi.json`);
 
-    expect(await page.title()).toBe('Animal Store Service');
+    expect(await page.title()).toBe(`Store ${attack}`);
+    expect(await page.$$('[onerror], .info script, a[href^="javascript"]')).toEqual([]);
+    expect(attacks).toBe(0);
     expect(await textOf(page, '.opblock [data-path]')).toEqual([
       '/store/orders',
       '/pets',
@@ -135,27 +148,10 @@ for (const width of [1280, 390])
       ).not.toEqual([]);
       expect(await page.content()).not.toContain(secret);
     }
-    expect(complaints).toEqual([]);
+    // The browser complains about the code in the document, which it did not run.
+    const others = complaints.filter((text) => !text.startsWith('Executing inline event handler'));
+    expect(others).toEqual([]);
   });
-
-it('no text of an API document runs as code', async () => {
-  const attack =
-    '<img src=x onerror=attacked()><script>attacked()</script><a href="javascript:attacked()">x</a>';
-  const { origin } = await start((document) =>
-    document
-      .replace('A store of animals', `${attack} A store of animals`)
-      .replace('summary: List animals', `summary: 'List ${attack}'`)
-      .replace('title: Animal Store Service', `title: 'Store ${attack}'`),
-  );
-  const { page } = await watchedPage(browser, origin, 1280);
-  let attacks = 0;
-  await page.exposeFunction('attacked', () => {
-    attacks += 1;
-  });
-  await open(page, `${origin}/docs`);
-  expect(await page.$$('[onerror], .info script, a[href^="javascript"]')).toEqual([]);
-  expect(attacks).toBe(0);
-});
 
 it('plans with long names and many windows scroll in their own frame on a narrow page', {
   tags: 'full',

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createGateway } from '../../gateway/server/gateway.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { openApiFaults } from '../support/openapi-faults.ts';
 import { openRawClient } from '../support/raw-http.ts';
@@ -96,7 +96,7 @@ it('the paths of the API reference are ordinary paths when it is off', async () 
   }
 });
 
-it.each([
+const paths = [
   ['/docs/', 401],
   ['/docs/../v1/pets', 400],
   ['/docs/..', 400],
@@ -113,11 +113,15 @@ it.each([
   ['/v1/openapi.json', 401],
   ['/docs;a', 400],
   ['/docs?url=https://evil.example/openapi.json', 200],
-])('%s gets %i, because only the exact path is the API reference', async (path, status) => {
+] as const;
+
+it('only the exact path is the API reference', async () => {
   const { port } = await start();
-  const client = await openRawClient(port);
-  client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-  expect((await client.response()).status).toBe(status);
+  for (const [path, status] of paths) {
+    const client = await openRawClient(port);
+    client.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    expect([path, (await client.response()).status]).toEqual([path, status]);
+  }
 });
 
 it('a key in the query is in no log line and in no response', async () => {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startFleetHere } from '../support/fleet.ts';
+import { type RunningGateway, startGateway } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -8,26 +9,29 @@ import { until } from '../support/until.ts';
 
 const tuning = { bounds: patientStore };
 const writer = makeToken('write');
-let fleet: Fleet;
+/** These gateways run in the process of the test. */
+let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
-  fleet = await startFleet({
-    starts: [{ tuning }, { tuning }, { tuning }],
+  fleet = await startFleetHere({
+    starts: [{ tuning }, { tuning }],
     config: {
       keys: { directory: true },
       admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry] },
     },
     relayed: true,
   });
-  for (const process of fleet.gateways.keys()) {
-    await until('it has Redis', async () => (await issue(process, 'first').key()).status < 300);
-  }
+  for (const gateway of fleet.gateways) await untilConnected(gateway);
 });
 afterAll(() => fleet.stop());
 
 const body = (id: string) => ({ id, plan: 'free' });
 
-function issue(process: number, id: string) {
-  const port = Number(new URL(fleet.gateways[process]?.adminUrl ?? '').port);
+async function untilConnected(gateway: RunningGateway): Promise<void> {
+  await until('it has Redis', async () => (await issue(gateway, 'first').key()).status < 300);
+}
+
+function issue(gateway: RunningGateway | undefined, id: string) {
+  const port = Number(new URL(gateway?.adminUrl ?? '').port);
   const options = { token: writer.token, method: 'POST', headers: { 'idempotency-key': id } };
   return {
     key: () => askAdmin(port, '/api/v1/keys', { ...options, json: body(id) }),
@@ -36,19 +40,23 @@ function issue(process: number, id: string) {
 }
 
 /**
- * Kills a process that issues a key, as soon as this Redis key exists. Replies from Redis are delayed, so the process is between two steps
- * when it is killed.
+ * Starts a process that issues a key, and kills it as soon as this Redis key exists. Replies from Redis are delayed, so
+ * the process is between two steps.
  */
-async function killOn(process: number, id: string, redisKey: string): Promise<void> {
+async function killOn(id: string, redisKey: string): Promise<void> {
+  const redis = { url: `redis://127.0.0.1:${fleet.relay?.port}`, prefix: fleet.prefix };
+  const killed = await startGateway({ ...fleet.config, redis }, { tuning });
+  onTestFinished(async () => void (await killed.stop('SIGKILL')));
+  await untilConnected(killed);
   fleet.relay?.delay({ toServerMs: 0, toClientMs: 3_000 });
-  const lost = issue(process, id)
+  const lost = issue(killed, id)
     .key()
     .then(
       () => 'answered',
       () => 'lost',
     );
   await until(`${redisKey} is there`, async () => (await fleet.inspector.keys(redisKey)).length > 0);
-  await fleet.gateways[process]?.stop('SIGKILL');
+  await killed.stop('SIGKILL');
   fleet.relay?.delay({ toServerMs: 0, toClientMs: 0 });
   expect(await lost).toBe('lost');
 }
@@ -61,24 +69,26 @@ async function statusOf(process: number, secret: string): Promise<number> {
 }
 
 it('a request whose process was killed before the record makes the key when it is repeated', async () => {
-  await killOn(0, 'early', 'test:directory:once:*');
+  const [one, other] = fleet.gateways;
+  await killOn('early', 'test:directory:once:*');
   expect(await fleet.inspector.exists('test:{early}:key')).toBe(0);
-  await until('Redis is quick again', async () => (await issue(2, 'other').key()).status < 300);
-  const { status, body } = await issue(1, 'early').key();
-  expect([status, await statusOf(1, body.secret), await statusOf(2, body.secret)]).toEqual([201, 200, 200]);
-  expect((await issue(2, 'early').key()).status).toBe(200);
+  await until('Redis is quick again', async () => (await issue(other, 'other').key()).status < 300);
+  const { status, body } = await issue(one, 'early').key();
+  expect([status, await statusOf(0, body.secret), await statusOf(1, body.secret)]).toEqual([201, 200, 200]);
+  expect((await issue(other, 'early').key()).status).toBe(200);
 });
 
 it('a process that is killed right after the record leaves a whole key: the repeated request finds it, and another secret works', {
   tags: 'full',
 }, async () => {
-  await killOn(1, 'late', 'test:{late}:key');
+  const [, other] = fleet.gateways;
+  await killOn('late', 'test:{late}:key');
   expect(await fleet.inspector.exists('test:{late}:key')).toBe(1);
-  await until('Redis is quick again', async () => (await issue(2, 'other').key()).status < 300);
-  const { status, body } = await issue(2, 'late').key();
+  await until('Redis is quick again', async () => (await issue(other, 'other').key()).status < 300);
+  const { status, body } = await issue(other, 'late').key();
   expect([status, body.id, body.secret]).toEqual([200, 'late', undefined]);
   const { digestStart } = body.secrets[0];
   expect(await fleet.inspector.keys(`test:digest:${digestStart}*`)).toHaveLength(1);
-  const another = await issue(2, 'late').secret();
-  expect([another.status, await statusOf(2, another.body.secret)]).toEqual([201, 200]);
+  const another = await issue(other, 'late').secret();
+  expect([another.status, await statusOf(1, another.body.secret)]).toEqual([201, 200]);
 });

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { createGateway } from '../../gateway/server/gateway.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { expectGatewayResponse } from '../support/gateway-response.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Gateway } from '../../gateway/server/gateway.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import {
   axeFindings,
@@ -15,6 +15,7 @@ import {
   type Tab,
   watchedPage,
 } from '../support/browser.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
@@ -167,13 +168,9 @@ for (const width of [1280, 390])
         /^The grant of initech has ended\. Its own limits apply\. This applies on 2/,
       );
       await page.waitForFunction("!document.querySelector('.ban').textContent.includes('granted')");
-      expect(await told()).toEqual([
-        expect.stringMatching(/^alice ended the grant of initech\..*limits was 77 a minute/s),
-        'alice ended the grant of initech.',
-      ]);
     });
 
-    it('starts a grant at the chosen instant', async () => {
+    it('starts a grant at the chosen instant', { tags: 'full' }, async () => {
       const page = await showKey('initech', width);
       await press(page, 'Grant more');
       await page.type('#grant-minute', '78');
@@ -244,10 +241,6 @@ for (const width of [1280, 390])
       expect(await firstText(page, 'dialog p')).toContain('work again within a second, on 2 processes');
       expect(await confirm(page)).toBe('umbrella is restored. This applies on 2 processes.');
       await expect.poll(() => call(secrets.get('umbrella'))).toBe(200);
-      expect(await told()).toEqual([
-        expect.stringMatching(/^alice restored umbrella\./),
-        'alice restored umbrella.',
-      ]);
     });
   });
 

@@ -14,12 +14,12 @@ let fleet: Fleet<RunningGateway>;
 let directory: DirectoryOfTest;
 const agent = new Agent();
 const configured = makeKey({ id: 'configured', plan: 'pro' });
-const addressPerMinute = 1_000;
+const addressPerMinute = 500;
 
-async function start(bounds: Record<string, number>, relayed: boolean): Promise<void> {
+async function start(bounds: Record<string, number>, { gateways = 3, relayed = false } = {}): Promise<void> {
   const tuning = { bounds, windowsMs: freshWindows(Date.now()) };
   fleet = await startFleetHere({
-    starts: [{ tuning }, { tuning }, { tuning }],
+    starts: Array(gateways).fill({ tuning }),
     config: {
       keys: { file: './keys.yaml', directory: true },
       addressBucket: { perMinute: addressPerMinute },
@@ -58,7 +58,7 @@ beforeEach(() => {
 });
 
 describe('keys of the directory', () => {
-  beforeAll(() => start(patientStore, false));
+  beforeAll(() => start(patientStore));
   afterAll(stop);
 
   it('that one process issues are served at once by all processes, with the limits of their plan', async () => {
@@ -79,7 +79,7 @@ describe('keys of the directory', () => {
     const sentLater = () => load.responses.filter(({ atMs, tookMs }) => atMs - tookMs > revokedMs);
     await until('the load has gone on, on each', () => {
       const origins = new Set(sentLater().map(({ origin }) => origin));
-      return load.responses.length > 300 && origins.size === fleet.origins.length;
+      return load.responses.length > 200 && origins.size === fleet.origins.length;
     });
     const { failures } = await load.stop();
     expect(failures).toEqual([]);
@@ -192,12 +192,12 @@ describe('keys of the directory', () => {
     });
     await until('the flood runs', () => flood.responses.length > 300);
     const statuses: number[][] = [];
-    for (let key = 0; key < 10; key++) {
+    for (let key = 0; key < 5; key++) {
       await directory.issue(`${id}-${key}`, [`${secret}-${key}`]);
       statuses.push(await statusesOf(`${secret}-${key}`));
     }
     const { responses, failures } = await flood.stop();
-    expect(statuses.flat()).toEqual(Array(30).fill(200));
+    expect(statuses.flat()).toEqual(Array(15).fill(200));
     expect(failures).toEqual([]);
     expect(responses.filter(({ status }) => status !== 401 && status !== 429)).toEqual([]);
   });
@@ -209,31 +209,29 @@ describe('keys of the directory', () => {
   }
 });
 
-describe.each([
-  { path: '/v1/pets', forgotten: { directoryCachedMs: 0, directoryAbsentMs: 0 } },
-  { path: '/limits', forgotten: { directoryCachedMs: 0, directoryAbsentMs: 0 } },
-  { path: '/v1/pets', forgotten: { directoryCachedKeysMax: 0 } },
-  { path: '/limits', forgotten: { directoryCachedKeysMax: 0 } },
-])(
-  'when the cached key is dropped before the request for $path uses it ($forgotten)',
-  ({ path, forgotten }) => {
-    beforeAll(() => start({ ...patientStore, ...forgotten }, false));
+describe.each([{ directoryCachedMs: 0, directoryAbsentMs: 0 }, { directoryCachedKeysMax: 0 }])(
+  'when the cached key is dropped before a request uses it (%o)',
+  (forgotten) => {
+    beforeAll(() => start({ ...patientStore, ...forgotten }, { gateways: 1 }));
     afterAll(stop);
 
-    it('a valid key is served, and a disabled key and an unknown secret get 401', async () => {
-      await directory.issue(id, [secret]);
-      await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
-      const statuses = [];
-      for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
-        statuses.push((await send(0, one, agent, path)).statusCode);
-      }
-      expect(statuses).toEqual([200, 401, 401]);
-    });
+    it.each(['/v1/pets', '/limits'])(
+      'a valid key is served at %s, and a disabled key and an unknown secret get 401',
+      async (path) => {
+        await directory.issue(id, [secret]);
+        await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
+        const statuses = [];
+        for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
+          statuses.push((await send(0, one, agent, path)).statusCode);
+        }
+        expect(statuses).toEqual([200, 401, 401]);
+      },
+    );
   },
 );
 
 describe('keys of the directory, when replies from Redis are lost', () => {
-  beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, true));
+  beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, { relayed: true }));
   afterAll(stop);
 
   async function untilAvailable(isAvailable: boolean): Promise<void> {

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { createGateway, type Gateway } from '../../gateway/server/gateway.ts';
+import type { Gateway } from '../../gateway/server/gateway.ts';
 import { makeToken } from '../support/admin-client.ts';
 import {
   axeFindings,
@@ -13,6 +13,7 @@ import {
   type Tab,
   watchedPage,
 } from '../support/browser.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';

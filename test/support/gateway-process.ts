@@ -94,6 +94,11 @@ export interface GatewayStart {
   readonly files?: Readonly<Record<string, unknown>>;
 }
 
+/** A gateway sets V8 flags, so V8 rejects the code that other processes have compiled, and they reject the gateway's code. */
+const ownCompileCache = process.env.NODE_COMPILE_CACHE && {
+  NODE_COMPILE_CACHE: `${process.env.NODE_COMPILE_CACHE}-gateway`,
+};
+
 /** Starts a real gateway process on free ports with its own configuration directory. */
 export async function startGateway(
   config: Record<string, unknown>,
@@ -105,7 +110,7 @@ export async function startGateway(
   const main = fileURLToPath(new URL(entry, import.meta.url));
   const child = spawn(process.execPath, [main, '--config', configFile], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TEST_TUNING: JSON.stringify(tuning ?? {}) },
+    env: { ...process.env, ...ownCompileCache, TEST_TUNING: JSON.stringify(tuning ?? {}) },
   });
   const log = createLineLog();
   let errors = '';

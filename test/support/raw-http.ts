@@ -38,12 +38,20 @@ export async function openRawClient(
   const address = { port, host: '127.0.0.1', ...options };
   const socket = options.ca === undefined ? connect(address) : connectTls(address);
   socket.setNoDelay(true);
-  let received = Buffer.alloc(0);
+  // There is room for more octets, so that a long response is not copied at each read.
+  let room = Buffer.alloc(4_096);
+  let [begin, end] = [0, 0];
   let ended = false;
   let failure: Error | undefined;
   let wake: () => void = () => {};
   socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk]);
+    if (end + chunk.length > room.length) {
+      const larger = Buffer.alloc(2 * (end - begin + chunk.length));
+      end = room.copy(larger, 0, begin, end);
+      begin = 0;
+      room = larger;
+    }
+    end += chunk.copy(room, end);
     wake();
   });
   socket.on('end', () => {
@@ -61,9 +69,10 @@ export async function openRawClient(
   /** Undefined when the connection ended between two responses. */
   async function next(head: boolean): Promise<RawResponse | undefined> {
     for (;;) {
+      const received = room.subarray(begin, end);
       const parsed = parseResponse(received, { head, ended });
       if (parsed !== undefined) {
-        received = received.subarray(parsed.length);
+        begin += parsed.length;
         return parsed.response;
       }
       if (failure !== undefined) throw failure;

@@ -1,6 +1,6 @@
 import dns from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
-import { syncBuiltinESMExports } from 'node:module';
+import { flushCompileCache, syncBuiltinESMExports } from 'node:module';
 import { parseArgs } from 'node:util';
 import { runGateway } from '../../gateway/main.ts';
 import { tunedBounds } from './tuned-bounds.ts';
@@ -19,6 +19,8 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
     bounds: tunedBounds({ ...tuning.bounds, windowsMs }),
     nowMs: () => Date.now() + aheadMs,
   });
+  // Most tests kill their gateways, and Node otherwise writes the compiled code at the end.
+  flushCompileCache();
 }
 
 /** Resolves host names with this file, which is read at each look-up. */

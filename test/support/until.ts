@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Checks the condition frequently until it is true. @throws when it is still false after `timeoutMs` */
+/**
+ * Checks the condition until it is true: at first often, later less often, because many conditions are requests to a
+ * gateway that is busy.
+ *
+ * @throws when the condition is still false after `timeoutMs`
+ */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 120_000,
 ): Promise<void> {
-  const deadlineMs = performance.now() + timeoutMs;
+  const startMs = performance.now();
   while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
-    await sleep(10);
+    const waitedMs = performance.now() - startMs;
+    if (waitedMs > timeoutMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    await sleep(Math.min(Math.max(10, waitedMs / 10), 100));
   }
 }

@@ -9,8 +9,10 @@ import { createRedisUsageStore } from '../../usage/store/redis-usage-store.ts';
 import type { Kept } from './reading-messages.ts';
 
 /** Opens the records of keys in Redis over a separate connection, so that no client request waits behind their replies. */
-export async function keptInRedis(redis: RedisSettings, bounds: Bounds): Promise<Kept> {
+export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: AbortSignal): Promise<Kept> {
+  closed.throwIfAborted();
   const connection = openRedis(redis, bounds);
+  closed.addEventListener('abort', () => connection.close());
   await untilConnected(connection, bounds.storeStartTimeoutMs);
   const records = createRedisUsageStore({ redis: connection, keptMs: 0, bounds });
   const directory = createRedisDirectoryStore({ redis: connection, bounds });

@@ -15,11 +15,14 @@ export async function openReadSources({
   settings,
   nowMs,
   lent,
+  closed,
 }: {
   readonly data: ReadingData;
   readonly settings: () => Settings;
   readonly nowMs: () => number;
   readonly lent: Lent;
+  /** Closes the connection to Redis. */
+  readonly closed: AbortSignal;
 }): Promise<ReadSources> {
   const { redis } = settings();
   const kept = redis === undefined ? inParts(lent) : await openKept(redis);
@@ -64,7 +67,7 @@ export async function openReadSources({
   /** Loads the Redis library only when Redis is configured. */
   async function openKept(redis: RedisSettings): Promise<Kept> {
     const { keptInRedis } = await import('./kept-in-redis.ts');
-    return keptInRedis(redis, bounds);
+    return keptInRedis(redis, bounds, closed);
   }
 
   /** Reads the main thread's memory in small queries. The main thread answers each query in a fraction of a millisecond. */

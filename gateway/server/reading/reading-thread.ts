@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
@@ -17,10 +17,19 @@ interface ReadingThreadOptions {
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'error'>;
   readonly bounds: Bounds;
+  readonly startWorker?: StartReadingWorker | undefined;
 }
 
+/** Starts the worker that runs `answerReading`. */
+export type StartReadingWorker = (data: ReadingData, limits: ResourceLimits) => ReadingWorker;
+
+type ReadingWorker = Pick<Worker, 'on' | 'postMessage' | 'terminate' | 'unref'>;
+
+const startThread: StartReadingWorker = (workerData, resourceLimits) =>
+  new Worker(new URL('./reading-thread-worker.ts', import.meta.url), { workerData, resourceLimits });
+
 interface Thread {
-  readonly worker: Worker;
+  readonly worker: ReadingWorker;
   readonly waiting: Map<number, PromiseWithResolvers<AdminResponse>>;
   /** The settings that the thread has received so far. */
   settings: Settings | undefined;
@@ -36,7 +45,7 @@ interface Thread {
  * requests in progress get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions) {
-  const { settings, data, nowMs, log, bounds } = options;
+  const { settings, data, nowMs, log, bounds, startWorker = startThread } = options;
   const serve = createLender(options.lent, bounds);
   const fixed = new Map<string, { readonly of: Settings; readonly response: Promise<AdminResponse> }>();
   let thread: Thread | undefined;
@@ -44,9 +53,9 @@ export function createReadingThread(options: ReadingThreadOptions) {
   let idleTimer: NodeJS.Timeout | undefined;
 
   function start(): Thread {
-    const worker = new Worker(new URL('./reading-thread-worker.ts', import.meta.url), {
-      workerData: { ...data, bounds } satisfies ReadingData,
-      resourceLimits: {
+    const worker = startWorker(
+      { ...data, bounds },
+      {
         // The heap of the thread is not larger than the heap of the process, which Node derives from the container's memory.
         maxOldGenerationSizeMb: Math.min(
           bounds.readingThreadHeapMebibytes,
@@ -54,7 +63,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
         ),
         maxYoungGenerationSizeMb: bounds.readingThreadYoungMebibytes,
       },
-    });
+    );
     const started: Thread = { worker, waiting: new Map(), settings: undefined };
     worker.unref();
     worker.on('message', (message: FromReading) => hear(started, message));

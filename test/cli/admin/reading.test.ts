@@ -4,13 +4,7 @@ import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
-import {
-  type GatewayProcess,
-  makeKey,
-  type RunningGateway,
-  startGateway,
-  testConfig,
-} from '../../support/gateway-process.ts';
+import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -285,11 +279,11 @@ describe('the text output', () => {
   });
 });
 
-describe('two processes on one Redis', () => {
+describe('two gateways on one Redis', () => {
   it('are both listed by processes, which marks the different configuration, and changes shows the failed load', async () => {
     const prefix = freshPrefix();
     const start = (perMinute: number) =>
-      startGateway(
+      startGatewayHere(
         testConfig({
           upstream: { url: backend.url },
           plans: { free: { perMinute } },
@@ -301,15 +295,15 @@ describe('two processes on one Redis', () => {
     const pair = await Promise.all([start(60), start(61)]);
     try {
       const [one, other] = pair;
-      const versionOf = async ({ adminUrl }: GatewayProcess): Promise<string> => {
+      const versionOf = async ({ adminUrl }: RunningGateway): Promise<string> => {
         const ready = (await (await fetch(`${adminUrl}/readyz`)).json()) as { config: { version: string } };
         return ready.config.version.slice(0, 8);
       };
       const [own, second] = await Promise.all(pair.map(versionOf));
       const at = { TOLLGATE_ADMIN: one.adminUrl, TOLLGATE_ADMIN_TOKEN: token.token };
       const table = async () => (await runTollgate(['processes'], at)).stdout;
-      await expect.poll(table).toMatch(new RegExp(`:${other.child.pid} .* ${second} other$`, 'm'));
-      expect(await table()).toMatch(new RegExp(`:${one.child.pid} .* ${own}$`, 'm'));
+      await expect.poll(table).toMatch(new RegExp(`:${process.pid} .* ${second} other$`, 'm'));
+      expect(await table()).toMatch(new RegExp(`:${process.pid} .* ${own}$`, 'm'));
       expect((await runTollgate(['top', '--once'], at)).stdout).toContain(
         '1 of 2 processes has another configuration than ',
       );

@@ -257,7 +257,7 @@ describe('random octets', () => {
       }),
       { numRuns: 1_000 },
     );
-    expect(agreed).toBeGreaterThan(100);
+    expect(agreed).toBeGreaterThan(20);
   });
 });
 

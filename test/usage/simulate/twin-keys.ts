@@ -7,13 +7,13 @@ import {
   emptyQuotaState,
   type QuotaState,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
-import { createGateway } from '../../../gateway/server/gateway.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/key-minutes.ts';
 import type { Calendar } from '../../../gateway/usage/simulate/window-rooms.ts';
 import { outcomeOf, outcomes } from '../../../gateway/usage/tally.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
+import { createGateway } from '../../support/create-gateway.ts';
 import { makeKey } from '../../support/gateway-process.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 

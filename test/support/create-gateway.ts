@@ -1,0 +1,30 @@
+import { MessageChannel } from 'node:worker_threads';
+import {
+  createGateway as createWithThread,
+  type Gateway,
+  type GatewayOptions,
+} from '../../gateway/server/gateway.ts';
+import { answerReading } from '../../gateway/server/reading/answer-reading.ts';
+import type { StartReadingWorker } from '../../gateway/server/reading/reading-thread.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+
+/**
+ * Creates a gateway whose reading thread is the thread of the test, because a new thread imports all modules again, which
+ * takes 0.35 s of CPU time. When it drains, it closes idle connections at once, because the test sends nothing more.
+ */
+export function createGateway({ bounds = defaultBounds, ...options }: GatewayOptions): Gateway {
+  return createWithThread({
+    ...options,
+    bounds: { ...bounds, drainIdleGraceMs: 0 },
+    startReadingWorker: readHere,
+  });
+}
+
+/** Exchanges the same messages as with a thread. */
+const readHere: StartReadingWorker = (data) => {
+  const { port1, port2 } = new MessageChannel();
+  answerReading(port2, data);
+  port2.unref();
+  const worker = Object.assign(port1, { terminate: async () => port1.close() });
+  return worker as unknown as ReturnType<StartReadingWorker>;
+};
