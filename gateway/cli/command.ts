@@ -24,10 +24,13 @@ export function withGateway(command: Command): Command {
 /** Adds the options `--from` and `--to`. */
 export function withPeriod(command: Command): Command {
   return command
-    .option('--from <when>', '2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m')
+    .option(
+      '--from <when>',
+      'the start of the period: 2026-11-22, 2026-11-22T10:31:00Z, today, yesterday, -7d, -12h, -30m',
+    )
     .option(
       '--to <when>',
-      'the end of the period, in the same form; its minute, hour or day is included (default: now)',
+      'the end of the period, in the same form; the period includes the whole minute, hour or day (default: now)',
     );
 }
 
@@ -95,10 +98,10 @@ export function examples(...lines: readonly string[]): string {
 
 /** The environment variables that commands read, in the order of the help. */
 const variables: Readonly<Record<string, string>> = {
-  TOLLGATE_CONFIG: 'the configuration file, in place of --config and of tollgate.yaml in this folder',
+  TOLLGATE_CONFIG: 'the configuration file, in place of --config and of the tollgate.yaml in this folder',
   TOLLGATE_ADMIN: 'the admin listener of the gateway, in place of --admin',
-  TOLLGATE_ADMIN_TOKEN: 'a token of its admin API; "tollgate admin token" makes one',
-  TOLLGATE_ADMIN_TOKEN_FILE: 'a file with that token, in place of TOLLGATE_ADMIN_TOKEN',
+  TOLLGATE_ADMIN_TOKEN: 'a token for the admin API; "tollgate admin token" makes one',
+  TOLLGATE_ADMIN_TOKEN_FILE: 'a file with the token, in place of TOLLGATE_ADMIN_TOKEN',
   COLUMNS: 'the width of tables, in place of the width of the terminal',
   NO_COLOR: 'no colours',
 };
@@ -116,7 +119,7 @@ export function completeCommands(program: Command): void {
     if (asking.has(command)) {
       command
         .addOption(new Option('--admin <url>', 'the admin listener of the gateway').env('TOLLGATE_ADMIN'))
-        .option('--ca <file>', 'the authority that issued its certificate, PEM')
+        .option('--ca <file>', "a PEM file with the authority of the listener's certificate")
         .addOption(configOption());
     }
     const read = new Set(command.options.flatMap(({ envVar }) => envVar ?? []));

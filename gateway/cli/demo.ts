@@ -42,7 +42,7 @@ const shownAuthorization = process.env.ADMIN_TOKEN
   ? '"Authorization: Bearer $ADMIN_TOKEN"'
   : `'Authorization: Bearer ${adminToken}'`;
 // A token that the operator has set is not printed.
-const shownToken = process.env.ADMIN_TOKEN ? 'the one in ADMIN_TOKEN' : adminToken;
+const shownToken = process.env.ADMIN_TOKEN ? 'the token in ADMIN_TOKEN' : adminToken;
 
 const store = spawnNode('backend/main.ts', [], { PORT: backendPort, HOST: '127.0.0.1', STORE_SEED: 'demo' });
 const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.yaml')], {
@@ -67,7 +67,9 @@ if (storeAtStart !== undefined) {
   printGuide(storeAtStart);
   if (canAsk) repeatGuideOnEnter(storeAtStart);
 } else if (children.every(isRunning)) {
-  console.error(`Not up within ${startTimeoutMs / 1000} s; the lines above may show the reason.`);
+  console.error(
+    `The gateway did not start within ${startTimeoutMs / 1000} s. The lines above may show the reason.`,
+  );
 }
 
 await Promise.race(children.map(ended));
@@ -178,22 +180,22 @@ function repeatGuideOnEnter(storeBefore: Store): void {
 function countsAreKept({ kind, available, reason }: Store): string {
   if (kind === 'memory') return 'in memory (set REDIS_URL to keep them in Redis)';
   if (available) return 'in Redis';
-  return `by this process alone: Redis is away (${reason})`;
+  return `by this process alone, because Redis is unavailable (${reason})`;
 }
 
 function printGuide(store: Store): void {
   console.log(`
-Tollgate is up. In a second terminal, a request that gets a 200:
+Tollgate is running. In a second terminal, send a request that gets a 200:
   curl -i -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets
 
-The same request again and again, until the minute of the Free plan is spent: the last one gets a 429.
+Repeat this request until the minute limit of the Free plan is used up. The last request gets a 429:
   until curl -s -o /dev/null -w '%{http_code}\\n' -H 'Authorization: Bearer ${secrets.free}' ${baseUrl}/pets | tee /dev/stderr | grep -q 429; do :; done
 
-The operators' pages, which show these requests, and the token that they ask for:
+Open the operators' pages, which show these requests, and enter this token:
   http://127.0.0.1:${adminPort}/
   ${shownToken}
 
-The same in a terminal, live (q ends it), and the admin API that both read:
+Watch the same figures in a terminal (q ends it), or read them from the admin API:
   TOLLGATE_ADMIN=http://127.0.0.1:${adminPort} TOLLGATE_ADMIN_TOKEN=${process.env.ADMIN_TOKEN ? '"$ADMIN_TOKEN"' : adminToken} npm run --silent tollgate -- top
   curl -H ${shownAuthorization} http://127.0.0.1:${adminPort}/api/v1/state
 
@@ -203,7 +205,7 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-The API reference is at ${new URL('/docs', baseUrl)}, the store behind the gateway at http://127.0.0.1:${backendPort}.
+The API reference is at ${new URL('/docs', baseUrl)}. The store behind the gateway is at http://127.0.0.1:${backendPort}.
 Counts are kept ${countsAreKept(store)}.
 Ctrl-C stops everything.${canAsk ? ' Enter prints this again.' : ''}
 `);

@@ -61,7 +61,7 @@ function addConfigurationCommands(program: Command): void {
     .description('check a configuration and print every problem')
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(
-      new Argument('[file]', 'a draft, in place of --config; the paths in it are relative to it').argParser(
+      new Argument('[file]', 'a draft, in place of --config; its paths are relative to this file').argParser(
         fromHere,
       ),
     )
@@ -98,14 +98,16 @@ function addConfigurationCommands(program: Command): void {
 function addTokenCommand(program: Command): void {
   program
     .command('admin')
-    .description('tokens of the admin API')
+    .description('make tokens for the admin API')
     .command('token')
     .description(
-      'make a token: print its YAML line for `admin.tokens`, and last the token itself, which is shown once',
+      'make a token; the first line of output is its entry for `admin.tokens`, and the second line is the token, which is shown only once',
     )
-    .requiredOption('--name <name>', 'its owner')
-    .addOption(new Option('--may <what>', 'its permission').choices(['read', 'write']).default('read'))
-    .option('--json', 'one JSON object: name, may, sha256, token')
+    .requiredOption('--name <name>', 'the owner of the token')
+    .addOption(
+      new Option('--may <what>', 'the permission of the token').choices(['read', 'write']).default('read'),
+    )
+    .option('--json', 'print one JSON object with name, may, sha256 and token')
     .addHelpText('after', examples('admin token --name alice', 'admin token --name deploy --may write'))
     .action((options: { name: string; may: 'read' | 'write'; json?: true }) => {
       const token = issueAdminToken();

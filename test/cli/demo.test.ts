@@ -45,7 +45,9 @@ test('npm start states that counts are in Redis only while Redis is reachable', 
   await redis.kill();
   const output = await startDemo({ REDIS_URL: redis.url });
   expect(output).not.toContain('in Redis');
-  expect(output).toMatch(/Counts are kept by this process alone: Redis is away \(.*ECONNREFUSED/);
+  expect(output).toMatch(
+    /Counts are kept by this process alone, because Redis is unavailable \(.*ECONNREFUSED/,
+  );
   expect(await startDemo({})).toContain('Counts are kept in memory (set REDIS_URL');
 });
 

@@ -73,19 +73,19 @@ export function addReadingCommands(program: Command, keys: Command): void {
 }
 
 function asking(command: Command): Command {
-  return withGateway(command).option('--json', 'the response of the admin API, as one JSON document');
+  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
 }
 
 function withLimit(command: Command): Command {
-  return command.option('--limit <count>', 'how many at most', wholeNumber, 50);
+  return command.option('--limit <count>', 'the maximum number of rows', wholeNumber, 50);
 }
 
 function addTop(program: Command): void {
   asking(program.command('top'))
     .description(
-      'the state of the gateway, live: rates, times, processes, targets, busiest and most refused keys',
+      'show the live state of the gateway: rates, times, processes, targets, busiest and most refused keys',
     )
-    .option('--once', 'print one picture and end')
+    .option('--once', 'print the state once and end')
     .addHelpText('after', examples('top', 'top --once --admin http://127.0.0.1:9090'))
     .action(async (options: Asking & { once?: true }) => {
       const read = createTopReader(clientOf(options), defaultBounds);
@@ -109,7 +109,7 @@ function addTop(program: Command): void {
 }
 
 function addKeys(keys: Command): void {
-  withLimit(asking(keys.command('list').helpGroup('Look:')))
+  withLimit(asking(keys.command('list').helpGroup('Read:')))
     .description('list keys with their state; the keys with most refusals in the last 24 hours come first')
     .addHelpText(
       'after',
@@ -119,7 +119,7 @@ function addKeys(keys: Command): void {
     .option('--plan <plan>', 'only keys on this plan')
     .option('--q <text>', 'only keys with this text in their id or name')
     .addOption(new Option('--sort <by>', 'the order (default: refused)').choices(keySorts))
-    .option('--all', 'all of them; --limit 0 is the same')
+    .option('--all', 'list all keys, like --limit 0')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
       const client = clientOf(options);
@@ -128,9 +128,9 @@ function addKeys(keys: Command): void {
       show(options, reply, keysLines);
     });
 
-  asking(keys.command('show').helpGroup('Look:'))
-    .argument('<key>', 'its id')
-    .description('everything about a key')
+  asking(keys.command('show').helpGroup('Read:'))
+    .argument('<key>', 'the id of the key')
+    .description('show all data about a key')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
       show(options, await readKey(clientOf(options), id), keyLines);
@@ -140,9 +140,9 @@ function addKeys(keys: Command): void {
 function addWhy(program: Command): void {
   asking(program.command('why'))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
-    .description('why a key gets its responses, or what happened to a request, in a sentence to forward')
+    .description('explain the responses of a key, or what happened to a request, in sentences to forward')
     .addHelpText('after', examples('why acme', 'why 6f1f2f3a --log gateway.log'))
-    .option('--log <file...>', "the gateway's log, also compressed; - is standard input")
+    .option('--log <file...>', "the gateway's log, which may be compressed; - means standard input")
     .action(async (given: string | undefined, options: Asking & { log?: readonly string[] }) => {
       const { id, files } = idAndFiles(given, options.log);
       if (files !== undefined) {
@@ -172,11 +172,11 @@ const callersMax = 10_000;
 
 function addUsage(program: Command): void {
   asking(withPeriod(program.command('callers')))
-    .argument('<operation>', 'its operationId')
-    .description('the keys that called an operation, with the time of their last call')
+    .argument('<operation>', 'the operationId of the operation')
+    .description('list the keys that called an operation, with the time of their last call')
     .addHelpText('after', examples('callers getPet --from -7d', 'callers getPet --csv > callers.csv'))
-    .option('--limit <count>', 'how many at most, up to 10,000', wholeNumber, 50)
-    .option('--csv', 'all of them as comma-separated values: a mailing list')
+    .option('--limit <count>', 'the maximum number of rows, up to 10,000', wholeNumber, 50)
+    .option('--csv', 'print all callers as comma-separated values, for a mailing list')
     .action(async (operation: string, { from, to, limit, csv, ...options }: CallersOptions) => {
       const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
       const path = `/operations/${encodeURIComponent(operation)}/callers`;
@@ -184,23 +184,23 @@ function addUsage(program: Command): void {
     });
 
   asking(withPeriod(program.command('usage')))
-    .argument('[key]', 'its id')
-    .description('the requests of a key and their outcome, or with --all of every key in a month')
+    .argument('[key]', 'the id of the key')
+    .description('show the requests of a key and their outcome, or with --all of every key in a month')
     .addHelpText(
       'after',
       examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
     )
-    .option('--month <month>', 'a month of UTC such as 2026-11, in place of --from and --to')
+    .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'every key, with --month: also keys without requests, and removed keys that are on record',
+      'with --month: every key, including keys without requests and recorded keys that were removed',
     )
     .addOption(
-      new Option('--step <step>', 'the length of a row (default: by the length of the period)').choices(
+      new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
         usageSteps,
       ),
     )
-    .option('--csv', 'comma-separated values')
+    .option('--csv', 'print comma-separated values')
     .action(async (id: string | undefined, { all, ...options }: UsageOptions & { all?: true }) => {
       if ((id === undefined) === (all === undefined))
         throw new CommandError('Whose usage? Say the id of a key, or --all.');
@@ -238,7 +238,7 @@ async function showUsage(
 
 function addFleet(program: Command): void {
   asking(program.command('processes'))
-    .description('the gateway processes, and the configuration that each has')
+    .description('list the gateway processes, and the configuration of each')
     .addHelpText('after', examples('processes'))
     .action(async (options: Asking) => {
       const { body, json } = await clientOf(options).get('/state', {}, fleetState);
@@ -247,11 +247,11 @@ function addFleet(program: Command): void {
     });
 
   asking(withLimit(withPeriod(program.command('events'))))
-    .description('outages, bans and changes, the newest first')
+    .description('list outages, bans and changes, the newest first')
     .addHelpText('after', examples('events --kind incident', 'events --kind ban --from -12h'))
     .option(
       '--kind <kinds>',
-      'only incident, ban or change, or a kind of the API such as target_unhealthy; several with commas',
+      'only events of this kind: incident, ban, change, or a kind of the admin API such as target_unhealthy; separate several kinds by commas',
     )
     .action(
       async ({ from, to, kind, limit, ...options }: ListOptions & PeriodOptions & { kind?: string }) => {
@@ -261,7 +261,7 @@ function addFleet(program: Command): void {
     );
 
   withLimit(asking(program.command('changes')))
-    .description('changes of configuration and keys, the newest first')
+    .description('list changes of configuration and keys, the newest first')
     .addHelpText('after', examples('changes --limit 10'))
     .action(async ({ limit, ...options }: Asking & { limit: number }) => {
       show(options, await readList(clientOf(options), lists.changes, {}, limit), changesLines);

@@ -19,12 +19,12 @@ import { print, printJson } from '../output/screen.ts';
 export function addBanAndGrantCommands(keys: Command): void {
   const asking = (name: string) =>
     withGateway(keys.command(name))
-      .helpGroup('Let through:')
-      .argument('<key>', 'its id')
-      .option('--json', 'ban and grant of the key after the change, as the admin API sends them');
+      .helpGroup('Bans and grants:')
+      .argument('<key>', 'the id of the key')
+      .option('--json', 'print the ban and grant of the key after the change, in the form of the admin API');
 
   asking('unban')
-    .description('lift the ban of a key: every process admits it again within a second')
+    .description('end the ban of a key on every process, within a second')
     .addHelpText('after', examples('keys unban acme'))
     .action((id: string, options: Asking) =>
       change(id, options, { method: 'POST', path: '/unban' }, banText),
@@ -41,9 +41,12 @@ export function addBanAndGrantCommands(keys: Command): void {
     )
     .requiredOption(
       '--until <when>',
-      'when it ends: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z; times are UTC',
+      'when the grant ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z',
     )
-    .option('--from <when>', 'when it begins, in the same words: a day is its first instant (default: now)')
+    .option(
+      '--from <when>',
+      'when the grant begins, in the same form; a day means its first instant (default: now)',
+    )
     .action(async (id: string, options: Asking & LimitsByField & { from?: string; until: string }) => {
       const limits = limitsOf(options);
       if (limits === undefined) {
@@ -53,10 +56,10 @@ export function addBanAndGrantCommands(keys: Command): void {
       const body = { limits, ...grantPeriod(options, Date.now()) };
       await change(id, options, { method: 'POST', path: '/grant', body }, grantHeldText);
     });
-  addLimitOptions(grant, (window) => `requests per ${window}, if its plan limits that`);
+  addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
 
   asking('ungrant')
-    .description('end the grant of a key: the limits of its plan apply again')
+    .description('end the grant of a key, so that the limits of its plan apply again')
     .addHelpText('after', examples('keys ungrant acme'))
     .action((id: string, options: Asking) =>
       change(id, options, { method: 'DELETE', path: '/grant' }, grantHeldText),
@@ -84,7 +87,7 @@ async function change(
     print([(await readKey(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    print([`Why it gets its responses now is not known: ${error.message}`]);
+    print([`The present responses of the key cannot be explained: ${error.message}`]);
   }
 }
 

@@ -36,13 +36,16 @@ export function addKeyCommands(keys: Command): void {
   const changing = (name: string) =>
     withGateway(keys.command(name))
       .helpGroup('Issue and change:')
-      .option('--directory', 'change the directory, through the admin API, and not the keys file')
-      .option('--json', 'the key, in the form of the admin API');
-  const expires = ['--expires <date>', 'when the secret ends: 2027-01-31 or 2027-01-31T12:00:00Z'] as const;
+      .option('--directory', 'change the directory through the admin API, and not the keys file')
+      .option('--json', 'print the key in the form of the admin API');
+  const expires = [
+    '--expires <date>',
+    'when the secret expires: 2027-01-31 or 2027-01-31T12:00:00Z',
+  ] as const;
 
   const create = changing('create')
-    .argument('[key]', 'its id, to which its quota and ban belong')
-    .description('issue a key; its secret goes to standard output, this once')
+    .argument('[key]', 'the id of the key; quota and ban belong to this id')
+    .description('issue a key and print its secret, which is shown only once')
     .addHelpText(
       'after',
       examples(
@@ -51,7 +54,7 @@ export function addKeyCommands(keys: Command): void {
         'keys create office --plan pro --address 203.0.113.0/24 2001:db8::/32',
       ),
     )
-    .option('--id <id>', 'the same as the argument')
+    .option('--id <id>', 'the id of the key, in place of the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'the owner of the key')
     .option('--address <range...>', 'the client addresses that may use it, such as 203.0.113.0/24')
@@ -64,15 +67,15 @@ export function addKeyCommands(keys: Command): void {
       showSecret(issued, options, { isNew: true });
       await tellChange(options, { action: 'create', key: id, after: toldKey(issued.key) }, issued);
     });
-  addLimitOptions(create, (window) => `requests per ${window}, on a custom plan`);
+  addLimitOptions(create, (window) => `requests per ${window}, for a key on a custom plan`);
 
   changing('rotate')
-    .argument('<key>', 'its id')
-    .description('issue a new secret for a key; its older secrets end later')
+    .argument('<key>', 'the id of the key')
+    .description('issue a new secret for a key; its older secrets expire after the overlap')
     .addHelpText('after', examples('keys rotate acme', 'keys rotate acme --overlap 0s'))
     .option(
       '--overlap <time>',
-      'how long the older secrets stay valid: 24h, 30m, 7d; 0s ends them at once',
+      'how long the older secrets stay valid: 24h, 30m, 7d, or 0s for an immediate end',
       age,
       '24h',
     )
@@ -82,23 +85,23 @@ export function addKeyCommands(keys: Command): void {
     });
 
   changing('add-secret')
-    .argument('[key]', 'its id')
+    .argument('[key]', 'the id of the key')
     .description('issue one more secret for a key; its older secrets stay valid')
     .addHelpText('after', examples('keys add-secret acme --expires 2027-01-31'))
-    .option('--id <id>', 'the same as the argument')
+    .option('--id <id>', 'the id of the key, in place of the argument')
     .option(...expires)
     .action((argument: string | undefined, options: Changing & { id?: string; expires?: string }) => {
       return addSecret({ id: idOf(argument, options.id), expires: options.expires }, options);
     });
 
   changing('revoke')
-    .argument('<key>', 'its id')
+    .argument('<key>', 'the id of the key')
     .description('refuse a key, with all its secrets, until it is restored')
     .addHelpText('after', examples('keys revoke acme'))
     .action((id: string, options: Changing) => setDisabled(id, true, options));
 
   changing('restore')
-    .argument('<key>', 'its id')
+    .argument('<key>', 'the id of the key')
     .description('admit a revoked key again')
     .addHelpText('after', examples('keys restore acme'))
     .action((id: string, options: Changing) => setDisabled(id, false, options));

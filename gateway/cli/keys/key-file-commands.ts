@@ -26,11 +26,11 @@ interface MovingOptions extends Options {
 
 /** The commands that read the keys file. @param keys their parent */
 export function addLookingCommands(keys: Command): void {
-  withGateway(keys.command('whoami').helpGroup('Look:'))
+  withGateway(keys.command('whoami').helpGroup('Read:'))
     .description(
-      'the key of a secret, its place, and whether the secret is valid; exit code 2 where no key has it',
+      'find the key of a secret, its place, and whether the secret is valid; exit code 2 if no key has the secret',
     )
-    .option('--json', 'one JSON object, in the form of the admin API')
+    .option('--json', 'print one JSON object in the form of the admin API')
     .addHelpText(
       'after',
       '\nThe secret is read from standard input. A gateway receives only its SHA-256 digest.',
@@ -47,11 +47,11 @@ export function addLookingCommands(keys: Command): void {
 
   keys
     .command('configured')
-    .helpGroup('Look:')
-    .description('list the keys of a configuration with their limits, without asking the gateway')
+    .helpGroup('Read:')
+    .description('list the keys of a configuration with their limits, without a request to the gateway')
     .addHelpText('after', examples('keys configured --config config/production.yaml'))
     .addOption(configOption())
-    .option('--json', 'one JSON document, each key in the form of the admin API')
+    .option('--json', 'print one JSON document with each key in the form of the admin API')
     .action((options: Options) => {
       const loaded = loadKeys(configurationOf(options));
       const file = loaded.settings.keysFile?.path;
@@ -62,11 +62,11 @@ export function addLookingCommands(keys: Command): void {
 
 /** The commands that move keys from one file to another. @param keys their parent */
 export function addMovingCommands(keys: Command): void {
-  withGateway(keys.command('export').helpGroup('Move:'))
+  withGateway(keys.command('export').helpGroup('Export and import:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
     .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
-    .option('--directory', 'keys of the directory, through the admin API, in place of the keys file')
-    .option('--json', 'accepted; the output is always JSON')
+    .option('--directory', 'export the keys of the directory through the admin API, and not the keys file')
+    .option('--json', 'accepted but without effect, because the output is always JSON')
     .action(async (options: MovingOptions) => {
       const pages = options.directory
         ? exportDirectory(clientOf(options))
@@ -74,12 +74,12 @@ export function addMovingCommands(keys: Command): void {
       await writeExport(pages, writeOut);
     });
 
-  withGateway(keys.command('import').helpGroup('Move:'))
-    .argument('<file>', 'the output of "keys export"; - is standard input')
+  withGateway(keys.command('import').helpGroup('Export and import:'))
+    .argument('<file>', 'the output of "keys export"; - means standard input')
     .description('add keys to the keys file; existing keys stay as they are')
     .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
-    .option('--directory', 'to the directory, through the admin API, in place of the keys file')
-    .option('--json', 'the outcome: created, unchanged, refused')
+    .option('--directory', 'import into the directory through the admin API, and not into the keys file')
+    .option('--json', 'print the outcome as JSON: created, unchanged, refused')
     .action(async (file: string, options: MovingOptions) => {
       const { keys: moved, ambiguous } = parseExport(await readExport(file), file);
       const { imported: done, where } = options.directory

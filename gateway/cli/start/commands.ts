@@ -10,9 +10,13 @@ export function addStartCommands(program: Command): void {
   program
     .command('init')
     .description('write a configuration for a service, with a first key')
-    .requiredOption('--upstream <url>', 'where the service listens, such as http://localhost:3000')
-    .option('--api <file>', 'its OpenAPI document; without one every method and path is forwarded', fromHere)
-    .option('--dir <folder>', 'where to write', '.')
+    .requiredOption('--upstream <url>', 'the URL of the service, such as http://localhost:3000')
+    .option(
+      '--api <file>',
+      'the OpenAPI document of the service; without it, every method and path is forwarded',
+      fromHere,
+    )
+    .option('--dir <folder>', 'the folder for the new file', '.')
     .addHelpText(
       'after',
       examples(
@@ -26,7 +30,7 @@ export function addStartCommands(program: Command): void {
 
   program
     .command('start')
-    .description(`run the gateway of this folder: ${configName}, or the file of --config`)
+    .description(`run the gateway with the ${configName} of this folder, or with the file of --config`)
     .addHelpText('after', examples('start', 'start --config gateway/tollgate.yaml'))
     .addOption(configOption())
     .action(async ({ config }: { config?: string }) => {

@@ -54,10 +54,10 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
     'Start the gateway:',
     `  npx tollgate start${resolve(dir) === process.cwd() ? '' : ` --config ${fromHere(file)}`}`,
     '',
-    'In a second terminal, send a request with the key, whose secret is shown only now:',
+    'In a second terminal, send a request with the secret of the key, which is shown only now:',
     `  curl -i -H 'Authorization: Bearer ${secret}' http://127.0.0.1:${process.env.PORT || '8080'}${basePath}/`,
     '',
-    "The operators' pages, and the token that they ask for, which is shown only now:",
+    "Open the operators' pages and enter this token, which is shown only now:",
     `  http://127.0.0.1:${process.env.ADMIN_PORT || '9090'}/`,
     `  ${token}`,
   ];

@@ -18,9 +18,9 @@ export function configText(config: NewConfig): string {
   const { upstream, api, basePath, hasOwnPaths, adminTokenSha256, key } = config;
   const own = hasOwnPaths ? '' : '# ';
   const isSecure = upstream.startsWith('https:');
-  return `# The gateway reads this file again when you save it. \`tollgate check\` finds mistakes before that.
+  return `# The gateway reloads this file when you save it. \`tollgate check\` finds mistakes before you save.
 environment: local
-# What clients call. Paths are forwarded unchanged.
+# The URL that clients call. The gateway forwards paths unchanged.
 baseUrl: http://127.0.0.1:\${PORT:-8080}${basePath}
 
 listen:
@@ -29,14 +29,14 @@ listen:
 admin:
   host: \${ADMIN_HOST:-127.0.0.1}
   port: \${ADMIN_PORT:-9090}
-  tokens: # for the operators' pages and commands
+  tokens: # tokens for the operators' pages and commands
     - { name: first, may: write, sha256: ${adminTokenSha256} }
 
-# Your service. Without \`health\` it is healthy when it accepts a connection.
+# Your service. Without \`health\`, the service is healthy if it accepts a connection.
 upstream:
   url: ${upstream}
   # health: /healthz
-  ${isSecure ? '' : '# '}host: target # your service reads its own name in Host, and not the gateway's
+  ${isSecure ? '' : '# '}host: target # your service gets its own host name in the Host field, and not the gateway's
 
 plans:
   free:       { perMinute: 60,   perDay: 1000 }
@@ -44,19 +44,19 @@ plans:
   business:   { perMinute: 1000, perDay: 100000 }
   enterprise: custom # each key states its own limits
 
-# Several processes count together in a Redis. Without it, the counts are in the memory of this process.
+# With Redis, several processes share their counts. Without Redis, the counts are in the memory of this process.
 # redis: { url: redis://127.0.0.1:6379 }
 
 ${
   api === undefined
-    ? '# An OpenAPI document lists what may be called. Without it, every method and path is forwarded.\n# api: ./openapi.yaml'
-    : `# Only what this OpenAPI document lists may be called.\napi: ${JSON.stringify(api)}`
+    ? '# The OpenAPI document that lists the operations. Without it, every method and path is forwarded.\n# api: ./openapi.yaml'
+    : `# The OpenAPI document that lists the operations. All other requests get 404 or 405.\napi: ${JSON.stringify(api)}`
 }
 
-${own}limitsPath: /limits # where a key reads its own limits
-${api === undefined ? '# ' : own}docsPath: /docs # the API reference, and /openapi.json
+${own}limitsPath: /limits # the path where a client reads the limits and counts of its key
+${api === undefined ? '# ' : own}docsPath: /docs # the path of the API reference; also switches on /openapi.json
 
-keys: # \`tollgate keys create\` adds one, \`tollgate keys revoke\` ends one
+keys: # \`tollgate keys create\` adds a key, and \`tollgate keys revoke\` disables a key
   - id: ${key.id}
     plan: free
     secrets:

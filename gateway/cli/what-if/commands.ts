@@ -47,15 +47,15 @@ interface DiffOptions extends Asking {
 export function addWhatIfCommands(program: Command): void {
   const simulate = withGateway(program.command('simulate'))
     .description(
-      'what other limits would have done to the recorded requests: limits of a plan, of a key, or of an edited configuration (--config FILE)',
+      'replay the recorded requests under other limits: limits of a plan, of a key, or of an edited configuration (--config FILE)',
     )
     .option('--plan <name>', 'the plan whose limits are tried')
     .option('--key <id>', 'the key whose limits are tried');
   addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOf);
   simulate.option('--days <count>', 'the number of days until now (default: the last 24 hours)', wholeNumber);
   withPeriod(simulate)
-    .option('--limit <count>', 'how many keys at most', wholeNumber, 20)
-    .option('--json', 'one JSON document')
+    .option('--limit <count>', 'the maximum number of keys', wholeNumber, 20)
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       examples(
@@ -72,12 +72,12 @@ export function addWhatIfCommands(program: Command): void {
     });
 
   withGateway(program.command('diff'))
-    .addArgument(new Argument('<file>', 'an edited configuration, loaded here').argParser(fromHere))
+    .addArgument(new Argument('<file>', 'an edited configuration on this machine').argParser(fromHere))
     .description(
-      'the additions, removals and changes of an edit, and the keys that its limits would have hit; exit code 2 where there are any',
+      'list the additions, removals and changes of an edit, and the keys that its limits would have affected; exit code 2 if the configurations differ',
     )
-    .option('--against <file>', 'compare with this file, and not with the gateway', fromHere)
-    .option('--json', 'one JSON document')
+    .option('--against <file>', 'compare with this file and not with the gateway', fromHere)
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       examples('diff config/edited.yaml', 'diff config/edited.yaml --against config/production.yaml'),
@@ -87,7 +87,7 @@ export function addWhatIfCommands(program: Command): void {
       const differs = !isEmpty(diff);
       if (options.json) printJson({ differs, ...diff });
       else if (differs) print(diffLines(diff, names, screenNow()));
-      else print([`${names[1]} is what ${names[0]} has in force.`]);
+      else print([`${names[1]} has the same settings as ${names[0]}.`]);
       if (differs) process.exitCode = 2;
     });
 }
