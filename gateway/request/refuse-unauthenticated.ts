@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { errors } from '../shared/errors.ts';
 import type { BucketDecision } from '../shared/model.ts';
 import type { Caller } from './authenticate/authenticate-key.ts';
 import { type Ending, refused } from './end-exchange.ts';
@@ -35,14 +37,37 @@ export async function refuseUnauthenticated(
   if (caller.code !== 'missing_key') writable(exchange).invalidSecret = caller.presented;
   const charged = await chargeAddress(exchange, stations);
   return charged.decision.kind === 'counted'
-    ? refused(charged, unauthenticatedRefusal(caller.code, exchange.address))
+    ? refused(charged, unauthenticatedRefusal(caller.code, exchange))
     : refused(charged, bucketRefusal(charged.decision, 'requests without a valid API key from this address'));
 }
 
-/** Makes the refusal. It names the client's address if the key does not allow it, because a client behind proxies may not know it. */
-function unauthenticatedRefusal(code: RefusedCaller['code'], address: string): Refusal {
+function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange): Refusal {
+  if (code === 'missing_key') return { code, message: missingKeyMessage(exchange) };
+  // A client behind proxies may not know its address, so the response names it.
+  const { address } = exchange;
   if (code !== 'address_not_allowed' || isIP(address) === 0) return { code };
   return { code, message: `The API key may not be used from the address ${address}.` };
+}
+
+/** The places in which other gateways accept a key. */
+const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((name) => ({
+  name,
+  field: name.toLowerCase(),
+}));
+const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
+
+/** States where the client sent a key instead. The message has names from the lists above, and nothing that the client sent. */
+function missingKeyMessage({ req, authorization }: Exchange): string | undefined {
+  const sent = authorization === undefined ? foreignPlaceOf(req) : 'Authorization without "Bearer"';
+  return sent && `${errors.missing_key.message.slice(0, -1)}, not ${sent}.`;
+}
+
+function foreignPlaceOf({ headers, url = '' }: IncomingMessage): string | undefined {
+  for (const { name, field } of foreignFields) {
+    if (headers[field] !== undefined) return `"${name}: <API_KEY>"`;
+  }
+  const parameter = foreignParameters.exec(url)?.[1]?.toLowerCase();
+  return parameter && `"?${parameter}=<API_KEY>"`;
 }
 
 /** Refuses a request with 503 because its key cannot be read. The client's address is charged, but a used-up bucket causes no 429. */

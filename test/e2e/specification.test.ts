@@ -55,6 +55,16 @@ describe('authentication', () => {
     }
   });
 
+  it.each([
+    ['/pets', { 'X-API-Key': roomy.secret }, '"X-API-Key: <API_KEY>"'],
+    [`/pets?limit=1&API_KEY=${roomy.secret}`, {}, '"?api_key=<API_KEY>"'],
+    ['/pets', { Authorization: roomy.secret }, 'Authorization without "Bearer"'],
+  ])('a key in another place gets 401, which names that place: %#', async (path, headers, place) => {
+    const response = await fetch(gateway.baseUrl + path, { headers: { ...headers } });
+    const { message } = (await expectGatewayResponse(response, 401)) as { message: string };
+    expect(message).toBe(`An API key is required: send "Authorization: Bearer <API_KEY>", not ${place}.`);
+  });
+
   it.each(['wrong', disabled.secret])('an invalid key gets 401 invalid_key', async (secret) => {
     const response = await call('/pets', { secret });
     expect(await expectGatewayResponse(response, 401)).toMatchObject({ code: 'invalid_key' });

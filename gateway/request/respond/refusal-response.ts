@@ -4,7 +4,7 @@ import { type ErrorCode, errorBody, errors, type WholeResponse } from '../../sha
 export interface Refusal {
   readonly code: ErrorCode;
   /** The text for the client, which replaces the default text of the code. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
   readonly fields?: readonly string[];
 }
