@@ -45,8 +45,20 @@ export function describeInputs(inputs: Inputs, plan: Plan): string {
     connections,
   } = inputs;
   const { directory, keepDays, meanShare, perKey } = inputs;
-  const kind = skew === 0 ? 'all keys equally active' : `Zipf ${skew}`;
-  return `${count(requestsPerSecond)} requests/s (mean of a day ${percent(meanShare)}), ${count(keys)} keys ${directory ? 'in the directory' : 'in the configuration'}, ${count(activeKeys)} active in a day, ${kind}: the most active key sends ${count(plan.load.hottest.requests)} requests/s; ${percent(refusedShare)} refused; ${count(connections)} connections, ${count(targets)} backend addresses; ${zones} zones, ${replicas} replicas of each master, ${percent(headroom)} of each core kept free; ${Number.isFinite(perKey) ? `each key on ${perKey} processes` : 'any process serves any key'}; ${keepDays === 0 ? 'no usage record' : `usage kept for ${keepDays} days`}.`;
+  const distribution =
+    skew === 0
+      ? 'All keys send equally, so each sends'
+      : `By Zipf's law with exponent ${skew}, the most active key sends`;
+  return [
+    `The load is ${count(requestsPerSecond)} requests/s at the peak, and ${percent(meanShare)} of the peak on average over a day.`,
+    `${count(keys)} keys are in the ${directory ? 'directory' : 'configuration'}, and ${count(activeKeys)} send requests within a day.`,
+    `${distribution} ${count(plan.load.hottest.requests)} requests/s.`,
+    `${percent(refusedShare)} of the requests are refused.`,
+    `There are ${count(connections)} client connections and ${count(targets)} backend addresses.`,
+    `The fleet has ${zones} ${zones === 1 ? 'zone' : 'zones'}, ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} of each master, and ${percent(headroom)} of each core kept free.`,
+    Number.isFinite(perKey) ? `Each key is served by ${perKey} processes.` : 'Any process serves any key.',
+    keepDays === 0 ? 'No usage is recorded.' : `Usage is kept for ${keepDays} days.`,
+  ].join(' ');
 }
 
 function gatewaysTable({
@@ -113,32 +125,32 @@ function redisTable({
   const rows: [string, string, string][] = [
     [
       'decision calls/s',
-      `${count(decisions)} (${(decisions / inputs.requestsPerSecond).toFixed(2)} a request): ${cores(redisCpu.decisions)}`,
+      `${count(decisions)} (${(decisions / inputs.requestsPerSecond).toFixed(2)} per request), which take ${cores(redisCpu.decisions)}`,
       'turnSeconds; decisionCpu, readCpu',
     ],
     [
       'batches of the usage record/s',
-      `${count(batches)}: ${cores(redisCpu.record)}`,
+      `${count(batches)}, which take ${cores(redisCpu.record)}`,
       'usageFlushIntervalMs; usageCpu, senderCpu',
     ],
     [
       'look-ups in the directory/s',
-      `${count(lookUps)}: ${cores(redisCpu.lookUps)}`,
+      `${count(lookUps)}, which take ${cores(redisCpu.lookUps)}`,
       'directoryCachedMs, directoryCachedKeysMax; readKeyCpu',
     ],
     [
       'entries in the index of active keys/s',
-      `${count(activeEntries)}: ${cores(redisCpu.activeIndex)}, on one slot`,
+      `${count(activeEntries)}, which take ${cores(redisCpu.activeIndex)} on one slot`,
       'usageActiveNotedMs; activeKeyCpu',
     ],
     [
-      'lists of processes, all operations',
-      `${cores(redisCpu.presence)}, ${cores(redisCpu.operations)}, on one slot each`,
+      'list of processes, and record of all operations',
+      `${cores(redisCpu.presence)} and ${cores(redisCpu.operations)}, each on one slot`,
       'presenceCpu, operationsCpu',
     ],
     [
-      'masters: work for replicas; idle',
-      `${cores(redisCpu.replicas)}; ${cores(redisCpu.idle)}`,
+      'work of masters for replicas, and when idle',
+      `${cores(redisCpu.replicas)} and ${cores(redisCpu.idle)}`,
       'replicaCpu; serverCpu',
     ],
   ];
@@ -159,7 +171,7 @@ function redisTable({
       ],
       [
         'the hottest key',
-        `${count(hottest.requests)} requests/s are ${count(hottest.calls)} calls/s: ${hottest.redisCpu.toFixed(2)} of a core`,
+        `${count(hottest.requests)} requests/s cause ${count(hottest.calls)} calls/s, which take ${hottest.redisCpu.toFixed(2)} of a core`,
         'hotDecisionCpu, readCpu',
       ],
       [
@@ -175,20 +187,20 @@ function redisTable({
 
 function memoryTable({ inputs, redisBytes, shards }: Plan): Table {
   return {
-    title: 'Memory of Redis, all masters; each set of replicas needs as much again',
+    title: 'Memory of all Redis masters (each set of replicas needs the same again)',
     rows: [
       ['what', 'how much', 'computed from'],
       ['counts', bytes(redisBytes.counts), 'countsBytes'],
       ['directory', bytes(redisBytes.directory), 'directoryBytes'],
       [
-        `usage record, ${inputs.keepDays} days and two more days`,
+        `usage record of ${inputs.keepDays} days, kept for two more days`,
         bytes(redisBytes.record),
         'usageDayBytes, usageMinuteBytes, usageSenderBytes',
       ],
       ['totals of 400 days', bytes(redisBytes.totals), 'totalsBytes'],
       [
         'memory of each master',
-        `${bytes(sum(redisBytes) / shards)} of ${bytes(inputs.shardBytesMax)}; at ${percent(defaultBounds.usageMemoryShareMax)} the record pauses`,
+        `${bytes(sum(redisBytes) / shards)} of ${bytes(inputs.shardBytesMax)}; the usage record pauses at ${percent(defaultBounds.usageMemoryShareMax)}`,
         '',
       ],
     ],
@@ -201,21 +213,21 @@ function networkTable({ inputs, load, processes, shards }: Plan): Table {
   const targets = clients * (1 - refusedShare);
   const line = (what: string, octets: number, from: string, each?: [string, number]) => [
     what,
-    `${bits(octets)}${each === undefined ? '' : `, ${each[0]} ${bits(octets / each[1])}`}`,
+    `${bits(octets)}${each === undefined ? '' : `, ${bits(octets / each[1])} per ${each[0]}`}`,
     from,
   ];
   return {
     title: 'Network, both directions',
     rows: [
       ['what', 'how much', 'computed from'],
-      line('clients', clients, 'the inputs', ['a process', processes]),
-      line('backends', targets, 'the inputs', ['a process', processes]),
+      line('clients', clients, 'the inputs', ['process', processes]),
+      line('backends', targets, 'the inputs', ['process', processes]),
       line('gateways to Redis', load.redisOctets, 'decisionOctets, usageOctets, lookUpOctets', [
-        'a master',
+        'master',
         shards,
       ]),
       line('masters to replicas', load.replicationOctets, 'decisionReplicated, usageReplicated', [
-        'a master',
+        'master',
         shards,
       ]),
     ],

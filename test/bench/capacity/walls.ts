@@ -44,15 +44,15 @@ const kinds: readonly Kind[] = [
     name: 'the hottest key on its master',
     used: (plan) => plan.load.hottest.redisCpu / room(plan),
     now: (plan) =>
-      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s: ${core(plan.load.hottest.redisCpu)} of ${room(plan).toFixed(2)}`,
+      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)} of at most ${room(plan).toFixed(2)}`,
     remedy:
-      'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate replies take more than 50 ms. After three late replies the processes decide all keys of that master alone, so a limit then holds per process',
+      'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
   },
   {
     name: 'the hottest key in its processes',
     used: (plan, costs) => (plan.load.hottest.requests * costs.requestCpu) / (perKey(plan) * room(plan)),
     now: (plan, costs) =>
-      `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes: ${core((plan.load.hottest.requests * costs.requestCpu) / perKey(plan))} of each`,
+      `${count(plan.load.hottest.requests)} requests/s on ${count(perKey(plan))} processes, which take ${core((plan.load.hottest.requests * costs.requestCpu) / perKey(plan))} each`,
     remedy: 'more processes for that key',
   },
   {
