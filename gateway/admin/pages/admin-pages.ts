@@ -6,7 +6,7 @@ import { type AdminResponse, errorResponse } from '../admin-response.ts';
 import { assetPath, assets, importMap, modules } from './assets.ts';
 import { matchPage } from './browser/page-paths.js';
 
-/** Answers a request for an operators' page or for a file that the pages load, and any other path with 404. */
+/** Answers a request for an operators' page, or for a file that the pages load. Any other path gets 404. */
 export type AdminPages = (
   method: string | undefined,
   path: string,
@@ -14,8 +14,8 @@ export type AdminPages = (
 ) => Promise<AdminResponse>;
 
 /**
- * The operators' pages: one HTML document, and the modules that draw the pages in the browser from the admin API. These files have
- * no data, so they need no token. A file is read and compressed at its first request.
+ * Serves the operators' pages: one HTML document, and the modules that render the pages in the browser from the admin
+ * API. These files contain no data, so they need no token. A file is read and compressed at its first request.
  */
 export function createAdminPages(): AdminPages {
   const page = createServedFile({
@@ -39,16 +39,17 @@ export function createAdminPages(): AdminPages {
 }
 
 /**
- * The browser revalidates each file at each use, mostly with a 304. So no module of an older version remains after an
- * upgrade.
+ * The browser revalidates each file at each use, mostly with a 304. After an upgrade, the browser therefore uses no
+ * module of the older version.
  */
 const cacheControl = 'no-cache';
 
 const importMapText = JSON.stringify(importMap);
 
 /**
- * Allows only files of this origin, no inline scripts or styles except the import map, no form submission, and no frame
- * around the page. So no text of a key's name or a response can read the token.
+ * Allows only files of this origin, no inline scripts or styles except the import map, no form submission, and no
+ * frame around the page. The policy keeps scripts that an attacker injects, for example in a key's name, from reading
+ * the token.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",

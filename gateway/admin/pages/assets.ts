@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The imported modules of node_modules: package and path by import name. */
+/** The modules that the pages import from node_modules. Each import name has its package and the path in it. */
 const packages = {
   preact: ['preact', 'dist/preact.mjs'],
   'preact/hooks': ['preact', 'hooks/dist/hooks.mjs'],
@@ -49,8 +49,8 @@ export const importMap = {
 };
 
 /**
- * The modules that the document preloads. The browser would otherwise find each module only after loading the module
- * that imports it.
+ * The modules that the HTML document preloads. Without preloading, the browser would find each module only after
+ * loading the module that imports it.
  */
 export const modules = assets
   .map(({ name }) => name)
@@ -64,7 +64,7 @@ function assetOf(name: string, file: string): Asset {
   return {
     name,
     type: types[extname(name)] ?? '',
-    // Source maps are not served.
+    // The listener serves no source maps, so the reference to the map is removed.
     read: async () => Buffer.from((await readFile(file, 'utf8')).replace(/\n\/\/# sourceMappingURL=.*/, '')),
   };
 }

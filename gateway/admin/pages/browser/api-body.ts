@@ -16,8 +16,8 @@ import type { plansPage } from '../../plans/plans-view.ts';
 import type { simulationShown } from '../../plans/simulations.ts';
 
 /**
- * The schema of each response that the pages read, by its path below `/api/v1`. The first matching pattern counts. A
- * path that is missing here has no body.
+ * The schema of each response that the pages read, by its path below `/api/v1`. The first matching pattern counts.
+ * The response to any other path has no body.
  */
 type Schemas = [
   ['/state', typeof fleetState],
@@ -44,13 +44,13 @@ type SchemaOf<Path, All = Schemas> = All extends [[infer Pattern, infer Schema],
 
 export type BodyOf<Path extends string> = z.output<SchemaOf<Path>>;
 
-/** A row of a response whose rows are periods of time. */
+/** A row of a response that has rows for minutes, hours or days. */
 export type RowOf<Path extends string> =
   BodyOf<Path> extends { readonly rows: readonly (infer Row extends { readonly at: string })[] }
     ? Row
     : never;
 
-/** Members of the responses to changes of a key; absent where the change has none. */
+/** Members that the response to a change of a key may have. */
 export type Changed = Partial<Pick<z.output<typeof issuedKey>, 'secret'>> &
   Pick<z.output<typeof deletedKey>, 'kept'>;
 
@@ -59,12 +59,12 @@ export type KeyWindow = BodyOf<'/keys'>['keys'][number]['windows'][number];
 
 /** The last response of a polled path, and the last error. */
 export interface Polled<Body = unknown> {
-  /** The last body that arrived; undefined before the first. */
+  /** The last received body; undefined before the first response. */
   readonly body: Body | undefined;
-  /** When it arrived, on this machine's clock. */
+  /** The time at which the body arrived, on the clock of the browser's machine. */
   readonly atMs: number;
   /** The interval between requests. */
   readonly everyMs: number;
-  /** Set while the path is unavailable. */
+  /** The error of the last request; undefined after a successful request. */
   readonly error: { readonly status: number; readonly message: string } | undefined;
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** @import { BodyOf, Polled, RowOf } from './api-body.ts' */
 
-/** The admin API for these pages: `/api/v1/` of their own origin, with the token of this tab. */
+/** Sends requests to the admin API at `/api/v1/` of the same origin, with the token of this tab. */
 
 const tokenName = 'token';
 
@@ -40,10 +40,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The difference between the gateway's clock and this machine's clock, ms. */
+/** How far the gateway's clock is ahead of the browser's clock, ms. */
 let aheadMs = 0;
 
-/** The gateway's time, epoch ms: instants in responses are on its clock. */
+/** Returns the time of the gateway's clock, epoch ms. Instants in responses use the same clock. */
 export function nowMs() {
   return Date.now() + aheadMs;
 }
@@ -61,10 +61,10 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** The polls of the open page. @type {Set<() => void>} */
+/** Functions that start each poll of the open page at once. @type {Set<() => void>} */
 const polls = new Set();
 
-/** Requests all data of the page again, because a change was made. */
+/** Requests all data of the page again after a change. */
 export function askForAll() {
   for (const poll of polls) poll();
 }
@@ -75,7 +75,7 @@ export function askForAll() {
  * @param {'POST' | 'PATCH' | 'DELETE'} method
  * @param {string} path below `/api/v1`
  * @param {object} [json]
- * @returns {Promise<any>} the body; undefined where there is none
+ * @returns {Promise<any>} the body; undefined if the response has none
  * @throws {ApiError}
  */
 export function change(method, path, json) {
@@ -101,23 +101,30 @@ async function request(path, { headers, ...options }) {
   noteClock(response.headers.get('Date'));
   if (response.ok) return body;
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
-  // A 403 counts too when no token is configured. A token that another tab has entered meanwhile is left alone.
+  // A 401 means a wrong token, and `no_tokens` means that no token is configured. The listener is called only if the
+  // tab still uses the refused token.
   const isToken = response.status === 401 || body?.code === 'no_tokens';
   if (isToken && sessionStorage.getItem(tokenName) === token) onRefused(message);
   throw new ApiError(response.status, message);
 }
 
-/** `Date` has whole seconds, so a difference below two seconds is ignored. @param {string | null} date */
+/**
+ * Updates the difference of the clocks. `Date` has only whole seconds, so a change below two seconds is ignored.
+ * @param {string | null} date
+ */
 function noteClock(date) {
   const aheadBy = Date.parse(date ?? '') - Date.now();
   if (!Number.isNaN(aheadBy)) aheadMs = Math.abs(aheadBy) < 2_000 ? 0 : aheadBy;
 }
 
-/** A slow path is polled less often: a request is under way for at most this share of the time. */
+/**
+ * The largest share of the time in which a request to a polled path is under way. A slow path is therefore polled
+ * less often.
+ */
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
-/** Responses are shown together, at most twice a second. The first response is shown at once. */
+/** The interval of rendering. The page shows the responses of an interval together, and the first response at once. */
 const showEveryMs = 500;
 /** @type {(() => void)[]} */
 let toShow = [];
@@ -142,11 +149,11 @@ export function showSoon(show) {
 const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
- * Polls a path while the page is visible. While the gateway is away the poll continues, so that the page recovers by
- * itself. The last body stays on the page meanwhile, with its age.
+ * Polls a path while the page is visible. While the gateway is unreachable, polling continues, so that the page
+ * recovers by itself. Until then the page shows the last body with its age.
  *
  * @template {string} Path
- * @param {Path | undefined} path below `/api/v1`; undefined: nothing is asked
+ * @param {Path | undefined} path below `/api/v1`; undefined: no request
  * @param {number} everyMs
  * @returns {Polled<BodyOf<Path>>}
  */
@@ -164,24 +171,24 @@ export const staleAfterMs = 5_000;
 /**
  * Whether a body is stale. A body may be as old as its polling interval.
  *
- * @param {Polled} polled @param {number} [atMs] on this machine's clock
+ * @param {Polled} polled @param {number} [atMs] on the browser's clock
  */
 export function isStale({ body, atMs: arrivedMs, everyMs, error }, atMs = Date.now()) {
   const maxMs = error ? staleAfterMs : Math.max(staleAfterMs, everyMs + 1_000);
   return body !== undefined && atMs - arrivedMs > maxMs;
 }
 
-/** Other processes send their counts some seconds later. */
+/** Rows of the last minutes are requested again, because other processes send their counts some seconds later. */
 const stillGrowingMs = 3 * 60_000;
 const keptBeforeMs = 3_600_000;
 
 /**
- * Rows of a period that grows at its end (`/traffic`, the usage of a key). The first request reads all rows, and later
- * requests read only the last minutes.
+ * Polls the rows of a period that ends now (`/traffic`, the usage of a key). The first request reads all rows, and
+ * later requests read only the last minutes.
  *
  * @template {string} Path
- * @param {(fromMs: number) => Path} pathOf the path that asks for rows from this instant on
- * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` changes when other rows are wanted
+ * @param {(fromMs: number) => Path} pathOf returns the path that requests the rows since this instant
+ * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` identifies the requested rows
  * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their instants, epoch ms
  */
 export function useRows(pathOf, { id, fromMs, everyMs }) {
@@ -221,7 +228,7 @@ export function toApiError(error) {
  * @param {number} everyMs
  * @param {(signal: AbortSignal) => Promise<Body>} find
  * @param {(change: (before: Polled<Body>) => Polled<Body>) => void} tell
- * @returns {() => void} stops it
+ * @returns {() => void} stops the polling
  */
 function repeat(everyMs, find, tell) {
   const left = new AbortController();
@@ -233,7 +240,7 @@ function repeat(everyMs, find, tell) {
 
   async function run() {
     clearTimeout(timer);
-    // The request under way may have been sent before the change, so another request follows.
+    // A request that is already under way may show the state before the change, so another request follows.
     isWanted = isUnderWay;
     if (isUnderWay || left.signal.aborted || document.visibilityState === 'hidden') return;
     isUnderWay = true;

@@ -1,4 +1,4 @@
-// The theme must be known before the page is drawn, so it cannot wait for the modules.
+// This script sets the theme before the browser paints the page. Modules would run too late.
 (() => {
   const theme = localStorage.getItem('theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;

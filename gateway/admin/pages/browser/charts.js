@@ -11,35 +11,37 @@ import { useTheme } from './theme.js';
  * @property {(number | undefined)[]} values one for each instant; undefined where nothing was recorded
  * @property {boolean} [isDashed]
  *
- * @typedef {object} Marker a thing that happened, as a line over the chart
+ * @typedef {object} Marker an event, as a vertical line in the chart
  * @property {number} atMs
  * @property {string} text
  *
  * @typedef {object} ChartProps
  * @property {string} label what the chart shows, for screen readers
- * @property {number[]} timesMs when each value's minute begins, evenly spaced
+ * @property {number[]} timesMs the beginning of each value's period, evenly spaced
  * @property {number} fromMs
  * @property {number} toMs
  * @property {Series[]} series
- * @property {'stacked' | 'lines'} kind stacked: bars, one series on the other
- * @property {(value: number | undefined) => string} write a value with its unit
+ * @property {'stacked' | 'lines'} kind `stacked` shows bars with the series on top of each other
+ * @property {(value: number | undefined) => string} write formats a value with its unit
  * @property {(value: number) => string} [writeAxis]
- * @property {boolean} [isLog] from 0.1 up
- * @property {{ steps: { fromMs: number, value: number | undefined }[], label: string } | undefined} [limit] a line over the chart; undefined: a gap
+ * @property {boolean} [isLog] whether the axis is logarithmic, from 0.1
+ * @property {{ steps: { fromMs: number, value: number | undefined }[], label: string } | undefined} [limit] the limit
+ * as a line; an undefined value is a gap
  * @property {Marker[]} [markers]
- * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded
- * @property {(fromMs: number, toMs: number) => void} [onZoom] a period was dragged over
- * @property {string} [note] stands where figures would, while there are none
+ * @property {{ fromMs: number, untilMs: number }[]} [spans] shaded periods
+ * @property {(fromMs: number, toMs: number) => void} [onZoom] called when the operator has selected a period with the
+ * pointer
+ * @property {string} [note] the text in place of figures, while there are no figures
  */
 
 const height = 220;
 const logFrom = 0.1;
-/** Charts with the same key show the same instant. */
+/** uPlot's key for synchronized charts: the pointer selects the same instant in all charts of a page. */
 const syncKey = 'page';
 
 /**
- * A chart over time, with the figure of each series below it: at the instant under the pointer, or at the last instant.
- * The figures have reserved space, so nothing moves.
+ * A chart over time. Below the chart are the figures of each series, for the instant under the pointer or else for
+ * the last instant. The figures have reserved space, so that the page does not move.
  *
  * @param {ChartProps} props
  */
@@ -53,7 +55,7 @@ export function Chart(props) {
   const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
   const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
 
-  // The appearance of a chart is fixed when it is made. Its data and period can change later.
+  // A change of the chart's appearance makes a new chart. A change of its data or period updates the chart.
   const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
   useEffect(() => {
     const element = holder.current;
@@ -101,7 +103,7 @@ export function Chart(props) {
   </figure>`;
 }
 
-/** The last instant with a known value. @param {Series[]} series */
+/** Returns the index of the last instant with a known value. @param {Series[]} series */
 function lastKnown(series) {
   const length = series[0]?.values.length ?? 0;
   for (let index = length - 1; index >= 0; index--) {
@@ -119,7 +121,8 @@ function dataOf({ timesMs, series, kind, isLog }) {
     );
     return /** @type {uPlot.AlignedData} */ ([times, ...lines]);
   }
-  // Each series is drawn on top of the series below it, the highest first, so that the lower ones cover it.
+  // Each stacked value is the sum of its series and all series below. The highest sum is drawn first, and the lower
+  // series cover its lower part.
   /** @type {(number | null)[][]} */
   const sums = [];
   for (const { values } of series) {
@@ -147,7 +150,7 @@ function optionsOf(latest, width, point) {
     width: Math.max(width, 100),
     height,
     legend: { show: false },
-    // The texts of events are above the plot, so that they cover no bar.
+    // The space above the plot is for the texts of events, which would otherwise cover bars.
     padding: [latest.current.markers ? 8 + markerRows * markerRowHeight : 12, 20, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.fromMs / 1_000, latest.current.toMs / 1_000] },
@@ -180,7 +183,7 @@ function optionsOf(latest, width, point) {
       {
         stroke: colour('muted'),
         font: axisFont,
-        // The powers of ten on a logarithmic scale.
+        // A logarithmic axis has labels and grid lines only at powers of ten.
         grid: { stroke: colour('line'), width: 1, ...(isLog && { filter: powersOfTen }) },
         ...(isLog && { filter: powersOfTen }),
         ticks: { show: false },
@@ -222,11 +225,11 @@ function optionsOf(latest, width, point) {
 }
 
 const axisFont = '12px system-ui, sans-serif';
-/** Rows of texts above the plot, and the height of one, CSS pixels. */
+/** The number of rows for event texts above the plot, and the height of a row in CSS pixels. */
 const markerRows = 2;
 const markerRowHeight = 14;
 
-/** A value between two gaps is drawn as a point, because a line would not show it. */
+/** Whether a value lies between two gaps. Such a value is drawn as a point, because a line needs two values. */
 function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
   const values = u.data[index] ?? [];
   return [...values.keys()].filter(
@@ -247,7 +250,7 @@ function linearRange(most, limits) {
   return [0, Math.max(...near, highest, 1) * 1.08];
 }
 
-/** The steps of an axis of counts. They are at least one, because smaller steps would repeat a number. */
+/** The possible steps of an axis of counts. The smallest step is one, because the labels are whole numbers. */
 const wholeSteps = Array.from({ length: 16 }, (_, power) => 10 ** power).flatMap((ten) => [
   ten,
   2 * ten,
@@ -287,7 +290,7 @@ function drawLines(u, { limit, markers = [] }, colours) {
   const right = bbox.left + bbox.width;
   const xOf = (/** @type {number} */ atMs) =>
     Math.min(Math.max(valToPos(atMs / 1_000, 'x', true), bbox.left), right);
-  // A limit above the plot is a gap, as no limit is.
+  // A limit above the plot is not drawn.
   const heightOf = (/** @type {number | undefined} */ value) =>
     value === undefined || value > (scales.y?.max ?? 0) ? undefined : valToPos(value, 'y', true);
   const { steps = [] } = limit ?? {};
@@ -327,7 +330,7 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  // The newest text comes first. A text without space is omitted, because the list of events has it.
+  // The newest text is placed first. A text without space is omitted, because the list of events also shows it.
   const freeUntil = Array.from({ length: markerRows }, () => right);
   for (const { text, x } of placed) {
     const { width } = ctx.measureText(text);
@@ -345,7 +348,7 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
 }
 
 /**
- * Evenly spaced instants of a period, and the merged rows of each; undefined for an instant without rows.
+ * Divides a period into steps, and merges the rows of each step. The result is undefined for a step without rows.
  *
  * @template Row, Merged
  * @param {Map<number, Row> | undefined} rows by the beginning of their minute, epoch ms

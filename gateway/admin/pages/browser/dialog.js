@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * A modal dialog. Esc closes it and returns the focus. While it is held it stays open, because the response under way
- * may contain a secret that is shown nowhere else.
+ * A modal dialog. Esc closes it and returns the focus. With `isHeld` the dialog cannot be closed, because the awaited
+ * response may contain a secret that is shown only here.
  *
  * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
  */
@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
-    // A browser returns the focus too, but not when another element has it while a held dialog is opened again.
+    // The browser returns the focus by itself, except after the dialog was opened again.
     const opener = document.activeElement;
     dialog?.showModal();
     return () => {
@@ -23,7 +23,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
     if (isHeld) event.preventDefault();
   };
   const closed = () => {
-    // A second Esc closes a dialog even when the page prevents the first.
+    // A second Esc closes a dialog even if the page prevents the default of the first.
     if (isHeld) element.current?.showModal();
     else onClose();
   };

@@ -1,9 +1,9 @@
-// The format of numbers and times. The functions are pure: the present time is an argument.
+// Formats of numbers and times. The functions get the present time as an argument.
 
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
-// Made once, because making a format takes longer than using it.
+// The formats are created once, because creating a format takes longer than using it.
 const timeOfDay = timeFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const hourAndMinute = timeFormat({ hour: '2-digit', minute: '2-digit' });
 const dayAndMonth = timeFormat({ day: 'numeric', month: 'short' });
@@ -31,19 +31,19 @@ const dayMs = 24 * hourMs;
 /** The placeholder for a figure that is not known. */
 export const noFigure = '–';
 
-/** A count: 1,204. @param {number | undefined} number */
+/** Formats a count, for example 1,204. @param {number | undefined} number */
 export function count(number) {
   return number === undefined ? noFigure : wholeNumber.format(number);
 }
 
-/** Requests a second or a minute: one decimal while it is small. @param {number | undefined} number */
+/** Formats a rate. A small rate has one decimal. @param {number | undefined} number */
 export function rate(number) {
   if (number === undefined) return noFigure;
   if (number === 0) return '0';
   return number < 10 ? oneDecimal.format(number) : wholeNumber.format(number);
 }
 
-/** A part of a whole: 0.8 %. @param {number | undefined} part */
+/** Formats a share as a percentage, for example 0.8 %. @param {number | undefined} part */
 export function percent(part) {
   if (part === undefined || Number.isNaN(part)) return noFigure;
   const hundredths = part * 100;
@@ -52,7 +52,11 @@ export function percent(part) {
   return `${hundredths < 10 ? oneDecimal.format(hundredths) : wholeNumber.format(Math.floor(hundredths))} %`;
 }
 
-/** A time that something took, without its unit: two significant digits below 10 ms. @param {number | undefined} ms */
+/**
+ * Formats a duration in milliseconds, without the unit. A duration below 10 ms has two significant digits.
+ *
+ * @param {number | undefined} ms
+ */
 export function milliseconds(ms) {
   if (ms === undefined) return noFigure;
   if (ms < 1) return ms.toFixed(2);
@@ -60,7 +64,7 @@ export function milliseconds(ms) {
   return wholeNumber.format(ms);
 }
 
-/** A length of time in words: 24 s, 13 h 28 min, 12 days. @param {number} ms */
+/** Formats a duration in words, for example 24 s, 13 h 28 min, 12 days. @param {number} ms */
 export function duration(ms) {
   const length = Math.max(0, ms);
   if (length < minuteMs) return `${Math.floor(length / secondMs)} s`;
@@ -73,13 +77,23 @@ export function duration(ms) {
   return `${wholeNumber.format(Math.floor(length / dayMs))} days`;
 }
 
-/** How far an instant is from now: in 24 s, 12 s ago. @param {number} atMs @param {number} nowMs */
+/**
+ * Formats an instant relative to now, for example "in 24 s" or "12 s ago".
+ *
+ * @param {number} atMs
+ * @param {number} nowMs
+ */
 export function relative(atMs, nowMs) {
   if (Math.abs(atMs - nowMs) < secondMs) return 'now';
   return atMs > nowMs ? `in ${duration(atMs - nowMs)}` : `${duration(nowMs - atMs)} ago`;
 }
 
-/** The local time of day, with the date unless it is today: 10:31:07. @param {number} atMs @param {number} nowMs */
+/**
+ * Formats the local time, for example 10:31:07. The date is included unless it is today.
+ *
+ * @param {number} atMs
+ * @param {number} nowMs
+ */
 export function clock(atMs, nowMs) {
   const time = timeOfDay.format(atMs);
   return dayAndMonth.format(atMs) === dayAndMonth.format(nowMs)
@@ -87,35 +101,45 @@ export function clock(atMs, nowMs) {
     : `${dayAndMonth.format(atMs)} ${time}`;
 }
 
-/** The local hour and minute, or the day at midnight. @param {number} atMs */
+/** Formats the local hour and minute for an axis. At midnight the text is the day. @param {number} atMs */
 export function axisTime(atMs) {
   const time = hourAndMinute.format(atMs);
   return time === '00:00' ? dayAndMonth.format(atMs) : time;
 }
 
-/** An instant in full, in local time and in UTC. @param {number} atMs */
+/** Formats an instant with its date, in local time and in UTC. @param {number} atMs */
 export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }
 
-/** Limits in words: 60 a minute, 1,000 a day. @param {Readonly<Record<string, number | undefined>>} limits */
+/**
+ * Formats limits in words, for example "60 a minute, 1,000 a day".
+ *
+ * @param {Readonly<Record<string, number | undefined>>} limits
+ */
 export function limitsInWords(limits) {
   return Object.entries(limits)
     .map(([name, limit]) => `${count(limit)} ${per(name.slice('per'.length).toLowerCase())}`)
     .join(', ');
 }
 
-/** "a minute", "an hour". @param {string} window */
+/** Returns a window with its article, for example "a minute" or "an hour". @param {string} window */
 export function per(window) {
   return window === 'hour' ? 'an hour' : `a ${window}`;
 }
 
-/** The first digits of a version of the configuration. @param {string | undefined} version */
+/** Shortens a version of the configuration to its first digits. @param {string | undefined} version */
 export function shortVersion(version) {
   return version === undefined ? noFigure : version.slice(0, 6);
 }
 
-/** "1 key", "2 keys". @param {number} number @param {string} one @param {string} [many] */
+/**
+ * Formats a number with its noun, for example "1 key" or "2 keys".
+ *
+ * @param {number} number
+ * @param {string} one
+ * @param {string} [many]
+ */
 export function counted(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

@@ -13,7 +13,8 @@ import { switchTheme, useTheme } from './theme.js';
 /** @import { Live } from './live.js' */
 
 /**
- * The header of every page: environment, version of the configuration, and the state of the parts.
+ * The header of every page. The header shows the environment, the version of the configuration, and the state of
+ * store, processes and targets.
  *
  * @param {{ live: Live, open: string | undefined }} props
  */
@@ -47,7 +48,7 @@ export function Header({ live, open }) {
 function Facts({ live: { state, polled } }) {
   useNow();
   const isOld = isStale(polled);
-  // Production's chip is filled, so that operators tell it from other environments.
+  // The label "production" is filled with colour, so that operators can distinguish it from other environments.
   const chip = `chip ${/^prod/i.test(state?.environment ?? '') ? 'filled' : ''}`;
   const [config, store, processes, targets] = state
     ? [
@@ -66,7 +67,12 @@ function Facts({ live: { state, polled } }) {
     </ul>`;
 }
 
-/** The version in force and its most important property. @param {State} state @param {number | undefined} oldMs */
+/**
+ * The version of the configuration, with the most important fact about it.
+ *
+ * @param {State} state
+ * @param {number | undefined} oldMs
+ */
 function configFact({ config: { version, loadedAt, lastError } }, oldMs) {
   const loadedMs = Date.parse(loadedAt);
   const note =
@@ -110,7 +116,10 @@ function targetsFact({ upstreams }) {
 const suggestedMax = 8;
 const typedPauseMs = 150;
 
-/** The id of a key opens its page; any other text searches the keys. Keys are suggested while the operator types. */
+/**
+ * The search field. The id of a key opens the key's page; any other text searches the keys. The field suggests keys
+ * while the operator types.
+ */
 function Search() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [text, setText] = useState('');
@@ -119,7 +128,7 @@ function Search() {
   const open = async (/** @type {string} */ wanted) => {
     if (wanted === '') return;
     setAsking(true);
-    // Not `/keys/{id}`, because a browser reports its 404 as an error.
+    // The check does not request `/keys/{id}`, because a browser reports a 404 as an error.
     const isKey =
       suggested.some(({ id }) => id === wanted) ||
       (await findKeys(wanted, 500).then(
@@ -133,7 +142,7 @@ function Search() {
   };
   const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
     setText(value);
-    // The operator has chosen a suggestion instead of typing.
+    // With this type of input, the operator has chosen a suggestion instead of typing.
     const isChosen = inputType === undefined || inputType === 'insertReplacementText';
     if (isChosen && suggested.some(({ id }) => id === value)) void open(value);
   };

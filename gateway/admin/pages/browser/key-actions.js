@@ -8,7 +8,7 @@ import { CopyButton, html, Instant } from './parts.js';
 /** @import { BodyOf, Changed } from './api-body.ts' */
 
 /**
- * An operator's action on a key. Its dialog states the effect before the action.
+ * An operator's action on a key. A dialog states the effect before the action.
  *
  * @typedef {object} Action
  * @property {string} button
@@ -127,7 +127,8 @@ function keptInWords({ windows = [], ban }) {
 }
 
 /**
- * The buttons of a key, for a token that may change it, and the result of the last action.
+ * The buttons for the actions on a key, and the result of the last action. The buttons are shown only with a token
+ * that may write.
  *
  * @param {{ of: KeyDetail, live: import('./live.js').Live, done: Done | undefined, onDone: (result: string, isEnd?:
  * boolean) => void }} props
@@ -155,7 +156,11 @@ export function KeyActions({ of: key, live, done, onDone }) {
     }`;
 }
 
-/** The result stays on the page with its time, because another operator may have undone it since. @param {Done | undefined} done */
+/**
+ * The result of the last action, with its time, because another operator may have undone the action since.
+ *
+ * @param {Done | undefined} done
+ */
 export function result(done) {
   return html`<p class="result" role="status">${done?.text}</p>
     ${done && html`<p class="muted">Done <${Instant} atMs=${done.atMs} /></p>`}`;
@@ -163,12 +168,12 @@ export function result(done) {
 
 /** @param {{ of: KeyDetail, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
 function ActionDialog({ of: key, action, where, onDone, onClose }) {
-  // The page may show another key, or none, when the response arrives.
+  // The dialog keeps the key of its opening, because the page may show another key when the response arrives.
   const [subject] = useState(key);
   const [typed, setTyped] = useState('');
   const [error, setError] = useState('');
   const [isUnderWay, setUnderWay] = useState(false);
-  // The secret is only in this dialog, and disappears with it.
+  // The new secret is only in the state of this dialog, and is dropped when the dialog closes.
   const [secret, setSecret] = useState('');
   const title = `${action.title} ${subject.id}`;
   const isConfirmed = !action.isTyped || typed === subject.id;
@@ -219,7 +224,11 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   <//>`;
 }
 
-/** The secret takes the focus, because the button that asked for it is gone. @param {{ text: string }} props */
+/**
+ * Shows the new secret and gives it the focus, because the button that had the focus no longer exists.
+ *
+ * @param {{ text: string }} props
+ */
 function Secret({ text }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => element.current?.focus(), []);
@@ -230,8 +239,9 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * The lengths of a grant, by the name of the choice. @type {Record<string, { text: string, untilMs: (fromMs: number) =>
- * number }>}
+ * The choices for the duration of a grant, by name.
+ *
+ * @type {Record<string, { text: string, untilMs: (fromMs: number) => number }>}
  */
 const spans = {
   '1h': { text: 'for an hour', untilMs: (fromMs) => fromMs + hourMs },
@@ -265,7 +275,7 @@ function grantFields({ windows }) {
 }
 
 /**
- * The body for `/grant`.
+ * Makes the request body for `/grant` from the form.
  *
  * @param {FormData} form
  * @returns {{ limits: Record<string, number>, fromAt?: string, untilAt: string }}
@@ -278,7 +288,7 @@ function grantIn(form) {
     limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
   }
   const chosenMs = Date.parse(String(form.get('from')));
-  // A beginning in the past means at once, as in the API.
+  // As in the API, a beginning in the past means that the grant begins at once.
   const isLater = chosenMs > nowMs();
   const fromMs = isLater ? chosenMs : nowMs();
   const untilMs = spans[String(form.get('span'))]?.untilMs(fromMs) ?? fromMs;
@@ -302,7 +312,7 @@ function rotateFields() {
   </div>`;
 }
 
-/** The body for `/secrets`. @param {FormData} form @returns {{ overlap?: string }} */
+/** Makes the request body for `/secrets` from the form. @param {FormData} form @returns {{ overlap?: string }} */
 function overlapIn(form) {
   const overlap = String(form.get('overlap'));
   return overlap === '' ? {} : { overlap };

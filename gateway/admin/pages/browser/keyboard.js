@@ -2,7 +2,7 @@ import { pagePaths } from './page-paths.js';
 import { goTo } from './router.js';
 import { routes } from './routes.js';
 
-/** The time to wait for the letter after `g`. */
+/** The longest time between `g` and the letter of a page. */
 const secondKeyMs = 1_500;
 
 /** The keyboard shortcuts, for the dialog that `?` opens. @type {readonly (readonly [string, string])[]} */
@@ -18,13 +18,13 @@ export const shortcuts = [
 
 export const shortcutsButtonId = 'shortcuts';
 
-/** Handles the keyboard shortcuts. */
+/** Starts handling the keyboard shortcuts. */
 export function listenToKeys() {
   let goneAtMs = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // An open dialog takes all keys, because another page would discard its content.
+    // Shortcuts are disabled while a dialog is open, because opening another page would discard the dialog's content.
     if (document.querySelector('dialog[open]')) return;
     if (event.key === 'Escape') {
       target.blur();
@@ -39,7 +39,7 @@ export function listenToKeys() {
       const search = document.getElementById('search');
       if (!(search instanceof HTMLInputElement)) return;
       event.preventDefault();
-      // Typing replaces the text that was in the field.
+      // Selecting the text lets the operator replace it by typing.
       search.select();
       return;
     }
@@ -58,7 +58,12 @@ export function listenToKeys() {
   });
 }
 
-/** Moves from the link of one row to the link of another. @param {HTMLElement} from @param {1 | -1} step */
+/**
+ * Moves the focus from the link in a row to the link in the next or previous row.
+ *
+ * @param {HTMLElement} from
+ * @param {1 | -1} step
+ */
 function walkRows(from, step) {
   const links = [...document.querySelectorAll('tbody tr a, .rows li a')].filter(isFirstOfRow);
   const at = links.indexOf(from);

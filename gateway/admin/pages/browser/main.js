@@ -9,7 +9,7 @@ import { followLinks, usePlace } from './router.js';
 import { routes } from './routes.js';
 import { TokenForm } from './token-form.js';
 
-/** All pages: the header and the page of the address, or the form for a token. */
+/** The root component: the header and the page of the URL, or the form for a token. */
 function App() {
   const [isAllowed, setAllowed] = useState(hasToken());
   const [refusal, setRefusal] = useState('');
@@ -30,7 +30,7 @@ function App() {
   const title = page && route ? route.title(page.params) : 'Not found';
   useEffect(() => {
     document.title = `${title} · Tollgate`;
-    // The operator opened another page, so the focus moves to its beginning.
+    // When the operator opens another page, the focus moves to the page's beginning.
     if (shownPath.current !== path) main.current?.focus({ preventScroll: true });
     shownPath.current = path;
   }, [title, path]);

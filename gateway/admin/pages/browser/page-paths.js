@@ -1,6 +1,6 @@
 /**
- * The path of each page; `{…}` stands for one segment. The listener answers each path with the same document, and
- * `routes.js` has the component of each page. Further state of a page, such as a filter or a period, is in the query.
+ * The path of each page; `{…}` stands for one segment. The listener serves the same HTML document at each path, and
+ * `routes.js` has the component of each page. The query has the other state of a page, such as a filter or a period.
  */
 export const pagePaths = {
   now: '/',
@@ -14,7 +14,7 @@ export const pagePaths = {
 };
 
 /**
- * The page of a path.
+ * Finds the page of a path.
  *
  * @param {string} path without the query
  * @returns {{ name: keyof typeof pagePaths, params: Record<string, string> } | undefined}

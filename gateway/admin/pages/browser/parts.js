@@ -9,25 +9,25 @@ import { createSignal } from './signal.js';
 /** @import { ComponentChildren } from 'preact' */
 /** @import { KeyWindow, Polled } from './api-body.ts' */
 
-// Small components that several pages share. A component without state is a function, so that the type check covers its
-// arguments.
+// Small components that several pages share. A component without state is a plain function, so that TypeScript checks
+// its arguments.
 
 export const html = htm.bind(h);
 
-/** All components that show an age are drawn again each second, together. */
+/** Tells all components that show an age to render again, once a second. */
 const ticked = createSignal();
 setInterval(() => {
   if (document.visibilityState === 'visible') showSoon(ticked.tell);
 }, 1_000);
 
-/** Draws the component each second. @returns {number} the gateway's time, epoch ms */
+/** Renders the component again each second. @returns {number} the gateway's time, epoch ms */
 export function useNow() {
   ticked.use();
   return nowMs();
 }
 
 /**
- * The distance of an instant from now, with the full instant on hover and for screen readers.
+ * Shows an instant relative to now. The full instant is shown on hover and to screen readers.
  *
  * @param {{ atMs: number | undefined, prefix?: string }} props
  */
@@ -43,7 +43,7 @@ export function Instant({ atMs, prefix = '' }) {
   >`;
 }
 
-/** @type {Record<string, string>} the colour of a state; each also has its word */
+/** @type {Record<string, string>} the colour of each state of a key */
 const toneOf = {
   limited: 'bad',
   banned: 'bad',
@@ -55,7 +55,7 @@ const toneOf = {
   unknown: 'off',
 };
 
-/** The states of keys in words: the API calls one of them `no_secret`. @param {string} state */
+/** Returns the state of a key in words. In the API, the state "no secret" is `no_secret`. @param {string} state */
 export function stateText(state) {
   return state.replace('_', ' ');
 }
@@ -71,8 +71,8 @@ export function keyLink({ id, name }) {
 }
 
 /**
- * Rows in their present order. While the pointer or the focus is in a row the order stays, because a row must not move
- * under a click. Rows are drawn by position, so that a changed row moves no other row.
+ * Shows rows that keep their order while the pointer or the focus is in a row, because a row must not move under a
+ * click. Rows are rendered by position, so a changed row does not move other rows.
  *
  * @template Item
  * @param {'tbody' | 'ul'} as
@@ -102,10 +102,10 @@ function SteadyRows({ as, items, idOf, row }) {
 /**
  * @template Item
  * @typedef {object} Column
- * @property {ComponentChildren} title on a narrow page it stands beside each cell
+ * @property {ComponentChildren} title on a narrow page, the label beside each cell
  * @property {(item: Item) => ComponentChildren} cell
  * @property {'id' | 'number' | 'windows'} [kind] the class of its cells
- * @property {string} [narrow] in place of the title on a narrow page
+ * @property {string} [narrow] the label on a narrow page, by default the title
  * @property {string} [width] the class of its heading
  * @property {string} [hint]
  * @property {(item: Item) => string | undefined} [cellHint]
@@ -148,9 +148,14 @@ export const errorColumns = [
   },
 ];
 
-/** The used part of a window. @param {KeyWindow} window @param {{ now: number, isLong?: boolean }} options */
+/**
+ * Shows the used part of a window as a bar.
+ *
+ * @param {KeyWindow} window
+ * @param {{ now: number, isLong?: boolean }} options
+ */
 export function windowBar({ name, limit, used, resetMs }, { now, isLong = false }) {
-  // A window is empty after its reset, even before the next response.
+  // After its reset, a window shows 0 used requests, even before the next response.
   const usedNow = resetMs <= now ? 0 : used;
   const part = Math.min(1, usedNow / limit);
   const tone = part >= 1 ? 'bad' : part >= 0.8 && name !== 'second' ? 'near' : '';
@@ -165,15 +170,15 @@ export function windowBar({ name, limit, used, resetMs }, { now, isLong = false 
 
 /** @param {number} resetMs @param {number} now */
 export function resetText(resetMs, now) {
-  // "in 0 s" for the last second would be wrong.
+  // In the last second the text is "in 1 s", because "in 0 s" would be wrong.
   return `resets ${resetMs > now ? `in ${duration(Math.max(1_000, resetMs - now))}` : 'now'}`;
 }
 
 /**
- * Copies a text, and shows whether that worked.
+ * A button that copies a text and shows whether the copy succeeded.
  *
- * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` stands there if it did
- * not
+ * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` is shown if the copy
+ * failed
  */
 export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the text to copy it' }) {
   const [said, setSaid] = useState('');
@@ -182,7 +187,7 @@ export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the
       await navigator.clipboard.writeText(text);
       setSaid('copied');
     } catch {
-      // Without TLS, and not on localhost, a browser has no clipboard for pages.
+      // A browser allows pages to use the clipboard only over TLS or on localhost.
       setSaid(otherwise);
     }
     setTimeout(() => setSaid(''), 10_000);
@@ -192,7 +197,10 @@ export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the
 }
 
 /**
- * A sentence in which the id of the key is a link to its page. @param {string} text @param {string | undefined} keyId
+ * Shows a sentence in which the id of the key is a link to the key's page.
+ *
+ * @param {string} text
+ * @param {string | undefined} keyId
  */
 export function textWithKey(text, keyId) {
   const at = keyId === undefined ? -1 : indexOfWord(text, keyId);
@@ -201,7 +209,7 @@ export function textWithKey(text, keyId) {
 }
 
 /**
- * The position of an id as a whole word: the key `a` is not the first letter of `alice`, who changed it.
+ * Finds an id as a whole word. The key `a`, for example, is not found in the name `alice`.
  *
  * @param {string} text @param {string} id
  */
@@ -216,7 +224,11 @@ function isInId(character) {
   return character !== undefined && /[A-Za-z0-9_@+-]/.test(character);
 }
 
-/** The age of stale figures, with the reason; empty when the figures are fresh. @param {{ polled: Polled }} props */
+/**
+ * Shows the age of stale figures with the reason, and nothing while the figures are fresh.
+ *
+ * @param {{ polled: Polled }} props
+ */
 export function Age({ polled }) {
   useNow();
   const why = polled.error ? `. ${polled.error.message}` : '';
@@ -224,13 +236,18 @@ export function Age({ polled }) {
   return html`<span class=${`age ${why && 'with-reason'}`} role="status">${text}</span>`;
 }
 
-/** The text in place of rows: still loading, not available, or empty. @param {Polled} polled @param {ComponentChildren} empty */
+/**
+ * Shows a text in place of rows: loading, an error, or the text for no rows.
+ *
+ * @param {Polled} polled
+ * @param {ComponentChildren} empty
+ */
 export function instead({ body, error }, empty) {
   if (body !== undefined) return html`<div class="empty">${empty}</div>`;
   return html`<div class="empty" role=${error ? 'alert' : 'status'}>${error?.message ?? 'Loading …'}</div>`;
 }
 
-/** The text in place of a chart's figures. @param {Polled} polled @param {string} empty */
+/** Returns the text in place of a chart's figures. @param {Polled} polled @param {string} empty */
 export function noteOf({ body, error }, empty) {
   return error?.message ?? (body ? empty : 'Loading …');
 }
@@ -258,7 +275,7 @@ export function Fresh({ polled, children }) {
 }
 
 /**
- * Buttons, one of which is chosen, and further content after them.
+ * A group of buttons for a choice, followed by further content.
  *
  * @template {string} Value
  * @param {Record<Value, string>} texts the text of each value
@@ -276,7 +293,7 @@ export function choices(texts, { label, chosen, choose }, more) {
 }
 
 /**
- * Choices that are in the address. Choosing a value returns to the first page.
+ * A choice whose value is in the URL. Choosing a value returns to the first page of the list.
  *
  * @param {string} name of the parameter @param {string} label
  * @param {Record<string, string>} texts the text of each value; '' is the usual one
@@ -291,7 +308,7 @@ export function choicesInAddress(name, label, texts, chosen) {
 }
 
 /**
- * The buttons below a list. The place in the list is in the address.
+ * The buttons for the pages of a list. The position in the list is in the URL.
  *
  * @param {{ first: string, further: string, after: string | undefined, next: string | undefined }} options
  * @param {ComponentChildren} [more]
@@ -309,7 +326,7 @@ export function paging({ first, further, after, next }, more) {
 }
 
 /**
- * A page with a list of what all processes report, the newest first.
+ * A page with a list of entries from all processes, the newest first.
  *
  * @template {{ readonly id: string, readonly at: string }} Item
  * @param {Polled<{ readonly isComplete: boolean, readonly next?: string | undefined }>} polled
@@ -320,7 +337,7 @@ export function paging({ first, further, after, next }, more) {
  * @param {ComponentChildren} [options.tools]
  * @param {string} [options.name]
  * @param {(item: Item) => ComponentChildren} options.row a `timedRow`
- * @param {string} options.empty what stands there where there are no rows
+ * @param {string} options.empty the text when there are no rows
  */
 export function newestFirst(polled, rows, { title, after, tools, name = '', row, empty }) {
   const { next, isComplete = true } = polled.body ?? {};
@@ -336,11 +353,11 @@ export function newestFirst(polled, rows, { title, after, tools, name = '', row,
 }
 
 /**
- * A row of a list by time.
+ * A row of a list that is sorted by time.
  *
  * @param {{ readonly id: string, readonly at: string }} item
  * @param {ComponentChildren} content
- * @param {{ hint?: string, more?: ComponentChildren, isSteady?: boolean }} [options] `more`: what stands below
+ * @param {{ hint?: string, more?: ComponentChildren, isSteady?: boolean }} [options] `more`: content below the row
  */
 export function timedRow({ id, at }, content, { hint, more, isSteady = false } = {}) {
   return html`<li key=${isSteady ? undefined : id}>
@@ -350,8 +367,10 @@ export function timedRow({ id, at }, content, { hint, more, isSteady = false } =
 }
 
 /**
- * A few values as a small chart, without the gaps. @param {readonly (number | undefined)[]} values @param {string}
- * label
+ * Shows a few values as a small bar chart. An undefined value has no bar.
+ *
+ * @param {readonly (number | undefined)[]} values
+ * @param {string} label
  */
 export function sparkline(values, label) {
   const most = Math.max(...values.map((value) => value ?? 0), 1e-9);

@@ -5,7 +5,8 @@ const moved = createSignal();
 addEventListener('popstate', moved.tell);
 
 /**
- * The address has the whole state of the page, so a link restores it. The page is drawn again when the address changes.
+ * Returns the open page and its query from the URL. The URL contains the whole state of a page, so a link restores
+ * the state. The component renders again when the URL changes.
  */
 export function usePlace() {
   moved.use();
@@ -13,7 +14,7 @@ export function usePlace() {
   return { page: matchPage(pathname), query: new URLSearchParams(search), path: pathname };
 }
 
-/** Goes to another page. @param {string} path with the query */
+/** Opens another page. @param {string} path with the query */
 export function goTo(path) {
   if (path === location.pathname + location.search) return;
   history.pushState(null, '', path);
@@ -22,10 +23,11 @@ export function goTo(path) {
 }
 
 /**
- * Changes the query of this page. A default value is omitted.
+ * Changes the query of this page. Default values are omitted from the URL.
  *
- * @param {Record<string, string | undefined>} changes undefined or '' takes a parameter away
- * @param {{ replace?: boolean }} [options] without an entry of its own in the history, as for text that is being typed
+ * @param {Record<string, string | undefined>} changes undefined or '' removes a parameter
+ * @param {{ replace?: boolean }} [options] whether the change adds no entry to the history, for example while the
+ * operator types
  */
 export function changeQuery(changes, { replace = false } = {}) {
   const query = new URLSearchParams(location.search);
@@ -41,12 +43,12 @@ export function changeQuery(changes, { replace = false } = {}) {
   moved.tell();
 }
 
-/** The path of a key's page. @param {string} id */
+/** Returns the path of a key's page. @param {string} id */
 export function keyPath(id) {
   return `/keys/${encodeURIComponent(id)}`;
 }
 
-/** Follows links of this origin without loading the document again, except links for another tab. */
+/** Opens links to the same origin without loading the document again. Links for a new tab are left to the browser. */
 export function followLinks() {
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

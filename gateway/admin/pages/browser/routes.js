@@ -16,8 +16,8 @@ import { Upstreams } from './pages/upstreams.js';
  */
 
 /**
- * The component of each path in `page-paths.js`. A new page is an entry there, one here, and a module in `pages/`. With `nav` it
- * stands in the navigation, and `g` and the letter open it.
+ * The component of each path in `page-paths.js`. A new page needs an entry in `page-paths.js`, an entry here, and a
+ * module in `pages/`. A page with `nav` is in the navigation, and `g` followed by its letter opens it.
  *
  * @type {Record<keyof typeof import('./page-paths.js').pagePaths, {
  *   component: (props: PageProps) => ComponentChildren,

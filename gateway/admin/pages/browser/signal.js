@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A value outside of the components. The components that use it are drawn again when it changes. */
+/** A signal outside of the components. When `tell` is called, the components that use the signal render again. */
 export function createSignal() {
   /** @type {Set<() => void>} */
   const listeners = new Set();

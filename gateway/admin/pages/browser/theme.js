@@ -13,7 +13,7 @@ export function switchTheme() {
   changed.tell();
 }
 
-/** The present theme. The component is drawn again when the theme changes. */
+/** The present theme. The component that uses the theme renders again when the theme changes. */
 export function useTheme() {
   changed.use();
   return currentTheme();

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * The form for a token, with instructions to make one. The token stays in this tab: it is in no address, query or
+ * The form for a token, with instructions to make one. The token stays in this tab, and is not part of any URL or
  * cookie.
  *
  * @param {{ refusal: string, onToken: (token: string) => void }} props

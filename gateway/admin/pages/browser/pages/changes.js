@@ -43,8 +43,8 @@ function whatChanged({ action, by, files, key, text, before, after, inForce }) {
 }
 
 /**
- * plan free → pro · secret 9f86d081. Each value is isolated, because a right-to-left name would otherwise swap the old
- * and the new value.
+ * Shows changed members, for example "plan free → pro · secret 9f86d081". Each value is in its own `<bdi>`, because a
+ * right-to-left name would otherwise swap the old and the new value.
  *
  * @param {Readonly<Record<string, unknown>>} [before] @param {Readonly<Record<string, unknown>>} [after]
  */
@@ -59,7 +59,7 @@ function members(before = {}, after = {}) {
   });
 }
 
-/** Words for members whose name is not a word. @type {Record<string, string>} */
+/** The words that the page shows instead of some member names. @type {Record<string, string>} */
 const wordOf = {
   fromAt: 'from',
   untilAt: 'until',

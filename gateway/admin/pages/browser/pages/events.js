@@ -9,7 +9,7 @@ const perPage = 50;
 const minuteMs = 60_000;
 
 const kinds = { '': 'all', incident: 'incidents', ban: 'bans', change: 'changes' };
-/** The length of the period. Events are kept for 7 days. */
+/** The choices for the period. The gateway keeps events for 7 days. */
 const periods = { '': '7 days', '24h': '24 h', '1h': '1 h' };
 /** @type {Record<string, number>} */
 const lengthsMs = { '24h': 24 * 60 * minuteMs, '1h': 60 * minuteMs };
@@ -20,7 +20,7 @@ export function Events({ query }) {
   const kind = query.get('kind') ?? '';
   const period = query.get('period') ?? '';
   const lengthMs = lengthsMs[period];
-  // The path stays the same for a minute, so that the page polls it.
+  // The beginning is rounded to a minute, so that the polled path stays the same for a minute.
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
   const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);

@@ -35,8 +35,9 @@ const periods = { '24h': '24 h', '1h': '1 h' };
 const lengthsMs = { '24h': dayMs, '1h': 60 * minuteMs };
 
 /**
- * The page of a key: the explanation of its responses in a sentence, then in figures, then over time. @param
- * {PageProps} props
+ * The page of a key. It explains the key's responses by a sentence, by figures, and by charts over time.
+ *
+ * @param {PageProps} props
  */
 export function Key({ params: { id = '' }, query, live }) {
   const now = useNow();
@@ -46,7 +47,7 @@ export function Key({ params: { id = '' }, query, live }) {
   const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
   const known = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
-  // The last body of a deleted key stays in memory, and is not shown.
+  // The last body of a deleted key is still in memory, and is not shown.
   if (isDeleted || error?.status === 404) {
     return html`${result(done)}
       <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
@@ -92,7 +93,7 @@ const shownApart = [
   ...['operations24h', 'recentRefusals'],
 ];
 
-/** The stated members of the key that have no other place on the page. @param {KeyDetail} key */
+/** Shows the members of the key's definition that have no other place on the page. @param {KeyDetail} key */
 function otherMembers(key) {
   const others = Object.entries(key).filter(([name]) => !shownApart.includes(name));
   return others.map(
@@ -101,7 +102,7 @@ function otherMembers(key) {
   );
 }
 
-/** The place where an operator edits the key. @param {KeyDetail} key */
+/** Names the place where an operator edits the key: the directory, or a file and line. @param {KeyDetail} key */
 function placeOf({ source, file, line }) {
   if (source === 'directory') return 'in the key directory';
   return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
@@ -121,7 +122,11 @@ function banAndGrant({ ban, strikes, grant }) {
   return html`${first} · granted ${limitsInWords(grant.limits)}${begin}${instant('ends ', grant.untilMs)}`;
 }
 
-/** The last 24 hours by minute, or the period in the address. @param {{ id: string, ban: KeyDetail['ban'], query: URLSearchParams }} props */
+/**
+ * Charts of the key's requests by minute, over the last 24 hours or the period in the URL.
+ *
+ * @param {{ id: string, ban: KeyDetail['ban'], query: URLSearchParams }} props
+ */
 function UsageChart({ id, ban, query }) {
   const nowAt = useNow();
   const path = /** @type {const} */ (`/keys/${encodeURIComponent(id)}`);
@@ -140,7 +145,7 @@ function UsageChart({ id, ban, query }) {
     const { timesMs, found } = alongTime(usage.body, { ...minutes, merge: ([row]) => row });
     const series = [
       { label: 'admitted', colour: 'blue', values: found.map((row) => row?.admitted) },
-      // Every request that was neither admitted nor banned.
+      // The refused requests are all requests that were neither admitted nor banned.
       {
         label: 'refused',
         colour: 'orange',
@@ -193,7 +198,8 @@ function zoomTo(fromMs, toMs) {
 }
 
 /**
- * The minute limit over the period, and its legend: "limit 50 a minute, 60 until 14:05". Undefined where there was none.
+ * Returns the minute limit over the period, and a legend such as "limit 50 a minute, 60 until 14:05". Undefined if
+ * the key had no minute limit in the period.
  *
  * @param {BodyOf<'/keys/{id}/limits'>['limits'] | undefined} limits the oldest first
  * @param {{ fromMs: number, toMs: number, nowAt: number }} period
@@ -217,7 +223,8 @@ function limitOver(limits = [], { fromMs, toMs, nowAt }) {
 }
 
 /**
- * The last hour while no older requests are recorded, because they would be a thin line in a day.
+ * Chooses the period of the chart if the URL has none. While only the last hour has requests, the chart shows one
+ * hour, because a chart of a day would show them too small.
  *
  * @param {URLSearchParams} query
  * @param {Map<number, UsageRow> | undefined} rows
@@ -352,7 +359,7 @@ function refusedBy({ refused, banned, undecided = 0 }) {
  * @template Item
  * @param {string} title @param {Polled} polled @param {readonly Item[]} items @param {string} empty
  * @param {Parameters<typeof cards<Item>>[1]} table
- * @param {import('preact').ComponentChildren} [note] below it
+ * @param {import('preact').ComponentChildren} [note] shown below the table
  */
 function listSection(title, polled, items, empty, table, note) {
   return html`<${Section} title=${title} polled=${polled}>

@@ -25,7 +25,11 @@ const typingMs = 250;
 
 /** @typedef {{ q: string | undefined, state: string | undefined, plan: string | undefined, sort: string | undefined }} Filter */
 
-/** The list of keys. Keys with the most refusals come first, unless the address names another order. @param {PageProps} props */
+/**
+ * The list of keys. Keys with the most refusals come first, unless the URL names another order.
+ *
+ * @param {PageProps} props
+ */
 export function Keys({ query }) {
   const now = useNow();
   const inAddress = (/** @type {string} */ name) => query.get(name) ?? undefined;
@@ -92,7 +96,7 @@ export function Keys({ query }) {
 function Filters({ filter, plans }) {
   const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const [text, setText] = useState(filter.q ?? '');
-  // The address has changed through Back or a link.
+  // The text follows the URL, which the Back button or a link may change.
   useEffect(() => setText(filter.q ?? ''), [filter.q]);
   useEffect(() => () => clearTimeout(typed.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {
@@ -120,7 +124,7 @@ function Filters({ filter, plans }) {
 function select(label, name, { [name]: value = '' }, options) {
   const choose = (/** @type {any} */ { currentTarget }) =>
     changeQuery({ [name]: currentTarget.value, after: undefined });
-  // A link may have a value that is not an option, such as a removed plan.
+  // A link may contain a value that is not an option, such as a removed plan.
   const all = options.some(([option]) => option === value) ? options : [...options, [value, value]];
   return html`<select aria-label=${label} value=${value} onChange=${choose}>
     ${all.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
@@ -128,7 +132,11 @@ function select(label, name, { [name]: value = '' }, options) {
 }
 
 /**
- * The text in place of keys. @param {Filter} filter @param {string | undefined} after @param {string | undefined} next
+ * Returns the text to show when no key is listed.
+ *
+ * @param {Filter} filter
+ * @param {string | undefined} after
+ * @param {string | undefined} next
  */
 function noKeys({ q = '', state, plan }, after, next) {
   if (next !== undefined)

@@ -41,10 +41,12 @@ import {
 
 const minuteMs = 60_000;
 
-/** The number of keys that are read. A list by state would cost a check of all keys. */
+/**
+ * The number of most refused keys to request. A request for all limited keys would make the gateway check every key.
+ */
 const refusedMax = 100;
 
-/** The length of the charts and of a bar. The default period is not in the address. */
+/** The choices for the period of the charts. The default period is not in the URL. */
 const periods = { '': '15 min', '1h': '1 h', '24h': '24 h' };
 const usualPeriod = { lengthMs: 15 * minuteMs, stepMs: minuteMs };
 /** @type {Record<string, typeof usualPeriod>} */
@@ -53,18 +55,18 @@ const longerPeriods = {
   '24h': { lengthMs: 24 * 60 * minuteMs, stepMs: 10 * minuteMs },
 };
 
-/** The overview: the health of the fleet, requests, times and failures. @param {PageProps} props */
+/** The page Now: the health of the fleet, its requests, durations and failures. @param {PageProps} props */
 export function Now({ query, live }) {
   const asked = query.get('period') ?? '';
   const period = asked in longerPeriods ? asked : '';
   const { lengthMs } = longerPeriods[period] ?? usualPeriod;
-  // The figures need the last 15 minutes for any period of the charts.
+  // Every period includes the last 15 minutes, which the figures need.
   const traffic = useRows((fromMs) => `/traffic?from=${new Date(fromMs).toISOString()}`, {
     id: period,
     fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
     everyMs: 4_000,
   });
-  // Edits of keys are only on the page of events, because many of them would hide an outage.
+  // This page omits edits of keys, because many edits would hide an outage. The page Events lists them.
   const happened = usePolled('/events?kind=incident,ban,reload,reload_failed&limit=50', 4_000);
   const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
   return html`<div class="now">
@@ -87,7 +89,11 @@ function startOf(atMs, stepMs) {
 /** @type {Record<string, string>} */
 const toneOf = { well: 'well', bad: 'bad', warning: 'near', notice: 'muted' };
 
-/** The verdict of `/state`: the gravest fault in large letters, other faults below. @param {{ live: Live }} props */
+/**
+ * Shows the verdict of `/state`: the gravest fault in large letters, and other faults below.
+ *
+ * @param {{ live: Live }} props
+ */
 function Verdict({ live: { state, polled } }) {
   useNow();
   const { error, atMs } = polled;
@@ -112,7 +118,7 @@ function Verdict({ live: { state, polled } }) {
   </div>`;
 }
 
-/** A long reason is set smaller than the fault, so that the fault is read first. */
+/** In a longer sentence, the reason after the colon is shown smaller, so that the operator reads the fault first. */
 const largeCharsMax = 90;
 
 /** @param {string} text */
@@ -122,7 +128,7 @@ function sentenceOf(text) {
   return html`${text.slice(0, colon + 1)} <span class="reason">${text.slice(colon + 2)}</span>`;
 }
 
-/** When a fault began, and how long ago that is. @param {string} at */
+/** Shows when a fault began, and its duration so far. @param {string} at */
 function since(at) {
   const atMs = Date.parse(at);
   const now = nowMs();
@@ -140,7 +146,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
   const limitedBefore = useHistory(limited, refused.atMs);
   const refusedPart = totals && (totals.perSecond === 0 ? 0 : totals.refusedPerSecond / totals.perSecond);
   const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
-  // The last point of the chart: the last minute with requests.
+  // The durations are those of the last minute with requests.
   const { p50Ms, p99Ms } = found.findLast((row) => row !== undefined)?.ownTime ?? {};
   const ownTime = p99Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`;
   const requests = totals ? `${rate(totals.perSecond)} /s` : noFigure;
@@ -192,7 +198,12 @@ function figure(name, value, picture, tone = '') {
   </div>`;
 }
 
-/** The last 60 values of a figure, one for each response. @param {number | undefined} value @param {number} atMs when it arrived; 0: not yet */
+/**
+ * Keeps the last 60 values of a figure, one for each response.
+ *
+ * @param {number | undefined} value
+ * @param {number} atMs the time of the response; 0 before the first
+ */
 function useHistory(value, atMs) {
   const kept = useRef(/** @type {(number | undefined)[]} */ (Array.from({ length: 60 })));
   useEffect(() => {
@@ -203,7 +214,11 @@ function useHistory(value, atMs) {
 
 /** @typedef {RowOf<'/traffic?'>} TrafficRow */
 
-/** The endings of requests, from the ground up. @type {{ label: string, colour: string, of: (row: TrafficRow) => number }[]} */
+/**
+ * The outcomes of requests, in the order of the stacked bars from the bottom.
+ *
+ * @type {{ label: string, colour: string, of: (row: TrafficRow) => number }[]}
+ */
 const endings = [
   { label: 'admitted', colour: 'blue', of: (row) => row.served },
   { label: 'refused', colour: 'orange', of: (row) => row.refused + row.rejected },
@@ -223,7 +238,7 @@ const times = [
 /** @param {{ live: Live, traffic: Traffic, period: string, events: readonly Event[] }} props */
 function Charts({ live: { totals, polled }, traffic, period, events }) {
   const { lengthMs, stepMs } = longerPeriods[period] ?? usualPeriod;
-  // Charts are drawn once a second, however often the totals change.
+  // The end of the period is a whole second, so that charts are drawn at most once a second.
   const toMs = startOf(nowMs(), 1_000);
   const fromMs = startOf(toMs - lengthMs, stepMs);
   const { timesMs, series, timeSeries } = useMemo(() => {
@@ -290,22 +305,23 @@ function highestOf(rows, of) {
 }
 
 /**
- * The record of the present minute is up to ten seconds late, so its bar has the height of the present rate, in the
- * proportions of the record.
+ * Returns the factor for the bar of the present minute. The record of this minute is up to ten seconds late, so the
+ * bar is scaled to the present rate, with the recorded proportions.
  *
  * @param {Live['totals']} totals
  * @param {number} recorded requests a second
  * @param {number} sinceMs since the bar began
  */
 function liveScale(totals, recorded, sinceMs) {
-  // The present minute is only a small part of a longer bar.
+  // A bar of more than a minute is not scaled, because the present minute is only a small part of it.
   if (!totals || totals.perSecond === 0 || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond / recorded;
 }
 
 /**
- * Short texts for the events that the charts mark, because they can explain a change of all requests. @type
- * {Record<string, string>}
+ * Short texts for the events that the charts mark. Such an event can explain a change in the requests.
+ *
+ * @type {Record<string, string>}
  */
 const marks = {
   reload: 'new configuration',
@@ -319,7 +335,12 @@ const marks = {
   worker_ended: 'worker ended',
 };
 
-/** An outage that has ended is one event: its end. @type {Record<string, string>} */
+/**
+ * The kind of an outage's beginning, by the kind of its end. An outage that has ended is listed as one event, its
+ * end.
+ *
+ * @type {Record<string, string>}
+ */
 const beginOf = {
   store_back: 'store_away',
   target_healthy: 'target_unhealthy',
@@ -336,22 +357,24 @@ function markersOf({ at, beganAt, kind, target, server }) {
 }
 
 const linesMax = 6;
-/** The rows on a narrow page. `styles.css` hides the others. */
+/** The number of rows on a narrow page. `styles.css` hides further rows. */
 const narrowLinesMax = 4;
 const sunsetWithinDays = 30;
 
 /**
- * Keys and operations that need attention, the ones that fail now first. @param {{ refused: Polled<KeyPage> }} props
+ * Lists the keys and operations that need attention, with the failing ones first.
+ *
+ * @param {{ refused: Polled<KeyPage> }} props
  */
 function NeedsALook({ refused }) {
   const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
-  // This request checks up to 10,000 keys one after the other, which takes half a second, so it is rare.
+  // This request is sent only once a minute, because the gateway checks up to 10,000 keys for it, which takes 0.5 s.
   const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
   const sunsets = useSunsets();
   const now = useNow();
   /** @type {Map<string, Key>} */
   const byId = new Map();
-  // The list with the shortest interval comes last, so that its state of a key counts.
+  // If a key is in several lists, the last list wins. The last list is the one with the shortest polling interval.
   for (const { body, atMs } of [near, busiest, refused]) {
     for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
   }
@@ -387,10 +410,10 @@ function urgencyOf({ state, windows }, now) {
   const hasLong = (/** @type {readonly { name: string }[]} */ windows) =>
     windows.some(({ name }) => name !== 'second' && name !== 'minute');
   if (state === 'banned') return 5;
-  // A minute limit resets within seconds. A day limit stays used up for hours.
+  // A used-up day limit is more urgent than a used-up minute limit, which resets within seconds.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
   if (state !== 'near') return 0;
-  // A window may have reset since the response.
+  // Windows that have reset since the response do not count.
   const near = windows.filter(({ used, limit, resetMs }) => used / limit >= 0.8 && resetMs > now);
   return near.length === 0 ? 0 : hasLong(near) ? 2 : 1;
 }
@@ -424,7 +447,7 @@ function sunsetLine({ operationId, sunsetAt, callers }, now) {
     <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
 }
 
-/** Operations with a near or past sunset that still have callers, with the number of their keys. */
+/** Finds operations with a near or past sunset that keys still call, with the number of these keys. */
 function useSunsets() {
   const { body } = usePolled('/operations', minuteMs);
   const [found, setFound] = useState(/** @type {Sunset[]} */ ([]));
@@ -439,7 +462,7 @@ function useSunsets() {
     });
     Promise.all(asked).then(
       (all) => left.signal.aborted || setFound(all.flat().sort((a, b) => (a.sunsetAt < b.sunsetAt ? -1 : 1))),
-      // The next round retries.
+      // A failed request is ignored, because the next poll repeats it.
       () => {},
     );
     return () => left.abort();
@@ -447,7 +470,11 @@ function useSunsets() {
   return found;
 }
 
-/** Outages and bans, which no operator caused on purpose. @param {Polled<BodyOf<'/events'>>} happened */
+/**
+ * Lists outages, bans and other incidents. Changes that an operator made on purpose are omitted.
+ *
+ * @param {Polled<BodyOf<'/events'>>} happened
+ */
 function incidents(happened) {
   const events = (happened.body?.events ?? []).filter(
     ({ group, kind }) => group !== 'change' && kind !== 'ban_ended',

@@ -9,7 +9,9 @@ import { changeQuery } from '../router.js';
 /** @typedef {BodyOf<'/operations'>['operations'][number]} Operation */
 
 /**
- * The operations with their calls and failures. Deprecated operations with callers come first. @param {PageProps} props
+ * The page of the operations, with their calls and failures. Deprecated operations with callers come first.
+ *
+ * @param {PageProps} props
  */
 export function Operations({ query }) {
   const polled = usePolled('/operations', 5_000);
@@ -71,7 +73,7 @@ function columnsOf(open) {
       title: '5xx',
       kind: 'number',
       cell: (one) => count(requestsWith(one, (status) => status >= 500)),
-      // A 501 without an operation has an unknown method, which is the client's own fault.
+      // A 501 without an operation is not marked, because the client sent an unknown method.
       isBad: (one) =>
         requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
     },
@@ -111,7 +113,7 @@ function operationState({ stability, deprecation, requests = 0 }) {
 }
 
 /**
- * The callers of an operation, the most active caller first.
+ * Lists the callers of an operation, the most active caller first.
  *
  * @param {{ operationId: string, deprecation: Operation['deprecation'] }} props
  */
@@ -157,7 +159,7 @@ function Callers({ operationId, deprecation }) {
   <//>`;
 }
 
-/** The time until the operation is removed. @param {Operation['deprecation']} deprecation */
+/** Describes the time until the operation's sunset or removal. @param {Operation['deprecation']} deprecation */
 function timeLeft(deprecation) {
   const { daysToSunset, sunsetAt, afterSunset } = deprecation ?? {};
   if (daysToSunset === undefined || sunsetAt === undefined) return '';

@@ -18,11 +18,11 @@ const keysListed = 50;
 const differencesShown = 5;
 const againMs = 4_000;
 
-/** The number of replayed days. The default period is not in the address. */
+/** The choices for the replayed period. The default period is not in the URL. */
 const periods = { '': '24 h', '7d': '7 days' };
 
 /**
- * The effect of the tried limits, in words and by key.
+ * Shows the effect of the tried limits, in words and by key.
  *
  * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
  */
@@ -64,10 +64,10 @@ export function WhatIf({ plan, windows, tried, query }) {
 }
 
 /**
- * Requests a simulation, and a further one if the limits have changed by the time of the response.
+ * Requests a simulation. If the limits have changed when the response arrives, another request follows.
  *
  * @param {{ from: string, [member: string]: unknown }} order the body of `/simulate`
- * @returns {{ found: Simulation | undefined, error: string | undefined, isAsking: boolean }} `found`: what it said last
+ * @returns {{ found: Simulation | undefined, error: string | undefined, isAsking: boolean }} `found`: the last result
  */
 function useSimulation(order) {
   const wanted = JSON.stringify(order);
@@ -76,7 +76,10 @@ function useSimulation(order) {
   );
   const latest = useRef(wanted);
   latest.current = wanted;
-  /** The last key of the first part, by the beginning of the period, so that later requests cover the same keys. */
+  /**
+   * The last key of the first result, by the beginning of the period. Later requests stop at this key, so that all
+   * results cover the same keys.
+   */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
@@ -112,7 +115,7 @@ function useSimulation(order) {
     isUnderWay.current = false;
   }
 
-  /** While the gateway or Redis is away, the page retries, so that no operator has to reload it. */
+  /** Repeats the request later. The page recovers by itself when the gateway or Redis is back. */
   function askLater() {
     if (isLeft.current) return;
     clearTimeout(again.current);
@@ -124,7 +127,7 @@ function useSimulation(order) {
 
 /** @param {{ window: string, limit: number, value: number }} props */
 function LimitField({ window, limit, value }) {
-  /** The typed text while it is not a valid limit, for example empty. A valid limit is in the address. */
+  /** The typed text while it is not a valid limit, for example an empty text. A valid limit is in the URL. */
   const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {
     const number = Number(target.value);
@@ -160,7 +163,7 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
 }
 
 /**
- * The precision of the sentence above: a summary, with the details folded behind it.
+ * Shows how exact the simulation's result is: a summary with folded details.
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
@@ -276,9 +279,10 @@ function changeWord({ refusedNow, refusedThen }) {
 }
 
 /**
- * A key's requests under both limits.
+ * A chart of a key's requests, with the admitted requests under the present and under the tried limits.
  *
- * @param {{ id: string, minutes: NonNullable<Simulation['minutes']>, isTried: boolean, fromMs: number, toMs: number }} props
+ * @param {{ id: string, minutes: NonNullable<Simulation['minutes']>, isTried: boolean, fromMs: number, toMs: number
+ * }} props
  */
 function Picture({ id, minutes, isTried, fromMs, toMs }) {
   const stepMs = toMs - fromMs > dayMs ? 30 * minuteMs : 5 * minuteMs;

@@ -13,7 +13,7 @@ import { WhatIf } from './plan-what-if.js';
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 /** @typedef {Record<string, number>} Limits by the name of the window */
 
-/** The distribution of the keys of a plan under its limits. @param {PageProps} props */
+/** The page of the plans, with the distribution of an open plan's keys under its limits. @param {PageProps} props */
 export function Plans({ query }) {
   const polled = usePolled('/plans', 10_000);
   const { plans = [], isComplete } = polled.body ?? {};
@@ -54,8 +54,11 @@ function columnsOf(open) {
 }
 
 /**
- * A plan's keys, and the effect of other limits on them. @param {string} name @param {readonly Plan[]} plans @param
- * {URLSearchParams} query
+ * Shows the distribution of a plan's keys, and the effect of other limits.
+ *
+ * @param {string} name
+ * @param {readonly Plan[]} plans
+ * @param {URLSearchParams} query
  */
 function onePlan(name, plans, query) {
   const plan = plans.find((plan) => plan.name === name);
@@ -66,8 +69,10 @@ function onePlan(name, plans, query) {
 }
 
 /**
- * The limits in the address that differ from the limits of the plan. @param {URLSearchParams} query @param
- * {Plan['windows']} windows
+ * Returns the limits in the URL that differ from the limits of the plan.
+ *
+ * @param {URLSearchParams} query
+ * @param {Plan['windows']} windows
  */
 function triedIn(query, windows) {
   /** @type {Limits} */
@@ -110,7 +115,7 @@ function Distribution({ name, tried }) {
 }
 
 /**
- * The number of keys in each bucket, with the limit as a line that the operator can drag.
+ * Shows the number of keys in each bucket, and the limit as a line that the operator can drag.
  *
  * @param {{ title: string, unit: 'minute' | 'day', counts: string, tried: number | undefined, spread: Spread }} props
  */
@@ -157,21 +162,22 @@ function bucketRow({ from, to, keys }, { most, isOver }) {
 }
 
 /**
- * The limit as a line that the operator drags over the rows, or moves by a tenth with the arrow keys.
+ * The limit as a line between the rows. The operator drags the line, or moves it by a tenth of the limit with the
+ * arrow keys.
  *
- * @param {{ limit: number, unit: string, rows: { current: HTMLTableSectionElement | null }, buckets: Spread['buckets'],
- * onChange: (to: number) => void }} props
+ * @param {{ limit: number, unit: string, rows: { current: HTMLTableSectionElement | null }, buckets:
+ * Spread['buckets'], onChange: (to: number) => void }} props
  */
 function LimitLine({ limit, unit, rows, buckets, onChange }) {
   const handle = useRef(/** @type {HTMLElement | null} */ (null));
   const isMovedByKey = useRef(false);
   useEffect(() => {
-    // A line that has moved to another row has lost the focus.
+    // A line that the browser has moved between other rows has lost the focus.
     if (isMovedByKey.current) handle.current?.focus();
     isMovedByKey.current = false;
   }, [limit]);
   const onPointerDown = (/** @type {any} */ event) => {
-    // The line is rendered again between other rows during the drag, so the document follows the pointer.
+    // The document handles the pointer during a drag, because the line itself is moved between other rows.
     const dragged = new AbortController();
     const { signal } = dragged;
     const move = (/** @type {PointerEvent} */ { clientY }) => {
@@ -214,7 +220,7 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
 }
 
 /**
- * The limit at a height within the rows. The position within a row is the position within its bucket.
+ * Converts a height within the rows to a limit. A position within a row is the same position within the row's bucket.
  *
  * @param {HTMLTableSectionElement | null} body
  * @param {number} y

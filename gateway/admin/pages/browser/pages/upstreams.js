@@ -10,7 +10,7 @@ import { cards, html, instead, Section, timedRow } from '../parts.js';
 
 const historyMax = 5;
 
-/** The upstreams with the health of their targets, as each process sees it. */
+/** The page of the upstreams, with the health of their targets. */
 export function Upstreams() {
   const polled = usePolled('/upstreams', 2_000);
   const happened = usePolled('/events?kind=target_unhealthy&limit=100', 10_000).body?.events ?? [];
@@ -66,7 +66,7 @@ function upstreamSection(
   <//>`;
 }
 
-/** The latest times at which targets of the upstream were unhealthy. @param {readonly Event[]} events */
+/** Lists the last events in which targets of the upstream were unhealthy. @param {readonly Event[]} events */
 function history(events) {
   if (events.length === 0) return html`<p class="muted">No target was unhealthy in the last seven days.</p>`;
   return html`<ul class="rows changes" aria-label="Lately">
