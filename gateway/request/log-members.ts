@@ -1,7 +1,7 @@
 import type { Key, Operation } from '../shared/model.ts';
 
 /**
- * Makes the members of the access line that depend only on a key and its secret. Called once per snapshot.
+ * Makes the members of the access line that depend only on a key and its secret. A snapshot calls this once per secret.
  *
  * @param digestStart the first digits of the digest of the presented secret
  */
@@ -10,7 +10,7 @@ export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: 
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/** Makes the member of the access line that depends only on an operation. Called once per snapshot. */
+/** Makes the member of the access line that depends only on an operation. A snapshot calls this once per operation. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }

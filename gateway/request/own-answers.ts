@@ -43,7 +43,7 @@ export async function answerPublicPage(
   return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Sends the response, or 429 if clients of this address have not read too many octets of earlier responses. */
+/** Sends the response, or 429 if earlier responses to this address have too many unread octets. */
 function answerUnlessUnread(
   exchange: Charged,
   response: WholeResponse,
@@ -118,7 +118,7 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
   );
 }
 
-/** Whether the holder can get a new secret: of a directory key, if the configuration allows it. */
+/** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow it. */
 function canRotate({ key, snapshot }: Authenticated): boolean {
   return snapshot.settings.selfService.rotate && key.generation !== undefined;
 }

@@ -43,7 +43,7 @@ export async function refuseUnauthenticated(
 
 function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange): Refusal {
   if (code === 'missing_key') return { code, message: missingKeyMessage(exchange) };
-  // A client behind proxies may not know its address, so the response names it.
+  // The response contains the client's address, because a client behind proxies may not know it.
   const { address } = exchange;
   if (code !== 'address_not_allowed' || isIP(address) === 0) return { code };
   return { code, message: `The API key may not be used from the address ${address}.` };

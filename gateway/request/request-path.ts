@@ -205,7 +205,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
         found(exchange, { status: exchange.res.statusCode });
         return { kind: 'forwarded' };
       }
-      // A parse error in the request body is the more precise error response.
+      // If the parser has found a fault in the request body, that error is more precise.
       if (exchange.res.rejection !== undefined) return refused(exchange, exchange.res.rejection);
       const fields = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
       return refused(exchange, { code, fields });

@@ -7,16 +7,16 @@ import type { Authenticated } from './exchange.ts';
 import type { Refusal } from './respond/refusal-response.ts';
 import type { Stations } from './stations.ts';
 
-/** `unread`: the store of the directory does not answer. `removed`: the key no longer exists. */
+/** The new secret as JSON, or the refusal. */
 type Rotation =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /**
  * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other
- * secrets of the key do not change. The new secret ends when the presented secret would have ended, so a holder cannot prolong a
- * limited access. A secret that ends within the overlap cannot be rotated: otherwise somebody with a leaked, rotated secret would get
- * a new one.
+ * secrets of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary
+ * access. A secret that ends within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief
+ * no new secret.
  */
 export async function rotateOwnSecret(
   { key: { id, digestStart: presentedStart, generation } }: Authenticated,
@@ -72,7 +72,7 @@ export async function rotateOwnSecret(
         if (reply.mayHaveRun) recordKeyChange({ ...change, error: reply.reason });
         return storeFailed();
       case 'changed':
-      // The key is read again.
+      // The next attempt reads the key again.
     }
   }
   return refusal('rate_limited', 'Others are changing this key at the same time. Retry in 1 s.', 1);

@@ -7,7 +7,7 @@ import type { Operation } from '../../shared/model.ts';
 export interface ForwardedResponse extends ServerResponse {
   /** Set when the parser has found a fault in the request's body. */
   readonly rejection: object | undefined;
-  /** Called when the parser finds such a fault. */
+  /** Called when the parser finds a fault in the request's body. */
   onRejected: (() => void) | undefined;
   /** Writes an interim response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;

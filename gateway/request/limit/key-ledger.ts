@@ -70,9 +70,9 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Refuses one request of `units` units without a call, if the store's reply of the last `bounds.refusalRememberedMs` shows a ban
-     * or a window without room. A refusal without a ban counts towards the next ban. It must reach the store before that ban, so it
-     * is made here only if the next ban is far enough away.
+     * Refuses one request without a call to the store. This requires a reply of the last `bounds.refusalRememberedMs` that shows a
+     * ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
+     * ban. Such a refusal is made here only if the next ban is far enough away.
      *
      * @returns undefined when the store must decide
      */

@@ -73,7 +73,7 @@ export function createKeyLimiter(deps: {
     decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
       const open = openBatches.get(key.id);
       if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
-      // An open batch of this key must be decided before this request. A refusal from memory would be earlier, so it is only
+      // An open batch of this key must be decided before this request. A refusal from memory would overtake the batch, so it is only
       // possible without an open batch.
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);

@@ -98,8 +98,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
 
   return {
     /**
-     * Decides one request of a valid key. The request costs a number of units. Requests of one key in one turn of the event loop are
-     * decided together. The decision can be `stale` only for a key with a `generation`.
+     * Decides one request of a valid key, given its cost in units. Requests of one key in one turn of the event loop are decided
+     * together. The decision can be `stale` only for a key with a `generation`.
      */
     decide: keys.decide,
     /** Charges one request without a valid key to the bucket of its client address (`address-group.ts`). */

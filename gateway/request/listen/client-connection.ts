@@ -86,7 +86,7 @@ export class ClientConnection {
 
   /**
    * Handles input that the parser has refused. If the body of the newest request is incomplete, the fault is in that body. Otherwise
-   * the error response is queued like the response to a last request.
+   * the error response is sent after the responses to earlier requests, and the connection is then closed.
    *
    * @param options.isHead whether the refused request was a HEAD; the response to a HEAD has no body
    */

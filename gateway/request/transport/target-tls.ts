@@ -29,7 +29,7 @@ export function createTargetTls({ name, ca, cert, key }: TargetTlsOptions): Targ
   const bareName = name.replace(/\.$/, '');
   return {
     secureContext: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }),
-    // SNI must not contain an IP address (RFC 6066 §3). The empty string also prevents that Node's client sends the name in `Host`.
+    // SNI must not contain an IP address (RFC 6066 §3). The empty string also keeps Node's client from sending the name in `Host`.
     servername: isIP(bareName) === 0 ? bareName : '',
     checkServerIdentity: (_connected, certificate) => checkServerIdentity(bareName, certificate),
     rejectUnauthorized: true,

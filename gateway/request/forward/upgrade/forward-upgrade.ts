@@ -87,7 +87,7 @@ export function createUpgrades({
     try {
       proxy.ws(req, socket, head, options);
     } catch (bug) {
-      // The unfinished handshake still has the client's header fields, so it must not be sent. `destroy` needs an error listener.
+      // The unfinished handshake still has the client's header fields, so it must not be sent. `destroy` may emit an error.
       handshake?.on('error', () => {}).destroy();
       throw bug;
     } finally {

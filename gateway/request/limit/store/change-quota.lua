@@ -9,7 +9,7 @@ ARGV     1 `lift` or `reset`   2 the maximum length of a ban, ms. Processes may 
      or  1 `grant`             2 the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant
 Reply    nowMs, then all fields of the hash and their values
 
-Redis refuses the first write of each verb when it is read-only. Redis refuses HSET also when it is out of memory. Nothing
+Redis refuses the first write of each operation when it is read-only. Redis refuses HSET also when it is out of memory. Nothing
 has changed in these cases.
 ]]
 local time = redis.call('TIME')

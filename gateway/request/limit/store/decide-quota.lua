@@ -2,13 +2,14 @@
 Decides the requests of keys in one round trip, on Redis's clock. For each key it does the same as decide-quota.ts. The
 gateway prepends calendar-month.lua. A call in a Redis Cluster has one key.
 
-rate-limiter-flexible cannot do this, for four reasons. Its windows start at a key's first request; these windows follow
-the UTC calendar. It charges one window per round trip; this script charges all windows or none. It charges refused
-requests; this script does not. It has no bans that become longer each time.
+The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request,
+but windows here follow the UTC calendar. The library charges one window per round trip, but this script charges all
+windows or none. The library charges refused requests, but this script does not. The library has no bans that become
+longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all its counts. Its fields:
   minute, minuteUsed           the number of the minute window (epoch ms / its length), and the units charged in it.
-                               The fields of second, hour, day and month (months since January 1970) are alike. A
+                               Second, hour, day and month (months since January 1970) have such fields too. A
                                hash has the fields of a window as soon as the window is limited
   strikes, strikesFromMs       the refusals that count towards the next ban, and the time of the first of them
   bannedUntilMs, banLevel      the end of the last ban, and the number of bans in a row
@@ -92,7 +93,7 @@ for each = 1, #KEYS do
     last = last + 1
     reply[last] = stored.err
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
-    -- The comparison is for equality, because changedMs may also be lower: a failover lost the change, or the field expired.
+    -- Also true for a lower changedMs, which means that a failover lost the change or that the field has expired.
     last = last + 1
     reply[last] = -1
   else

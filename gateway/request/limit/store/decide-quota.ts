@@ -108,7 +108,7 @@ export interface QuotaCall extends Asked {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
-  /** The `generation` of the `Key`. The store decides nothing when the key has changed since then. */
+  /** The `generation` of the `Key`. The store decides nothing when the key has changed after this generation. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
 }

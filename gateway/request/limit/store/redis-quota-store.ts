@@ -25,7 +25,7 @@ import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
 
-/** Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). `decide-quota.lua` decides. */
+/** Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The script `decide-quota.lua` decides. */
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;

@@ -155,7 +155,7 @@ function summary({ ban, windows, secret: presented }, nowMs) {
   return [first, element('p', { class: isNear ? 'near' : 'muted' }, ends)];
 }
 
-/** The button that replaces the presented secret. The new secret is shown once. */
+/** Makes the button that replaces the presented secret. The page shows the new secret once. */
 function rotation() {
   const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button' }, 'Get a new secret'));
   const result = element('p', { role: 'status' });
@@ -320,7 +320,11 @@ function refusedOf(row) {
   return row === undefined ? 0 : row.offered - row.admitted;
 }
 
-/** Returns the units that were charged to the windows. A request is one unit unless its operation has a cost. @param {Row | undefined} row */
+/**
+ * Returns the units that were charged to the windows. A request is one unit unless its operation has a cost.
+ *
+ * @param {Row | undefined} row
+ */
 function chargedOf(row) {
   return row?.units ?? row?.admitted ?? 0;
 }
@@ -413,7 +417,11 @@ function section(title, ...content) {
   return element('section', {}, element('h3', {}, title), ...content);
 }
 
-/** Makes an element. Text becomes text nodes, so text of a response never becomes markup. @param {string} name @param {Record<string, string>} attributes @param {...(HTMLElement | string)} content */
+/**
+ * Makes an element. Text becomes text nodes, so text of a response never becomes markup.
+ *
+ * @param {string} name @param {Record<string, string>} attributes @param {...(HTMLElement | string)} content
+ */
 function element(name, attributes, ...content) {
   const made = document.createElement(name);
   for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
