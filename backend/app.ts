@@ -21,7 +21,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     requestIdHeader: 'x-request-id',
     bodyLimit: bounds.bodyBytesMax,
     requestTimeout: bounds.requestTimeoutMs,
-    // Node's own 400 for a missing Host has no Error body, so `onRequest` below sends a response with an Error body.
+    // Node's own 400 for a missing Host has no Error body, so `onRequest` sends a response with an Error body.
     http: { maxHeaderSize: bounds.headersBytesMax, requireHostHeader: false },
     // A request that arrives while the server closes is still served, with `Connection: close`.
     return503OnClosing: false,

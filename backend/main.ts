@@ -1,6 +1,6 @@
 /**
  * The entry point of the store's process. Environment: `PORT` (default 3000), `HOST` (default 0.0.0.0), `STORE_SEED=demo` for a few
- * animals. SIGTERM and SIGINT stop it with exit status 0; a failed start logs one line and exits with status 1.
+ * animals. SIGTERM and SIGINT stop the store with exit status 0. A failed start logs one line and exits with status 1.
  */
 
 import { pino } from 'pino';

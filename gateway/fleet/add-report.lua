@@ -1,15 +1,14 @@
 --[[
 Adds the report of one process to a shared list. Reports of several processes about one event are merged into one entry.
 
-KEYS[1]  the stream of the entries. Fields of an entry: `what`, `at` (instant of the event, epoch ms), `entry` (JSON)
-KEYS[2]  the hash, with these fields:
-         `id:<id>`      the reports of an entry, `<process>:<number> …`, the first report first
-         `what:<what>`  the last entries with this identity, `<id> <instant, epoch ms> …`
-ARGV     1 identity of the event   2 entry as JSON   3 process   4 number of the report   5 age of the event, ms
-         6 longest time between reports of one event, ms   7 largest number of counted reports
-         8 largest number of entries   9 lifetime of an entry, ms
+`KEYS[1]` is the stream of entries. An entry has the fields `what`, `at` (instant of the event, epoch ms) and `entry` (JSON).
+`KEYS[2]` is a hash. Its field `id:<id>` has the reports of an entry, `<process>:<number> …`, the first report first. Its field
+`what:<what>` has the last entries with this identity, `<id> <instant, epoch ms> …`. Both keys have one hash tag, so a Cluster keeps
+them on one server.
 
-Both keys have one hash tag, so a Cluster keeps them on one server. A report that is sent twice is counted once.
+The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms.
+Four limits follow: the longest time between reports of one event in ms, the largest numbers of counted reports and of entries, and
+the lifetime of an entry in ms. A report that is sent twice is counted once.
 ]]
 local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
 local entriesPerWhat, removedAtOnce = 4, 100

@@ -41,7 +41,7 @@ export interface WorkerEvent {
   /** From 1. */
   readonly worker: number;
   readonly pid: number;
-  /** For example `SIGKILL` or `exit code 1`. */
+  /** The reason for the exit, for example `SIGKILL` or `exit code 1`. */
   readonly reason: string;
   /** The pause before the replacement starts. */
   readonly pauseMs: number;

@@ -42,8 +42,8 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
 }
 
 /**
- * ": plan free → pro, limits". Only values from the configuration are included. A customer's name could contain characters that reverse the
- * text, or words that imitate another change.
+ * Lists the changed members, for example ": plan free → pro, limits". Only values from the configuration are included. A customer's name
+ * could contain characters that reverse the text, or words that imitate another change.
  */
 function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): string {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
@@ -56,7 +56,7 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 }
 
-/** "100 a minute, 5,000 a day". */
+/** Formats limits: "100 a minute, 5,000 a day". */
 function limitsText(limits: unknown): string {
   if (typeof limits !== 'object' || limits === null) return 'other limits';
   const parts = toLimits(limits as LimitsByField).map(({ window, max }) => `${figure(max)} ${per(window)}`);

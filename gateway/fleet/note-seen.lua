@@ -2,8 +2,8 @@
 Records the time at which each gateway process last published its state. The script uses Redis's clock, because the clocks of
 processes may differ.
 
-KEYS[1]  the sorted set: each process with the time at which it last published, epoch ms
-ARGV     1 the process's id   2 lifetime of an entry, ms   3 largest number of processes
+`KEYS[1]` is a sorted set of processes, each with the time at which it last published, epoch ms. The arguments are the id of the process,
+the lifetime of an entry in ms, and the largest number of processes.
 
 The script removes processes that have not published within the lifetime. If too many processes remain, it removes the
 processes with the oldest publications.

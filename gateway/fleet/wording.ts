@@ -7,7 +7,7 @@ export function figure(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** "1 key", "2 keys". */
+/** Formats a number with its noun: "1 key", "2 keys". */
 export function counted(number: number, one: string, many = `${one}s`): string {
   return `${figure(number)} ${number === 1 ? one : many}`;
 }
@@ -25,7 +25,7 @@ export function ordinal(number: number): string {
   return { 2: 'second', 3: 'third' }[number] ?? `${number}th`;
 }
 
-/** "a day", "an hour". */
+/** The name of a window with its article: "a day", "an hour". */
 export function per(window: PlanWindow): string {
   return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }

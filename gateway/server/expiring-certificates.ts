@@ -62,7 +62,7 @@ export function watchCertificates({
         for (const { notice } of report()) log.warn(notice);
       }, bounds.certificateNoticeIntervalMs).unref();
     },
-    /** Takes over the certificates of a reload. Turning TLS on or off needs a restart. */
+    /** Replaces the certificates after a reload. Turning TLS on or off needs a restart. */
     replace(next: Settings) {
       const read = certificatesOf(next);
       certificates = {

@@ -19,7 +19,9 @@ export interface GatewayOptions {
   readonly nowMs?: () => number;
   /** The process id for the list of processes. */
   readonly pid?: number;
-  /** The worker that reads for operators. Default: a thread. Tests let it run in their own thread, because threads start slowly. */
+  /**
+   * Starts the worker that reads for operators. Default: a thread. Tests run the worker in their own thread, because threads start slowly.
+   */
   readonly startReadingWorker?: StartReadingWorker;
 }
 

@@ -207,7 +207,7 @@ function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExcha
   };
 }
 
-/** For the record of the key whose secret was refused. */
+/** Returns the part of an exchange that is recorded for the key whose secret was refused. */
 function refusedSecretOf({
   invalidSecret,
   address,

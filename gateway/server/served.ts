@@ -29,7 +29,7 @@ export interface WorkerCounts {
   readonly replaced: number;
 }
 
-/** The current state of a process that serves requests. It is plain data, so it can be sent to another process. */
+/** The current state of a process that serves requests. The state is plain data, so it can be sent to another process. */
 export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'upstreams' | 'faults'> {
   /** By name. */
   readonly upstreams: Readonly<Record<string, UpstreamState>>;

@@ -14,7 +14,9 @@ export function addressGroup(address: string): string {
   return `${ipaddr.fromByteArray(network).toString()}/64`;
 }
 
-/** The IPv4 address for the IPv4-mapped form that a dual-stack listener reports: `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2). */
+/**
+ * Converts an IPv4-mapped IPv6 address (::ffff:192.0.2.1), which a dual-stack listener reports, to its IPv4 address (RFC 4291 §2.5.5.2).
+ */
 export function plainAddress(address: string): string {
   const isMapped = address.startsWith(mappedPrefix) && address.includes('.');
   return isMapped ? address.slice(mappedPrefix.length) : address;
@@ -22,7 +24,7 @@ export function plainAddress(address: string): string {
 
 const mappedPrefix = '::ffff:';
 
-/** The host of a URL, without the brackets of an IPv6 address. */
+/** Returns the host of a URL, without the brackets of an IPv6 address. */
 export function bareHostname({ hostname }: Pick<URL, 'hostname'>): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -16,7 +16,7 @@ export function compileRanges(ranges: readonly string[]): AddressRanges {
   return compiled;
 }
 
-/** Whether the ranges have an address. An IPv4-mapped IPv6 address is in the ranges of its IPv4 address. */
+/** Whether one of the ranges contains the address. An IPv4-mapped IPv6 address is in the ranges of its IPv4 address. */
 export function hasAddress(ranges: AddressRanges, address: string): boolean {
   const family = isIP(address);
   return family !== 0 && ranges.check(address, family === 6 ? 'ipv6' : 'ipv4');
@@ -30,8 +30,8 @@ export function isAddressOrRange(value: string): boolean {
 }
 
 /**
- * The fault of an address or range in a list of allowed addresses, as the end of a sentence. Such a list must not allow more addresses
- * than its reader expects.
+ * Returns the fault of an entry in a list of allowed addresses, as the end of a sentence. A list must not allow more addresses than its
+ * reader expects.
  */
 export function allowedRangeFault(value: string): string | undefined {
   // An address with a zone, `fe80::1%eth0`, is another address on each machine.
@@ -48,7 +48,7 @@ export function allowedRangeFault(value: string): string | undefined {
   return undefined;
 }
 
-/** A range in its only form, so that two spellings of one range are equal. @param value without an `allowedRangeFault` */
+/** Converts a range to its canonical form, so that two spellings of one range are equal. @param value without an allowedRangeFault */
 export function canonicalRange(value: string): string {
   const { network, bits } = parseRange(value);
   return `${network}/${bits}`;
@@ -67,8 +67,8 @@ function parseRange(value: string) {
 }
 
 /**
- * The network of an address for records, in which a single address would be too much: the /24 of an IPv4 address, the /48 of an IPv6
- * address. A text that is no address is its own network.
+ * Returns the network of an address for records that must not contain single addresses: the /24 of an IPv4 address, or the /48 of an IPv6
+ * address. A text that is not an address is returned unchanged.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;

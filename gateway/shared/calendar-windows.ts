@@ -3,7 +3,7 @@ import type { PlanWindow } from './model.ts';
 /** The length of each window, ms. `calendarMonth` stands for the month, which has no fixed length. */
 export type WindowsMs = Readonly<Record<PlanWindow, number>>;
 
-/** The length of a month of the UTC calendar. */
+/** A window length that stands for a month of the UTC calendar. */
 export const calendarMonth = 0;
 
 export const calendarWindowsMs: WindowsMs = {
@@ -21,7 +21,7 @@ export function windowIndex(lengthMs: number, nowMs: number): number {
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** The beginning of the window with this number, epoch ms. The previous window ends there. */
+/** The beginning of the window with this number, epoch ms. The previous window ends at the same time. */
 export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }

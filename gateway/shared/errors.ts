@@ -4,7 +4,7 @@
  */
 import { rememberLast } from './structures/remember-last.ts';
 
-/** The side that must act so that the request succeeds. The access line shows it. */
+/** The side that must act so that the request succeeds. The access line shows this side. */
 export type Fault = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {
@@ -97,8 +97,8 @@ export type ErrorCode = keyof typeof catalogue;
 export const errors: Readonly<Record<ErrorCode, ErrorEntry>> = catalogue;
 
 /**
- * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. It is ASCII, so its length in
- * octets is its length in characters.
+ * The Error body of the specification: `code`, `message`, and a `status` that equals the HTTP status. The body is ASCII, so its length in
+ * octets equals its length in characters.
  *
  * @param message public; by default the text of the catalogue
  */
@@ -122,15 +122,15 @@ function bodyOf(code: ErrorCode, message: string): string {
 /** A whole response: the gateway's own (an error, a preflight, a page), or a target's response that arrived at once. */
 export interface WholeResponse {
   readonly status: number;
-  /** Flat name, value, …; with `Content-Length` if there is a body, without `Connection`, and mostly without `Date`. */
+  /** A flat list of field names and values, with `Content-Length` if there is a body, without `Connection`, and mostly without `Date`. */
   readonly fields: readonly string[];
-  /** Latin-1, or a buffer for a large body that many responses share. */
+  /** The body in Latin-1, or as a buffer if many responses share a large body. */
   readonly body: string | Buffer;
 }
 
 /** The fault that Node's parser or the screen found in a request. */
 export interface Rejection {
   readonly code: ErrorCode;
-  /** Public; contains no input of the client. */
+  /** The message is public and contains no input of the client. */
   readonly message: string;
 }

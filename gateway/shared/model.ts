@@ -8,7 +8,7 @@ export const planWindows = ['second', 'minute', 'hour', 'day', 'month'] as const
 
 export type PlanWindow = (typeof planWindows)[number];
 
-/** At most `max` requests in each window; a whole number from 1 to 999,999,999,999,999 (RFC 9651 §3.3.1). */
+/** A limit of at most `max` requests in each window; `max` is a whole number from 1 to 999,999,999,999,999 (RFC 9651 §3.3.1). */
 export interface Limit {
   readonly window: PlanWindow;
   readonly max: number;
@@ -55,12 +55,12 @@ export interface Key {
  */
 export interface Grant {
   readonly limits: Limits;
-  /** Absent: the grant begins at once. */
+  /** The beginning of the grant; absent if the grant begins at once. */
   readonly fromMs?: number | undefined;
   readonly untilMs: number;
 }
 
-/** One secret of a key. It is valid before `expiresMs` (epoch; Infinity when it never expires). */
+/** One secret of a key. The secret is valid before `expiresMs` (epoch; Infinity when it never expires). */
 export interface Secret {
   /** Lower-case hex SHA-256. */
   readonly digest: string;
@@ -69,7 +69,7 @@ export interface Secret {
   readonly createdMs?: number | undefined;
 }
 
-/** The key and expiry for the digest of a secret. */
+/** The key and the secret that belong to a digest. */
 export interface FoundKey {
   readonly key: Key;
   readonly secret: Secret;
@@ -92,7 +92,7 @@ export interface Keys {
   find(digest: string): FoundKey | undefined;
   /** The secrets of a key in their order in the file; none for an unknown key. */
   secretsOf(id: string): readonly Secret[];
-  /** The ids in the order of their code units, only ids greater than `after`. No key needs to have the id `after`. */
+  /** The ids in the order of their code units, only ids greater than `after`. The text `after` need not be the id of a key. */
   ids(after?: string): Iterable<string>;
   /** The position of an id in the order of `ids`, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
@@ -111,7 +111,10 @@ export type ReadSecret =
       /** The expiry of the secret, as in `Secret`. */
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
-      /** When a refusal of this key may be used. It is short, because a refusal does not reveal that the key has changed. */
+      /**
+       * The period for which a refusal with this cached key is valid. This period is short, because a refusal does not reveal that the key
+       * has changed.
+       */
       readonly refusalPeriod: Readonly<Period>;
     }
   | {
@@ -142,7 +145,7 @@ export type WindowName = PlanWindow | BucketName;
 export interface Window {
   readonly name: WindowName;
   readonly limit: number;
-  /** Never negative, even when a reload lowered the limit below the used requests. */
+  /** The remaining requests, never negative even if a reload lowered the limit below the used requests. */
   readonly remaining: number;
   /** The time at which `remaining` equals `limit` again, epoch ms on the clock of the decision. */
   readonly resetMs: number;
@@ -256,7 +259,7 @@ export type BanEvent =
       readonly kind: 'ban';
       readonly keyId: string;
       readonly plan: string | undefined;
-      /** 1 for the first of consecutive bans. */
+      /** The level of the ban, which is 1 for the first of consecutive bans. */
       readonly level: number;
       /** The end of the ban on the store's clock, epoch ms. */
       readonly untilMs: number;
@@ -266,7 +269,7 @@ export type BanEvent =
       readonly keyId: string;
       readonly plan: string | undefined;
       readonly untilMs: number;
-      /** `lifted`: the ban ended before its time. */
+      /** `lifted` means that the ban was ended before its time. */
       readonly ended: 'expired' | 'lifted';
     };
 
@@ -289,7 +292,7 @@ export type TargetEvent =
       readonly kind: 'target_unhealthy';
       readonly upstream: string;
       readonly target: string;
-      /** `silent`: the target gets requests only when no other target is healthy. */
+      /** A `silent` target gets requests only when no other target is healthy. */
       readonly health: 'silent' | 'down';
       readonly reason: string | undefined;
     }
@@ -313,7 +316,7 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPT
 
 /** The times at which an operation was deprecated (RFC 9745) and is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
-  /** Absent when the API document does not state the date. */
+  /** The time of the deprecation; absent when the API document does not state the date. */
   readonly sinceMs?: number | undefined;
   readonly sunsetMs?: number | undefined;
   /** The path template of the operation to use instead, relative to the base URL. */
@@ -337,9 +340,9 @@ export interface Operation {
 
 /** A named pool of targets: every address of its host is a target. */
 export interface Upstream {
-  /** The name in `x-upstream` and `/readyz`. */
+  /** The name of the upstream in `x-upstream` and `/readyz`. */
   readonly name: string;
-  /** `http://host:port` or `https://host:port`, without a path. */
+  /** The URL of the upstream, `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
   /**
    * The verification of `https` targets, and the client certificate. By default, certificates must match the host in `url` and be
@@ -467,7 +470,7 @@ export interface Settings {
   /** The file with the list of keys; absent if no file has such a list. */
   readonly keysFile?:
     | {
-        /** Relative to the folder of the main file, unless the main file has an absolute path. */
+        /** The path of the file, relative to the folder of the main file, or absolute if the main file has an absolute path. */
         readonly path: string;
         /**
          * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys, because a new
@@ -479,7 +482,7 @@ export interface Settings {
   readonly operations: readonly Operation[];
   /** The path at which a client reads the limits of its key; absent: there is no such path. */
   readonly limitsPath?: string | undefined;
-  /** What holders may change themselves about their keys, at paths below `limitsPath`. */
+  /** The changes that holders may make to their own keys, at paths below `limitsPath`. */
   readonly selfService: { readonly rotate: boolean };
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;

@@ -46,7 +46,7 @@ export function fixedChars(texts: readonly string[]): number {
   return texts.reduce((chars, text) => chars + text.length, 0);
 }
 
-/** A prefix of templates, with the possible next segments. */
+/** A node in the tree of path templates: a prefix of templates, with the possible next segments. */
 export interface TemplateBranch<Value> {
   /** The value of the template that ends at this branch. */
   value: Value | undefined;

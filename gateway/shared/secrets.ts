@@ -4,9 +4,12 @@ import { crc32 } from 'node:zlib';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomCharacters = 40;
 const checksumCharacters = 6;
-/** Digits of a digest in the log, the admin API and on pages. */
+/** The number of digits of a digest that the log, the admin API and pages show. */
 const digestDigitsShown = 8;
-/** Larger octets are skipped. They would make the first letters more likely, because 256 is no multiple of 62. */
+/**
+ * Random octets that are not below this bound are skipped. Larger octets would make the first letters more likely, because 256 is not a
+ * multiple of 62.
+ */
 const unbiasedBelow = 248;
 
 /**
@@ -37,13 +40,13 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
   return `${random}${checksumOf(random)}`;
 }
 
-/** Whether a secret or token was drawn here and its checksum is right. */
+/** Whether Tollgate has created a secret or token, and its checksum is right. */
 export function hasRightChecksum(secret: string): boolean {
   const drawn = /^tga?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
   return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];
 }
 
-/** The hex SHA-256 digest of a secret or token. The configuration has only this digest. */
+/** The hex SHA-256 digest of a secret or token. The configuration contains only this digest, not the secret. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

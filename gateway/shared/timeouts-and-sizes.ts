@@ -65,21 +65,24 @@ export const defaultBounds = Object.freeze({
   /** The unread octets of all responses with the API reference, shared among client addresses (`shares.ts`). Further requests get 429. */
   docsUnreadBytesMax: 67_108_864,
   /**
-   * The assumed reading rate of a client of the API reference. A response counts as unread until a client of this rate has read it, or
-   * longer if the client is slower.
+   * The assumed reading rate of a client of the API reference. A response counts as unread until a client with this rate would have read
+   * it, or longer if the client is slower.
    */
   docsReadBytesPerSecond: 100_000,
   /** How long a client may take to read a response with the API reference: half a megabyte at 4 KB/s. */
   docsReadTimeoutMs: 120_000,
   /** How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. No quota is charged. */
   limitsReadsPerMinuteMax: 60,
-  /** For how many days one request may read the usage of its key, in rows of a minute, an hour or a day; beyond it 400. */
+  /**
+   * The longest period, in days, for which one request may read the usage of its key, in rows of a minute, an hour or a day. A longer
+   * period gets 400.
+   */
   ownUsageMinutesDaysMax: 1,
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
-  /** How many deprecated operations are looked for among the calls of a key, those that end first. */
+  /** The number of deprecated operations that are searched for in the calls of a key. Operations that end first come first. */
   ownDeprecatedOperationsMax: 100,
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
@@ -169,7 +172,7 @@ export const defaultBounds = Object.freeze({
   directoryLookUpsWaitingMax: 4_096,
   /** The shortest time between two batches of look-ups. Look-ups that arrive in between wait for the next batch. */
   directoryLookUpRoundMs: 4,
-  /** How often a request reads its key again, because the key changed while the request was decided. */
+  /** How often a request reads its key again when the key has changed during the decision. */
   directoryRereadsMax: 3,
   /**
    * The number of recently changed keys that a process remembers, so that a look-up from before the change does not restore the old key.
@@ -222,9 +225,9 @@ export const defaultBounds = Object.freeze({
   tunnelsReadAtOnce: 16,
   /** The number of WebSockets that are checked in one turn of the event loop, in at most a millisecond. */
   tunnelsCheckedPerTurn: 256,
-  /** The size of a response's header block together with its interim responses. It also limits the trailers. */
+  /** The size of a response's header block together with its interim responses. The same limit applies to the trailers. */
   upstreamHeadersBytesMax: 65_536,
-  /** The number of header fields of one response. It also limits its trailer fields. */
+  /** The number of header fields of one response. The same limit applies to the trailer fields. */
   upstreamFieldsCountMax: 256,
   /** The octets of all chunk extensions of one response. Chunk extensions are skipped, and backends do not send any. */
   chunkExtensionsBytesMax: 4_096,
@@ -234,7 +237,9 @@ export const defaultBounds = Object.freeze({
   upstreamReadBytesMax: 16_384,
   /** The idle time of a connection to a target if the backend announces no idle time. */
   upstreamIdleTimeoutMs: 4_000,
-  /** The longest idle time of a connection to a target. By default it is half of the idle time that the backend announces. */
+  /**
+   * The longest idle time of a connection to a target. The gateway uses half of the idle time that the backend announces, up to this limit.
+   */
   upstreamIdleTimeoutMaxMs: 60_000,
   /** The interval of DNS lookups of the upstream's host name. */
   resolveIntervalMs: 2_000,
@@ -249,7 +254,10 @@ export const defaultBounds = Object.freeze({
   /** Full-jitter pause before attempt n: random between 0 and min(cap, base × 2^(n−1)). */
   retryBaseMs: 10,
   retryCapMs: 200,
-  /** The share of requests that may be retried in each window. The floor allows a few more retries, so that a quiet gateway can retry. */
+  /**
+   * The share of requests that may be retried in each window. `retryBudgetFloor` allows a few more retries, so that a quiet gateway can
+   * retry.
+   */
   retryBudgetRatio: 0.2,
   retryBudgetFloor: 10,
   retryBudgetWindowMs: 10_000,
@@ -269,7 +277,7 @@ export const defaultBounds = Object.freeze({
   clientAheadMaxMs: 30_000,
   /**
    * The interval at which exchanges, connections to targets and waiting requests are checked for timeouts. An upstream with short timeouts
-   * shortens it to at least `sweepIntervalMinMs`.
+   * shortens the interval to at least `sweepIntervalMinMs`.
    */
   sweepIntervalMs: 1_000,
   sweepIntervalMinMs: 20,
@@ -413,13 +421,16 @@ export const defaultBounds = Object.freeze({
   usageOperationsPerKeyMax: 100,
   /** The number of secrets of one key whose last use a process records per day. */
   usageSecretsPerKeyMax: 8,
-  /** The number of networks of one key that a process records by name per day, of refused requests. Further networks are counted together. */
+  /**
+   * The number of client networks with refused requests that a process records by name per key and day. Further networks are counted
+   * together.
+   */
   usageNetworksPerKeyMax: 8,
   /** The number of flushes without a request after which a process evicts the usage counts of a key. */
   usageIdleRoundsMax: 30,
   /**
-   * The number of keys whose usage counts are in memory, about 3 kB each. Beyond it, a key is evicted as soon as its counts are sent, and
-   * all counts are sent once for this many new keys. So the memory has at most three times as many keys.
+   * The number of keys whose usage counts are in memory, about 3 kB each. Above this number, a key is evicted as soon as its counts are
+   * sent, and all counts are sent once for this many new keys. So the memory has at most three times as many keys.
    */
   usageKeysMax: 20_000,
   /** The number of keys in the index of recently active keys, and the maximum age of an entry. */

@@ -40,7 +40,7 @@ export async function openReadSources({
             calendar: usageCalendar(bounds.windowsMs.minute),
             bounds,
           }),
-          // The memory store keeps one day.
+          // The memory store keeps usage records for one day.
           totals: async (keyIds, month) =>
             redis === undefined
               ? keyIds.map(() => new Map())

@@ -1,4 +1,4 @@
-/** The thread of `createReadingThread`. */
+/** The entry point of the thread that `createReadingThread` starts. */
 import { constants, getPriority, platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { answerReading } from './answer-reading.ts';

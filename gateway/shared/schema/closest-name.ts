@@ -19,7 +19,7 @@ export function closestName(written: string, names: Iterable<string>): string | 
     if (compared > comparedNamesMax) break;
     const to = name.slice(0, comparedCharsMax).toLowerCase();
     const most = Math.max(1, Math.floor(name.length / 3));
-    // The distance is at least the difference of the lengths.
+    // The edit distance is at least the difference of the lengths.
     if (Math.abs(from.length - to.length) > most) continue;
     const differing = editDistance(from, to);
     if (differing < least && differing <= most) {

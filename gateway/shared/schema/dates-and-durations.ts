@@ -55,13 +55,13 @@ export function parseDuration(text: string): number {
   return Number.parseInt(text, 10) * (unit === 'd' ? dayMs : (unitMs[unit] ?? Number.NaN));
 }
 
-/** The shortest text of a duration: `500ms`, `2s`, `2m`. */
+/** Returns the shortest text for a duration: `500ms`, `2s`, `2m`. */
 export function formatDuration(ms: number): string {
   const [unit, length] = Object.entries(unitMs).findLast(([, length]) => ms % length === 0) ?? ['ms', 1];
   return `${ms / length}${unit}`;
 }
 
-/** Includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
+/** A period that includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;

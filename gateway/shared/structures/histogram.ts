@@ -1,4 +1,4 @@
-/** Upper bounds of the buckets, seconds. The first bound is about the time that the gateway itself adds to a request. */
+/** Upper bounds of the buckets, seconds. The first bound is about as long as the time that the gateway itself adds to a request. */
 export const bucketsSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
@@ -13,8 +13,8 @@ export function bucketOf(durationMs: number): number {
 }
 
 /**
- * The quantile of the counted durations, in ms. Assumes an even distribution inside a bucket, as Prometheus does. For durations beyond
- * all bounds it returns the last bound.
+ * The quantile of the counted durations, in ms. Assumes an even distribution inside a bucket, as Prometheus does. A quantile above all
+ * bounds is reported as the last bound.
  */
 export function quantileMs(counts: readonly number[], share: number): number {
   const rank = share * counts.reduce((sum, count) => sum + count, 0);

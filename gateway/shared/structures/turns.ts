@@ -5,17 +5,17 @@ import { FairQueue } from './fair-queue.ts';
 export interface TurnsOptions {
   /** The number of holders that may have a turn at the same time. */
   readonly holdersMax: number;
-  /** How long a holder rests after each turn. */
+  /** How long a holder pauses after each turn. */
   readonly pauseMs: number;
   /** After each turn, a holder waits for this many times the duration for which the turn kept the event loop busy. */
   readonly restFactor?: number;
-  /** The waiting time of `restFactor` that a holder may owe before it must wait. */
+  /** The largest waiting time by `restFactor` that a holder may accumulate before it must wait. */
   readonly aheadMaxMs?: number;
 }
 
 /** Work that may have to wait for its turn. */
 export interface Waiting {
-  /** Removes the work from the queue. Present while the work waits. */
+  /** Removes the work from the queue. The function is present while the work waits. */
   leave?: () => void;
 }
 

@@ -8,8 +8,8 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen. It receives each socket after its handshake, and each socket with cleartext
-   * HTTP, whose requests it must refuse.
+   * A server of node:http that does not listen. The server receives each socket after its handshake. It also receives each socket with
+   * cleartext HTTP, whose requests it must refuse.
    */
   readonly http: Server;
   /** Returns the holder (client) to which a new TCP connection counts; undefined when too many connections are open. */
