@@ -27,8 +27,9 @@ export interface InitOptions {
  */
 export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
   if (!isOrigin(upstream)) {
+    const origin = originIn(upstream);
     throw new CommandError(
-      '--upstream must be an http or https URL without a path, such as http://localhost:3000. Nothing was written.',
+      `--upstream must be an http or https URL without a path, such as ${origin ?? 'http://localhost:3000'}. Nothing was written.`,
     );
   }
   const file = join(dir, configName);
@@ -80,6 +81,12 @@ function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+}
+
+/** The origin that an operator who wrote a path, credentials or no scheme probably means. */
+function originIn(text: string): string | undefined {
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`);
+  return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;
 }
 
 function besideConfig(dir: string, api: string): string {

@@ -39,6 +39,9 @@ export function createTargetTls({ name, ca, cert, key }: TargetTlsOptions): Targ
 
 /** Returns why a connection failed. An OpenSSL error has a short `reason`, while its message is a long trace. */
 export function connectionErrorText(error: Error): string {
+  if ('code' in error && error.code === 'ECONNREFUSED') {
+    return `${error.message}: nothing listens there; start the service, or correct the URL of the upstream`;
+  }
   return 'reason' in error && typeof error.reason === 'string' && 'library' in error
     ? error.reason
     : error.message;

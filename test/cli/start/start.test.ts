@@ -88,8 +88,12 @@ test('init takes the operations and the base path of an API document', async () 
 });
 
 test.each([
-  ['a URL with a path', ['--upstream', 'http://localhost/api'], 'an http or https URL without a path'],
-  ['no URL', ['--upstream', 'localhost:3000'], 'an http or https URL without a path'],
+  [
+    'a URL with a path',
+    ['--upstream', 'http://localhost/api'],
+    'without a path, such as http://localhost. Nothing',
+  ],
+  ['no URL', ['--upstream', 'localhost:3000'], 'without a path, such as http://localhost:3000. Nothing'],
   [
     'an API document that is not there',
     ['--upstream', 'http://127.0.0.1:1', '--api', 'none.yaml'],
