@@ -3,16 +3,16 @@ import type { RawKey } from './key-schema.ts';
 import type { KeyTable } from './key-table.ts';
 import { idAt, type PackedKeys } from './packed-keys.ts';
 
-/** What an edit of the configuration did to a key. */
+/** A key that an edit of the configuration added, changed or removed. */
 export interface KeyEdit {
   readonly id: string;
   readonly edit: 'added' | 'removed' | 'disabled' | 'enabled' | 'changed';
-  /** As the key was stated before; undefined of a key that was added. */
+  /** The key before the edit. Undefined for an added key. */
   readonly before: RawKey | undefined;
   readonly after: RawKey | undefined;
 }
 
-/** The number of keys that are compared in one step of the generator. */
+/** The number of keys that the generator compares in one step. */
 const keysPerStep = 2_000;
 
 /**
@@ -69,7 +69,7 @@ function isSameRecord(before: PackedKeys, from: number, after: PackedKeys, to: n
   );
 }
 
-/** The id at a rank. After the last rank it is a text that sorts after every id. */
+/** Returns the id at a rank. After the last rank, returns a text that sorts after every id. */
 function idOrEnd(keys: PackedKeys, rank: number): string {
   return rank < keys.starts.length ? idAt(keys, rank) : '\uffff';
 }

@@ -17,7 +17,7 @@ export function compileKey(
   return { id, plan, name, limits, operations: scopeOf(onPlan?.operations, own), addresses, disabled };
 }
 
-/** The operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */
+/** Returns the operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */
 function scopeOf(
   ofPlan: readonly string[] | undefined,
   own: readonly string[] | undefined,

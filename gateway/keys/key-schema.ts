@@ -13,7 +13,7 @@ import {
 } from '../shared/schema/schema-parts.ts';
 import { anyLimitField, type LimitField } from './limit-fields.ts';
 
-/** The largest integer of a structured field (RFC 9651 §3.3.1): clients read their limits in such fields. */
+/** The largest integer of a structured field (RFC 9651 §3.3.1). Clients read their limits in structured fields. */
 const limitMax = 999_999_999_999_999;
 
 export const limit = wholeNumber(1, limitMax);
@@ -42,7 +42,7 @@ const addressRange = text('an address or range such as 203.0.113.0/24').superRef
 
 const addressesMax = 100;
 
-/** The list keeps the spelling of its author. */
+/** The list keeps the spelling in which the operator wrote each address. */
 const addressRanges = list(addressRange, 'a list of addresses and ranges such as 203.0.113.0/24')
   .min(
     1,
@@ -74,28 +74,30 @@ const secret = fields('a mapping with sha256', {
   sha256: digestOf('secret'),
   expires: date
     .optional()
-    .describe('The secret is valid before this instant (a date: its first instant in UTC).'),
+    .describe('The secret is valid before this instant. A date means its first instant in UTC.'),
   created: date
     .optional()
     .describe(
-      'When the secret was issued. Only for information; the commands `keys create` and `keys rotate` write it.',
+      'The instant when the secret was issued, for information only. The commands `keys create` and `keys rotate` write it.',
     ),
 });
 
 export const keySchema = fields('a key: a mapping with id, plan and secrets', {
-  id: keyId.describe('The id that quota and ban belong to. It stays when secrets change.'),
+  id: keyId.describe('The id of the key. Quota and ban belong to this id, so they stay when secrets change.'),
   plan: text('the name of a plan'),
   name: text('up to 200 printable characters', /^[^\p{Cc}]{1,200}$/u)
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
-  limits: limits.optional().describe('Limits of a key on a custom plan.'),
+  limits: limits.optional().describe('The limits of a key on a custom plan.'),
   operations: operationIds
     .optional()
-    .describe('The operations of its plan that this key may call; absent: all of them.'),
+    .describe(
+      'The operations of the plan that this key may call. Without this list, the key may call all operations of its plan.',
+    ),
   addresses: addressRanges
     .optional()
     .describe(
-      'The client addresses and CIDR ranges, at most 100, from which the key may be used; absent: every address. Other clients get 403 address_not_allowed.',
+      'The client addresses and CIDR ranges (at most 100) from which the key may be used. Other clients get 403 address_not_allowed. Without this list, every client address is allowed.',
     ),
   disabled: flag()
     .default(false)
@@ -110,7 +112,7 @@ const movedSecret = fields('a secret: an object with sha256', {
   expiresAt: date.optional(),
 });
 
-/** A key that is moved, with whole digests: as `GET /directory` sends it. */
+/** A key of an export, with complete digests, in the form of `GET /directory`. */
 export const movedKeySchema = fields('a key: an object with id, plan and secrets', {
   ...keySchema.shape,
   secrets: list(movedSecret, 'a list of secrets, each with a sha256'),
@@ -120,10 +122,13 @@ export type MovedKey = z.output<typeof movedKeySchema>;
 
 export const keyListSchema = list(keySchema, 'a list of keys');
 
-/** All field names of a key, of its limits and of its secrets. */
+/** The names of all fields of a key, of its limits and of its secrets. */
 export const keyFieldNames = [keySchema, limits, secret].flatMap(({ shape }) => Object.keys(shape));
 
 export type RawKey = z.output<typeof keySchema>;
 
-/** A key's fields as the operator stated them, without the secrets. Code that stores, moves or shows a key passes this object whole. */
+/**
+ * The fields of a key as the operator stated them, without the secrets. Code that stores, moves or shows a key passes this object
+ * as a whole.
+ */
 export type StatedKey = Readonly<Omit<RawKey, 'secrets'>>;

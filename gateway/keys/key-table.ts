@@ -12,12 +12,12 @@ import {
   recordOfDigest,
 } from './packed-keys.ts';
 
-/** Changed keys by id, which replace packed keys. A removed key is undefined. */
+/** Changed keys by id. A changed key replaces the packed key with the same id. Undefined means that the key was removed. */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
- * The keys of a configuration: packed keys, which many tables share, and the changes since they were packed. So the cost of a
- * new table grows with its changes, not with its keys. A table is immutable.
+ * The keys of a configuration. A table consists of packed keys, which many tables share, and the changes since they were packed.
+ * So the cost of a new table grows with its changes, and not with the number of keys. A table is immutable.
  *
  * A key is combined with its plan when the key is looked up. So a new limit of a plan changes no key.
  */
@@ -137,7 +137,7 @@ export class KeyTable implements Keys {
 
   #compiled(stated: RawKey): Key {
     const key = compileKey(stated, this.#plans);
-    // `checkKeys` has refused every other key.
+    // `checkKeys` has already refused any key for which this fails.
     if (key === undefined) throw new Error('a key without limits passed validation');
     return key;
   }

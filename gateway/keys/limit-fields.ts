@@ -1,6 +1,6 @@
 import { type Limits, type PlanWindow, planWindows } from '../shared/model.ts';
 
-/** The field of a plan or key that states the limit of a window. */
+/** The name of the field that states the limit of a window in a plan or key. */
 export const limitFieldOf = {
   second: 'perSecond',
   minute: 'perMinute',
@@ -14,7 +14,7 @@ export type LimitsByField = { readonly [Field in LimitField]?: number | undefine
 
 export const limitFieldNames: readonly LimitField[] = planWindows.map((window) => limitFieldOf[window]);
 
-/** An object with the same value for each limit field. */
+/** Makes an object with the same value for each limit field. */
 export function ofEachLimitField<Value>(value: Value): Readonly<Record<LimitField, Value>> {
   return Object.fromEntries(limitFieldNames.map((name) => [name, value])) as Record<LimitField, Value>;
 }

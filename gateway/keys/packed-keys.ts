@@ -5,18 +5,21 @@ import type { RawKey } from './key-schema.ts';
  * another thread without a copy. The keys are sorted by id. A `rank` is a position in that order.
  */
 export interface PackedKeys {
-  /** Each key as JSON, its id first. */
+  /** Each key as JSON. The id is the first field. */
   readonly records: Buffer;
-  /** By rank: the start of the record, and its end (exclusive). */
+  /** By rank: the start and the end (exclusive) of the record. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** By rank: the fields that are counted over all keys without reading records. A plan is an index into `planNames`. */
+  /** By rank: the fields that statistics over all keys need, so that no records are read. A plan is an index into `planNames`. */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** By rank: when the key's last secret expires, epoch ms; 0 for a key without secrets. */
+  /** By rank: when the key's last secret expires, in epoch ms. 0 for a key without secrets. */
   readonly endsMs: Float64Array;
-  /** A hash table with open addressing. A slot has the hash of a secret's digest, and its key's rank plus one; 0 is a free slot. */
+  /**
+   * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. 0 means a
+   * free slot.
+   */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
   readonly secrets: number;
@@ -76,7 +79,7 @@ export function createPacker(): Packer {
         if (ids[order[rank] ?? 0] === ids[order[rank - 1] ?? 0]) return undefined;
       const byRank = (values: readonly number[]) => Uint32Array.from(order, (added) => values[added] ?? 0);
       const keys = {
-        // An exact copy, because cloning the subarray would clone the whole reserved buffer.
+        // The buffer is copied, because a clone of the subarray would include the whole reserved buffer.
         records: Buffer.from(new Uint8Array(records.subarray(0, used)).buffer),
         starts: byRank(starts),
         ends: Uint32Array.from(order, (added) => starts[added + 1] ?? used),
@@ -112,7 +115,7 @@ export function idAt({ records, starts }: Records, rank: number): string {
   return records.toString('latin1', start, records.indexOf(quote, start));
 }
 
-/** The number of ids that sort before this id. If a key has the id, this is its rank. */
+/** Returns the number of ids that sort before this id. If a key has the id, this number is its rank. */
 export function ranksBefore(keys: Records, id: string): number {
   let [low, high] = [0, keys.starts.length];
   while (low < high) {
@@ -129,7 +132,7 @@ export function rankOf(keys: Records, id: string): number | undefined {
   return rank < keys.starts.length && compareId(keys, rank, id) === 0 ? rank : undefined;
 }
 
-/** The key that has a secret with this digest. */
+/** Returns the key that has a secret with this digest. */
 export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undefined {
   const { digestHashes, digestOwners } = keys;
   const mask = digestOwners.length - 1;
@@ -143,12 +146,12 @@ export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undef
   }
 }
 
-/** When the last secret of a key expires, epoch ms; 0 for a key without secrets. */
+/** Returns when the last secret of a key expires, in epoch ms, or 0 for a key without secrets. */
 export function lastEndMs({ secrets }: Pick<RawKey, 'secrets'>): number {
   return secrets.reduce((last, { expires = Number.POSITIVE_INFINITY }) => Math.max(last, expires), 0);
 }
 
-/** The arrays that are needed to read records. */
+/** The arrays that a reader of records needs. */
 type Records = Pick<PackedKeys, 'records' | 'starts' | 'ends'>;
 
 const idOffset = '{"id":"'.length;
@@ -185,7 +188,7 @@ function indexDigests(
   hashes: Uint32Array,
   ranks: Uint32Array,
 ): Pick<PackedKeys, 'digestHashes' | 'digestOwners'> | undefined {
-  // At most half of the slots are used, so that a search is short.
+  // At most half of the slots are used, so that searches are short.
   const slots = 2 ** Math.ceil(Math.log2(2 * hashes.length + 2));
   const digestHashes = new Uint32Array(slots);
   const digestOwners = new Uint32Array(slots);
@@ -212,7 +215,7 @@ function hasDigest({ secrets }: RawKey, digest: string): boolean {
   return secrets.some(({ sha256 }) => sha256 === digest);
 }
 
-/** FNV-1a over all characters, because hand-written digests may share a prefix. */
+/** Computes FNV-1a over all characters of a digest, because hand-written digests may share a prefix. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

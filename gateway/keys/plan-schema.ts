@@ -10,7 +10,9 @@ export const planShape = {
   ...limitFieldsShape,
   operations: operationIds
     .optional()
-    .describe('The operations that keys on this plan may call; absent: every operation.'),
+    .describe(
+      'The operations that keys on this plan may call. Without this list, they may call every operation.',
+    ),
 };
 
 const planFields = fields(aPlan, planShape)
@@ -23,7 +25,7 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // A variable may supply either value of `custom`.
+    // A variable may supply `true` or `false` for `custom`.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],
@@ -39,7 +41,7 @@ const planFields = fields(aPlan, planShape)
     ],
   });
 
-/** A plan as operators state it. The word `custom` means `{ custom: true }`. */
+/** The schema of a plan in the configuration. The word `custom` means `{ custom: true }`. */
 export const planSchema = z.union(
   [planFields, z.literal('custom').transform((): StatedPlan => ({ custom: true }))],
   expects(aPlan),

@@ -3,7 +3,7 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans that are valid at an instant, currently always all of `settings.plans`. Code that applies a plan calls this
+ * Returns the plans that are valid at an instant, currently always all of `settings.plans`. Code that applies a plan calls this
  * function. A configuration's keys and API reference use the plans at the instant of the load.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, _nowMs: number): Plans {
@@ -23,13 +23,13 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
   };
 }
 
-/** What is wrong between a key and its plan. */
+/** The possible conflicts between a key and its plan. */
 export type PlanFault = 'no_plan' | 'limits_missing' | 'limits_of_plan';
 
 /**
- * The rule between a key and its plan: the plan exists, and the key states limits exactly where the plan is custom.
+ * Checks that the plan of a key exists, and that the key states limits exactly if the plan is custom.
  *
- * @param isCustom of the key's plan; undefined where the plan does not exist
+ * @param isCustom whether the key's plan is custom; undefined if the plan does not exist
  */
 export function planFault(limits: unknown, isCustom: boolean | undefined): PlanFault | undefined {
   if (isCustom === undefined) return 'no_plan';
@@ -37,7 +37,7 @@ export function planFault(limits: unknown, isCustom: boolean | undefined): PlanF
   return limits === undefined ? undefined : 'limits_of_plan';
 }
 
-/** Whether a plan is custom, before the schema has checked it. */
+/** Whether a plan is custom. The plan may not have been validated by the schema yet. */
 export function isStatedCustom(stated: unknown): boolean {
   return (
     stated === 'custom' ||

@@ -112,7 +112,7 @@ async function findOwner(secret: string, options: Options): Promise<Owner> {
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const where = loaded.file === undefined ? '' : `No key in ${loaded.file} has this secret. `;
-    throw new CommandError(`${where}The directory could not be asked: ${error.message}`);
+    throw new CommandError(`${where}The directory could not be searched: ${error.message}`);
   }
 }
 

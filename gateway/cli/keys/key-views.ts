@@ -83,7 +83,7 @@ export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: numbe
   const option = isInFile ? '' : ' --directory';
   const when = isInFile ? 'within 2 s' : 'from the next one on, on every process';
   if (key.disabled) {
-    return `${key.id} is revoked, in ${where}: all its requests are answered 401 ${when}. "keys restore ${key.id}${option}" takes it back.`;
+    return `${key.id} is revoked, in ${where}: all its requests are answered 401 ${when}. "keys restore ${key.id}${option}" undoes this.`;
   }
   const isValid = key.secrets.some(
     ({ expiresAt }) => expiresAt === undefined || Date.parse(expiresAt) > nowMs,

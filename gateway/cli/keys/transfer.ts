@@ -73,7 +73,7 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
     const [one, two] = [firsts.get(id) ?? 0, other].map(
       (index) => `line ${lines[index]} (\`keys[${index}]\`)`,
     );
-    return { id, reason: `it has two different definitions, in ${one} and in ${two}: leave one` };
+    return { id, reason: `it has two different definitions, in ${one} and in ${two}; keep one of them` };
   });
   return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
 }

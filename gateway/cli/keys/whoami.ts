@@ -103,7 +103,7 @@ export function refuseArguments(args: readonly string[]): void {
 }
 
 const howToGiveIt =
-  'It is read from standard input, one line and nothing else: printf %s "$SECRET" | tollgate keys whoami.';
+  'It is read from standard input, as a single line: printf %s "$SECRET" | tollgate keys whoami.';
 
 async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<string> {
   let text = '';

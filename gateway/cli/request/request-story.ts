@@ -65,7 +65,8 @@ const buckets: Readonly<Record<string, string>> = {
 function limitReason(entry: LogEntry): string | undefined {
   const { decision, source, window, limit, remaining, keyStatus, keyId, secret } = entry;
   const bucket = buckets[text(window)];
-  const alone = source === 'local' ? ', by what this process counted alone while Redis was away' : '';
+  const alone =
+    source === 'local' ? ', by the counts of this process alone, because Redis was unavailable' : '';
   if (bucket !== undefined && decision === 'refused') {
     return `all ${figure(Number(limit))} ${bucket} in this minute were used${alone}`;
   }

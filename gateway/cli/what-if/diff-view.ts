@@ -54,7 +54,7 @@ export function diffLines(
       ];
     }),
   ];
-  const restart = `Takes effect only when the gateway is started again: ${diff.needsRestart.join(', ')}.`;
+  const restart = `These changes need a restart of the gateway: ${diff.needsRestart.join(', ')}.`;
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
     ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),

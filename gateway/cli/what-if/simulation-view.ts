@@ -14,7 +14,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const { totals, keys, plans, activeKeys } = found;
   const period = `${instant(found.from).slice(0, 16)} to ${instant(found.to).slice(0, 16)} UTC`;
   if (totals.keys === 0) {
-    const none = activeKeys === 0 ? 'No key that these limits are for' : 'None of these keys';
+    const none = activeKeys === 0 ? 'No key with these limits' : 'None of these keys';
     return [`${none} sent a request from ${period}, according to the usage record.`];
   }
   const names = plans.map(({ name }) => name).join(', ');
@@ -32,7 +32,7 @@ export function simulationLines(found: Simulation, limit: number, screen: Screen
   const shown = keys.slice(0, limit);
   const more = keys.length - shown.length + found.moreKeys;
   lines.push('', ...table(columns, shown, screen));
-  if (more > 0) lines.push(`and ${counted(more, 'key')} more: --limit N shows so many`);
+  if (more > 0) lines.push(`and ${counted(more, 'key')} more: --limit N shows more keys`);
   return lines;
 }
 

@@ -2,10 +2,10 @@ import type { DirectoryKey, DirectorySecret } from './directory-key.ts';
 import type { KeyDefinition } from './key-directory.ts';
 
 /**
- * Adds a secret to a key, and ends older secrets. A secret that would end earlier keeps its end. If the key has no room for one more
- * secret, the secrets that ended first are removed.
+ * Adds a secret to a key, and sets an expiry for the older secrets. A secret that would expire earlier keeps its expiry. If the
+ * key has no room for one more secret, the secrets that expired first are removed.
  *
- * @param options.endOf the end of an older secret, epoch ms; Infinity when the secret keeps its end
+ * @param options.endOf returns the new expiry of an older secret, epoch ms; Infinity when the secret keeps its expiry
  * @returns undefined if all `secretsMax` secrets of the key are valid
  */
 export function withNewSecret(
@@ -25,7 +25,7 @@ export function withSecrets(
   return { ...key, secrets };
 }
 
-/** Removes the secrets that ended first until there is room for one. */
+/** Removes the secrets that expired first, until there is room for one secret. */
 function withRoomForOne(
   secrets: readonly DirectorySecret[],
   nowMs: number,
@@ -38,7 +38,7 @@ function withRoomForOne(
   return secrets.filter((secret) => !dropped.has(secret));
 }
 
-/** A secret that ends earlier keeps its end. */
+/** Sets the expiry of a secret, unless the secret expires earlier. */
 function endingBy(secret: DirectorySecret, endMs: number): DirectorySecret {
   const { expiresMs = Number.POSITIVE_INFINITY } = secret;
   return endMs < expiresMs ? { ...secret, expiresMs: endMs } : secret;

@@ -3,10 +3,10 @@ import { toLimitFields } from '../limit-fields.ts';
 
 /** The record of a key in the directory. */
 export interface DirectoryKey extends StatedKey {
-  /** Epoch ms, like every instant here. */
+  /** All instants of this type are in epoch ms. */
   readonly createdMs: number;
   readonly changedMs: number;
-  /** 1 for a new key; each change adds one. */
+  /** 1 for a new key. Each change adds one. */
   readonly revision: number;
   readonly secrets: readonly DirectorySecret[];
 }
@@ -21,7 +21,7 @@ export interface DirectorySecret {
   /** Lower-case hex SHA-256 digest. */
   readonly digest: string;
   readonly createdMs: number;
-  /** The secret is valid before this instant. A secret without it never expires. */
+  /** The secret is valid before this instant. A secret without this field never expires. */
   readonly expiresMs?: number | undefined;
 }
 

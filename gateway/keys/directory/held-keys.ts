@@ -4,16 +4,22 @@ import type { FoundKey } from './store/directory-store.ts';
 
 /** A directory key in this process's cache. */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
-  /** When the cached key may be used. Derived caches share this object, so that the period ends in all of them when the key changes. */
+  /**
+   * The period in which the cached key may be used. Derived caches share this object, so that the period ends in all of them when
+   * the key changes.
+   */
   readonly period: Period;
   /**
-   * When a refusal of this key may be used. This period is shorter: a refused key makes no quota decisions, so no decision
-   * reveals that the key has changed.
+   * The period in which a refusal of this key may be reused. This period is shorter, because a refused key makes no quota
+   * decisions, so no decision reveals that the key has changed.
    */
   readonly refusalPeriod: Period;
 }
 
-/** This process's cache of the directory: the keys that it read last, and the digests that it last found to be unknown. */
+/**
+ * This process's cache of the directory. It contains the keys that the process read last, and the digests that it last found to
+ * be unknown.
+ */
 export class HeldKeys {
   private readonly bounds: Bounds;
   private readonly byId = new Map<string, HeldKey>();
@@ -72,7 +78,7 @@ export class HeldKeys {
     if (held !== undefined) this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
-      // A new Set, because `clear` keeps the old table in memory (`renewed-map.ts`).
+      // A new Set replaces the old Set, because `clear` keeps the memory of the old table (renewed-map.ts).
       this.absent = new Set();
       this.absentPeriod = { fromMs: nowMs, untilMs: nowMs + absentMs };
     }
@@ -103,20 +109,20 @@ export class HeldKeys {
     }
   }
 
-  /** Forgets unknown digests that may belong to a key now. */
+  /** Drops unknown digests that may belong to a key now. */
   dropAbsent(digests: Iterable<string>): void {
     for (const digest of digests) this.absent.delete(digest);
   }
 }
 
-/** An estimate: the object, its entries in two Maps, and an amount per secret and operation. */
+/** Estimates the memory of a key: the object, its entries in two Maps, and an amount for each secret and operation. */
 function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): number {
   let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;
   return bytes;
 }
 
-/** Checks the start of the period too, because the clock may have been set back. */
+/** Whether an instant is in a period. The start of the period is checked too, because the clock may have been set back. */
 function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

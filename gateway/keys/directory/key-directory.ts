@@ -14,7 +14,7 @@ import { createRedisDirectoryStore } from './store/redis-directory-store.ts';
 
 export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
 
-/** A key to write. The directory adds `changedMs`. A new key gets its `createdMs` too; a changed key keeps the one it has. */
+/** A key to write. The directory adds `changedMs`, and for a new key also `createdMs`. A changed key keeps its `createdMs`. */
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
@@ -26,7 +26,7 @@ export function createKeyDirectory({
   log,
   bounds,
 }: {
-  /** Without Redis the directory is in memory. */
+  /** Without Redis, the directory is in memory. */
   readonly redis?: RedisConnection | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
@@ -61,7 +61,7 @@ export function createKeyDirectory({
   });
 
   return {
-    /** This process's cached keys, judged by the given configuration. `lookUp` reads further keys from the store. */
+    /** This process's cached keys, judged by the given configuration. The method `lookUp` reads further keys from the store. */
     keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
       return {
@@ -73,7 +73,7 @@ export function createKeyDirectory({
       };
     },
     /**
-     * Looks up the key of a secret and judges it by the given configuration.
+     * Looks up the key of a secret, and decides by the given configuration whether the key is usable.
      *
      * @param holder the group of the client's address (`address-group.ts`)
      * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait
@@ -88,11 +88,11 @@ export function createKeyDirectory({
       return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
     },
     readAgain: lookUps.readAgain,
-    /** Figures of this process: look-ups by outcome, and the number of cached keys. */
+    /** The figures of this process: look-ups by outcome, and the number of cached keys. */
     counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
     /** Removes a cached key that has changed since this generation, so the next request reads it again. */
     drop: (keyId: string, generation: number | undefined) => held.drop(keyId, generation),
-    /** The plan of a cached key. */
+    /** Returns the plan of a cached key. */
     planOf: (keyId: string) => held.planOf(keyId),
 
     find: store.find,
@@ -128,7 +128,10 @@ export function createKeyDirectory({
   }
 }
 
-/** Decides whether a directory key's secret is usable. The configuration wins when it has the same id or the same secret. */
+/**
+ * Decides whether a directory key's secret is usable. If the configuration has a key with the same id or secret, the key of the
+ * configuration takes precedence.
+ */
 function readSecret(
   { key: record, generation, period, refusalPeriod }: HeldKey,
   digest: string,

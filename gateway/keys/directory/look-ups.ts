@@ -7,12 +7,13 @@ import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * The key that has the secret; the cache may already have dropped it again. `absent`: no key has the secret. `away`: the store
- * does not answer and the key is not cached. `busy`: too many look-ups wait.
+ * The result of a look-up. A key means that it has the secret, but the cache may already have dropped the key again. `absent`
+ * means that no key has the secret. `away` means that the store does not answer and the key is not cached. `busy` means that too
+ * many look-ups wait.
  */
 export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 
-/** The outcomes that metrics count. */
+/** The outcomes that the metrics count separately. */
 export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
@@ -63,7 +64,7 @@ export function createLookUps({
       underWay.set(digest, lookUp);
       return lookUp;
     },
-    /** Refreshes a cached key. The cached key stays when the store does not answer. */
+    /** Refreshes a cached key. If the store does not answer, the cached key stays. */
     async readAgain(id: string): Promise<void> {
       const before = changes.count();
       const found = await store.read(id);
@@ -82,7 +83,7 @@ export function createLookUps({
     } finally {
       const wasFull = inFlight === bounds.directoryLookUpsMax;
       inFlight--;
-      // The last round may have left look-ups waiting for a place.
+      // Look-ups may still wait for a place after the last round.
       if (wasFull) begin();
     }
   }
@@ -113,7 +114,10 @@ export function createLookUps({
     return 'busy';
   }
 
-  /** Discards a record that was read before this process changed the key. The in-memory store has no generation to detect that. */
+  /**
+   * Discards a record that was read before this process changed the key. The in-memory store has no generation that would show
+   * this.
+   */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
   }
@@ -122,6 +126,6 @@ export function createLookUps({
 /** The key changes that this process has made, numbered from 1. */
 export interface OwnChanges {
   count(): number;
-  /** The number of the key's last change. It is 0 when there was none, or when it is no longer remembered. */
+  /** The number of the key's last change, or 0 if there was no change or the change is forgotten. */
   lastOf(id: string): number;
 }

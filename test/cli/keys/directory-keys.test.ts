@@ -84,7 +84,7 @@ test('a key of the directory is issued, rotated, revoked and restored, with effe
   const revoked = await run('revoke acme --directory');
   expect(revoked).toMatchObject({ exitCode: 0, stderr: '' });
   expect(revoked.stdout).toMatch(
-    /^acme is revoked, in the directory: .* "keys restore acme --directory" takes it back\.\n$/,
+    /^acme is revoked, in the directory: .* "keys restore acme --directory" undoes this\.\n$/,
   );
   expect(await statusOf(secret)).toBe(401);
   expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');

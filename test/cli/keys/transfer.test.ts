@@ -103,7 +103,7 @@ test('a key that the file defines in two ways is not imported, and both lines ar
   expect({ exitCode, stdout }).toEqual({
     exitCode: 1,
     stdout: `1 key added to ${pathOf('keys.yaml')}, 1 there already, 1 refused:
-  twice: it has two different definitions, in line 2 (\`keys[0]\`) and in line 6 (\`keys[3]\`): leave one
+  twice: it has two different definitions, in line 2 (\`keys[0]\`) and in line 6 (\`keys[3]\`); keep one of them
 `,
   });
 });

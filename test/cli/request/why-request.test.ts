@@ -240,7 +240,7 @@ describe('the story of a request', () => {
     [
       'decided alone',
       { status: 429, error: 'rate_limited', fault: 'client', decision: 'refused', source: 'local' },
-      'The key had used all 60 requests of this minute, by what this process counted alone while Redis was away;',
+      'The key had used all 60 requests of this minute, by the counts of this process alone, because Redis was unavailable;',
     ],
     [
       'undecided',

@@ -159,7 +159,7 @@ it('diff lists what an edit adds, removes and changes, what needs a restart, and
   );
   expect(text).toContain('100 → 20 a day → in the last 7 days it would have been refused 10 times more');
   expect(text).toContain('~ bodyBytesMax: 1048576 → 1000');
-  expect(text).toContain('Takes effect only when the gateway is started again: admin.');
+  expect(text).toContain('These changes need a restart of the gateway: admin.');
 
   const { stdout: json } = await run('diff', file, '--json');
   expect(JSON.parse(json)).toMatchObject({

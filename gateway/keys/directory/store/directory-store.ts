@@ -5,13 +5,13 @@ import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
  * of ids are only hints. Every adapter passes the same test suite. The promises never reject.
  */
 export interface DirectoryStore {
-  /** The key that has a secret with this digest. */
+  /** Returns the key that has a secret with this digest. */
   find(digest: string): Promise<FoundKey | Absent | Away>;
   read(id: string): Promise<FoundKey | Absent | Away>;
-  /** Reads keys in the order of `ids`. The keys of a server that does not answer are `unknown`. */
+  /** Reads keys in the order of the given ids. If a server does not answer, its keys are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /**
-   * Writes a new key with revision 1. The call is idempotent: it can be repeated with the same key.
+   * Writes a new key with revision 1. The call is idempotent, so it can be repeated with the same key.
    *
    * @param often with `once`, a key with the same `createdMs` that was removed in the last `idempotencyKeptMs` stays removed
    * @returns `taken` when another key has this id; `removed` when `once` applies
@@ -20,9 +20,9 @@ export interface DirectoryStore {
   /** Replaces a key if it still has the expected version. The new record gets the next revision. */
   replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
   remove(id: string, expected: KeyVersion): Promise<Removed | Changed | Absent | Away>;
-  /** A page of ids in octet order. The page may include ids whose key no longer exists. */
+  /** Returns a page of ids in octet order. The page may include ids whose key no longer exists. */
   page(query: PageQuery): Promise<IdPage | Away>;
-  /** The approximate number of keys. */
+  /** Returns the approximate number of keys. */
   count(): Promise<{ readonly kind: 'counted'; readonly keys: number } | Away>;
   /** Stores a value under a name until it expires. If the name already has a value, that value is returned instead. */
   remember(name: string, value: string, expiryMs: number): Promise<Remembered | Away>;
@@ -47,7 +47,7 @@ export interface Absent {
   readonly kind: 'absent';
 }
 
-/** The store did not reply, or refused the call. With `mayHaveRun`, a write may have taken effect fully or partly. */
+/** The store did not reply, or refused the call. If `mayHaveRun` is true, a write may have taken effect fully or partly. */
 export interface Away {
   readonly kind: 'away';
   readonly mayHaveRun: boolean;
@@ -56,7 +56,7 @@ export interface Away {
 
 export interface KeysFound {
   readonly kind: 'found';
-  /** A key that does not exist is undefined. */
+  /** The keys in the order of the ids. Undefined stands for a key that does not exist. */
   readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
 }
 
@@ -75,9 +75,9 @@ export interface Changed {
 }
 
 export interface PageQuery {
-  /** The last id of the previous page. */
+  /** The last id of the previous page. The new page begins after this id. */
   readonly after?: string | undefined;
-  /** Only ids that begin with this prefix are listed. */
+  /** The prefix of all listed ids. */
   readonly prefix?: string | undefined;
   readonly limit: number;
 }
@@ -85,7 +85,7 @@ export interface PageQuery {
 export interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
-  /** `after` for the next page, when there may be more ids. */
+  /** The value of `after` for the next page. Absent if there are no more ids. */
   readonly next?: string;
 }
 

@@ -24,7 +24,7 @@ export function createMemoryDirectoryStore({
   const idOfDigest = new Map<string, string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
   const removed = new Map<string, number>();
-  /** All ids, sorted; undefined after a key was added or removed. */
+  /** All ids, sorted. Undefined after a key was added or removed, until the next sort. */
   let sorted: readonly string[] | undefined;
 
   return {
@@ -115,7 +115,7 @@ function nameOf({ id, createdMs }: Pick<DirectoryKey, 'id' | 'createdMs'>): stri
   return `${id} ${createdMs}`;
 }
 
-/** The generation is always 0, because a single process makes every change itself. */
+/** The generation is always 0, because a single process makes all changes. */
 function foundOrAbsent(key: DirectoryKey | undefined): FoundKey | { readonly kind: 'absent' } {
   return key === undefined ? { kind: 'absent' } : { kind: 'found', key, generation: 0 };
 }

@@ -21,14 +21,17 @@ import {
 const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
 const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
-/** A script with `allow-oom` also runs when Redis is out of memory. A rotation that stopped here would leave no working secret. */
+/**
+ * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation that stopped here would leave no working
+ * secret.
+ */
 const indexScript = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], unpack(ARGV))`;
 const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** Sorts after every character that an id may have. */
+/** A text that sorts after every character that an id may have. */
 const lastCharacter = '\x7f';
-/** Appended to an id, this sorts after the id's own entries and before the entries of longer ids. */
+/** A text that is appended to an id. The result sorts after the id's own entries, and before the entries of longer ids. */
 const behindTags = '\x01';
 
 /**
@@ -86,7 +89,7 @@ export function createRedisDirectoryStore({
         return redis.isReady(name) ? { key: toKey(id, await readRecord(id)) } : undefined;
       });
       const { values, error } = await whateverArrives(records, bounds.storePatientDeadlineMs);
-      // With a single server, one missing reply means that the store is unavailable.
+      // With a single server, one missing reply means that the whole store is unavailable.
       if (redis.nodes().length === 1 && values.includes(undefined)) return error ? toAway(error) : late;
       for (const [index, found] of values.entries()) {
         if (found !== undefined && found.key === undefined) tidyList(ids[index] ?? '');
@@ -125,7 +128,7 @@ export function createRedisDirectoryStore({
         if (changed.kind !== 'done') return unchanged(changed);
         const [before, digests] = [digestsOf(toKey(key.id, ['1', changed.stored])), digestsOf(key)];
         const entry = tagged(key.id, changed.tag);
-        // Existing entries stay, because this call may be late and the id may belong to a newer key.
+        // Existing entries are not removed, because this call may be late and the id may belong to a newer key.
         await afterwards(index(digests, entry, 'NX'), 'the index');
         const others = before.filter((digest) => !digests.includes(digest));
         await afterwards(drop(others, entry), 'the index');
@@ -225,7 +228,7 @@ export function createRedisDirectoryStore({
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // The record is read last. After that, no record with such an old tag can be written.
+      // The record is read after the entries. After this read, no record with such an old tag can be written.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));
@@ -243,7 +246,7 @@ export function createRedisDirectoryStore({
   }
 
   function isLeftover(tag: string, nowMs: number): boolean {
-    // An earlier version wrote no tags.
+    // Entries of an earlier version have no tag.
     return tag !== '' && nowMs - Number.parseInt(tag, 16) > bounds.directoryLeftoverMs;
   }
 
@@ -262,12 +265,12 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The stored record; for a change that is done, the record from before the change. */
+  /** The stored record. For a completed change, the record before the change. */
   readonly stored: string;
   readonly tag: string;
 }
 
-/** The expected version of a new key. */
+/** The version that is expected for a new key. */
 const nothing: KeyVersion = { revision: 0, changedMs: 0 };
 const absent: Absent = { kind: 'absent' };
 const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
@@ -292,7 +295,7 @@ function unchanged({ kind }: RecordChange): Absent | Changed {
   return kind === 'absent' ? absent : { kind: 'changed' };
 }
 
-/** Runs a step after the record has changed. An error here means that the call has run in part. */
+/** Runs a step after the record has changed. If the step fails, the error says that the call has run in part. */
 function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
