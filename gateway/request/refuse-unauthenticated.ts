@@ -49,14 +49,14 @@ function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange)
   return { code, message: `The API key may not be used from the address ${address}.` };
 }
 
-/** The places in which other gateways accept a key. */
+/** Header fields in which other gateways accept a key. */
 const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((name) => ({
   name,
   field: name.toLowerCase(),
 }));
 const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
 
-/** States where the client sent a key instead. The message has names from the lists above, and nothing that the client sent. */
+/** Makes a message that states where the client sent a key instead. The message contains only names from the lists above. */
 function missingKeyMessage({ req, authorization }: Exchange): string | undefined {
   const sent = authorization === undefined ? foreignPlaceOf(req) : 'Authorization without "Bearer"';
   return sent && `${errors.missing_key.message.slice(0, -1)}, not ${sent}.`;

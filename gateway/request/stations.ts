@@ -22,7 +22,7 @@ export interface Stations {
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   /** The part of the usage record that holders of keys may read; undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;
-  /** Records a holder's change of a key for operators. */
+  /** Records a change that a key holder has made, so that operators see it. */
   readonly recordKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock instead. */
