@@ -29,7 +29,7 @@ for (const [name, command, tags] of [
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
     onTestFinished(() => endGroup(child));
     let log = '';
-    // The gateway has the pipe too, so the pipe closes when both processes have ended.
+    // The gateway also holds the pipe, so the pipe closes when both processes have ended.
     child.stdout.on('data', (chunk) => {
       log += chunk;
     });
@@ -74,8 +74,8 @@ for (const [signal, code] of [
   test(`a ${signal} before the gateway listens ends it, also as process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
-    // Linux discards a signal to process 1 that has no listener. Here the default action would end the process without
-    // an exit code.
+    // Linux discards a signal to process 1 that has no listener. Without a listener, the default action would end the process without an
+    // exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
     void runGateway({ configFile: ${JSON.stringify(config())} });

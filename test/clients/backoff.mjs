@@ -1,7 +1,6 @@
 /**
- * A client for Node and browsers that backs off correctly. Copy it and change it. It slows down before the limit is
- * spent, waits at least `Retry-After` plus a random time, and never retries a request that the API may already have
- * carried out.
+ * An example client for Node and browsers that backs off correctly. Copy this client and adapt it. The client slows down before the limit
+ * is used up, waits at least Retry-After plus a random time, and never retries a request that the API may have carried out.
  */
 const attemptsMax = 5;
 const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is left to the caller
@@ -13,7 +12,7 @@ export function createClient(baseUrl, key) {
   let nextMs = 0; // no request is sent before
   let gapMs = 0; // between two requests
 
-  /** Spreads the last fifth of a window's requests over its remaining time. */
+  /** Spreads the last fifth of a window's requests over the window's remaining time. */
   function pace({ headers }) {
     const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) =>
       Number(headers.get(`X-RateLimit-${name}`) ?? Number.NaN),
@@ -34,7 +33,8 @@ export function createClient(baseUrl, key) {
       const response = await fetch(baseUrl + path, all).catch((error) => error);
       const isResponse = response instanceof Response;
       if (isResponse) pace(response);
-      // A 429 shows that the API did not carry out the request. After 502, 503, 504 or no response it may have done.
+      // A 429 shows that the API did not carry out the request. After 502, 503, 504 or without a response, the API may have carried out the
+      // request.
       const isRefused = isResponse && response.status === 429;
       const hasFailed = !isResponse || (response.status >= 502 && response.status <= 504);
       const isRepeatable = isRefused || (hasFailed && idempotent.has(method));

@@ -72,7 +72,7 @@ beforeAll(async () => {
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);
-  // The other clients in these tests do not back off, so bans are off.
+  // The other clients in these tests do not back off, so the tests turn bans off.
   const bans = { after: 1_000_000 };
   const config = testConfig({ upstream: { url: backend.url }, keys: entries, bans });
   gateway = await startGatewayHere(config, { tuning: { windowsMs: { minute: windowMs } } });
@@ -109,7 +109,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     const id = `late-${language}`;
     const posts = () => linesOf(id).filter(({ method }) => method === 'POST');
     const isRefused = () => posts().some(({ decision }) => decision === 'refused');
-    // Other requests with the same key spend each window, until the client has received a 429.
+    // Other requests with the same key use up each window, until the client has received a 429.
     const others = async () => {
       const headers = { authorization: `Bearer ${keys.get(id)?.secret}` };
       while (!isRefused()) await fetch(`${gateway.baseUrl}/pets`, { headers });
@@ -143,7 +143,7 @@ function linesOf(id: string) {
   return gateway.lines.filter(({ keyId }) => keyId === id);
 }
 
-/** The instant when a request began. Its log line may follow long after its response. */
+/** The time at which a request began. The request's log line may be written long after the response. */
 function startedMsOf(line: Record<string, unknown> | undefined): number {
   return Date.parse(`${line?.time}`) - Number(line?.totalMs);
 }

@@ -14,7 +14,7 @@ import { requireProgram } from '../support/require-program.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Starts HAProxy with the shipped configuration. Only the names and ports of the gateways are those of this machine.
+ * Starts HAProxy with the shipped configuration. Only the names and ports of the gateways are replaced by those on this machine.
  */
 async function startHaproxy(gateways: readonly RunningGateway[], certificate?: KeyPair) {
   const program = await requireProgram({

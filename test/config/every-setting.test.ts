@@ -52,8 +52,8 @@ const https = { url: 'https://backend:3000' };
 const free = (members: Members) => ({ plans: { free: members } });
 
 /**
- * Two configurations that differ in one setting. The first overrides `base`, and the second overrides the first. A
- * setting that is not in the table gets a generated value.
+ * Two configurations that differ in one setting. The first configuration overrides `base`, and the second overrides the first. A setting
+ * that is not in the table gets a generated value.
  */
 const differing: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
   environment: [{}, { environment: 'other' }],
@@ -128,7 +128,7 @@ const notShown: Readonly<Record<string, string>> = {
 };
 
 const schema = JSON.parse(settingsJsonSchema()) as JsonSchema;
-/** `upstreams` has the members of `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
+/** `upstreams` has the same members as `upstream`. `/test/keys/every-member.test.ts` tests the members of a key. */
 const paths = [...new Set(settingsIn(schema))].filter((path) => !/^(upstreams|keys\.\[\])\./.test(path));
 
 it('every row of the tables is a setting of the schema', () => {
@@ -138,7 +138,7 @@ it('every row of the tables is a setting of the schema', () => {
 
 const candidates = ['/noted', '7s', '7h', '::1', 7, true, ['noted'], ['192.0.2.1'], ['listPets'], 'noted'];
 
-/** The configuration with another value at the path of a setting. */
+/** Returns the configuration with another value at the path of a setting. */
 function withValue(config: Members, [name = '', ...rest]: readonly string[], value: unknown): Members {
   const key = name === '*' ? 'free' : name;
   return {
@@ -147,7 +147,7 @@ function withValue(config: Members, [name = '', ...rest]: readonly string[], val
   };
 }
 
-/** `base`, and the first valid configuration with another value of the setting. */
+/** Returns `base` and the first valid configuration with another value of the setting. */
 function generated(path: string): readonly [Members, Members] {
   const others = candidates.map((value) => withValue(base, path.split('.'), value));
   const other = others.find((config) => load(config).kind === 'valid');
@@ -182,7 +182,7 @@ const operations: Readonly<Record<string, readonly [before: Members, after: Memb
 
 const memberNames = Object.keys(operationSchema.shape);
 
-/** An operation without the member, and an operation with the first candidate that the schema accepts. */
+/** Returns an operation without the member, and an operation with the first candidate that the schema accepts. */
 function generatedOperation(name: string): readonly [Members, Members] {
   const value = candidates.find((one) => operationSchema.safeParse({ [name]: one }).success);
   if (value === undefined) throw new Error(`no candidate is a valid ${name}: add a candidate, or a row`);
@@ -202,7 +202,7 @@ test.each(memberNames)('/settings shows a changed %s of an operation', async (na
   expect(await withOperation(after)).not.toEqual(await withOperation(before));
 });
 
-/** `/settings` without the digest of the files. */
+/** Returns the response of `/settings` without the digest of the files. */
 async function shown(config: Members, edited: Readonly<Record<string, string>> = {}): Promise<Members> {
   const loaded = load(config, edited);
   if (loaded.kind === 'invalid') throw new Error(loaded.problems.map(({ message }) => message).join('\n'));

@@ -10,7 +10,7 @@ import { limitsOf } from '../support/limits-of.ts';
 
 type Env = Readonly<Record<string, string>>;
 
-/** The report on a configuration, without the folder in file names; empty when the configuration is valid. */
+/** Returns the report on a configuration, without the folder in file names; empty when the configuration is valid. */
 function reportOn(files: Readonly<Record<string, string | Uint8Array>>, env: Env = {}): string {
   const { file, pathOf } = configFolder(files);
   const loaded = loadSettings({ file, env });

@@ -19,7 +19,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** Runs `init` and then `start` with two workers in a folder that has the package, and asks for all that the package serves. */
+/** Runs `init` and then `start` with two workers in a folder that has the package, and requests everything that the package serves. */
 async function useIn(cwd: string, node: string): Promise<void> {
   const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
   onTestFinished(() => backend.close());
@@ -45,7 +45,7 @@ async function useIn(cwd: string, node: string): Promise<void> {
   const admin = `http://127.0.0.1:${adminPort}`;
   expect(await statusOf(`http://127.0.0.1:${port}/any`, secret)).toBe(200);
   expect(await statusOf(`${admin}/`, '')).toBe(200);
-  // The document is a file of the package, and the reading thread lists keys.
+  // The API document is a file of the package, and the reading thread lists keys.
   expect(await statusOf(`${admin}/api/v1/openapi.json`, token)).toBe(200);
   expect(await statusOf(`${admin}/api/v1/keys`, token)).toBe(200);
 }

@@ -73,7 +73,7 @@ async function reported(reports: readonly unknown[], expected: readonly unknown[
 /** The parser needs seconds for this text, and then refuses it. */
 const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
-/** Long enough for several checks of the files and a load, so that no report can come later. */
+/** The time is long enough for several checks of the files and a load, so that no report can come later. */
 const quiet = () => sleep(1_500);
 
 test('each saved edit is reported once', async () => {
@@ -177,7 +177,7 @@ test('edits that come faster than a thread starts take effect while they go on',
   const folder = configFolder();
   const { reports } = watch(folder);
   let limit = 100;
-  // The edits go on until some of them take effect. The files never stay unchanged for long.
+  // The edits continue until some of them take effect. The files never stay unchanged for long.
   while (limit < 120 || reports.length <= 3) {
     limit += 1;
     folder.write('tollgate.yaml', withLimit(limit));
@@ -217,7 +217,7 @@ test('a file is watched as soon as the configuration uses it', async () => {
   folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
   await reported(reports, [60]);
   folder.write('other.yaml', '- { id: a, plan: fre, secrets: [] }\n');
-  // The second report follows a load without the key that the list no longer has.
+  // The second report comes from a load without the key that was removed from the list.
   await reported(reports, [
     60,
     60,
@@ -266,7 +266,7 @@ test('a load that takes long is also abandoned when its text is in a file that i
   folder.write('tollgate.yaml', withLimit(61).replace('keys.yaml', 'other.yaml'));
   await until('the load takes long', () => slow.at(-1) === folder.pathOf('other.yaml'));
   folder.write('other.yaml', keysDocument);
-  // The whole load takes longer than this timeout, so the test would fail if it waited for its end.
+  // The whole load takes longer than this timeout, so a test that waited for the end of the load would fail.
   await vi.waitFor(() => expect(reports).toEqual([62, 61]), { timeout: 120_000, interval: 20 });
 });
 

@@ -14,8 +14,7 @@ import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.t
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
 /**
- * Shows that the contract can fail. Each of these limiters makes one classic mistake, and the guarantee in its row must
- * catch the mistake.
+ * Shows that the contract can fail. Each of these limiters makes one classic mistake, and the guarantee in its row must detect the mistake.
  */
 const all = { ...guarantees, ...sharedGuarantees };
 const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
@@ -349,7 +348,7 @@ const chargeOne = `
   if used < tonumber(ARGV[1]) then return {1, redis.call('INCR', KEYS[1])} end
   return {0, used}`;
 
-/** Charges the day window before it checks the minute window. */
+/** Charges the day window, and only then checks the minute window. */
 async function oneCallPerWindow({ redis }: Deps, call: QuotaCall, keys: Keys): Promise<Use> {
   const day = (await redis.commands.eval(chargeOne, 1, keys.day, limitsIn(call).perDay)) as [number, number];
   const minute = (await redis.commands.eval(chargeOne, 1, keys.minute, limitsIn(call).perMinute)) as [

@@ -115,7 +115,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
     expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
     expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
-    // The same requests, and two more, as runs of one call.
+    // The same requests and two more, as runs of one call.
     const [first = 0, ...rest] = [5, 1, 5, 2, 5, 1];
     const later = [...rest.map((units) => ({ requests: 1, units })), { requests: 2, units: 0 }];
     const together = await decide(store, { ...call, keyId: freshPrefix(), units: first, later });

@@ -5,7 +5,7 @@ import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/con
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
-/** Makes a store on Redis; the broken limiters have the same signature. */
+/** Creates a store on Redis; the broken limiters have the same signature. */
 export type MakeStore = (deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;

@@ -57,7 +57,7 @@ it('a request from an address that its key does not allow is charged to the buck
   ]);
   expect(shown.why.sentence).toContain('6 from 198.51.100.0/24');
 
-  // The whole quota is left for the owner, and neither a strike nor a ban.
+  // The owner still has the whole quota, and the key has neither a strike nor a ban.
   for (const from of [owner, '2001:db8::7', '::ffff:203.0.113.8', owner, owner]) {
     expect((await send(gateway, key.secret, from)).answer).toEqual([200, undefined]);
   }
@@ -84,7 +84,7 @@ it('every process follows a change of the addresses of a directory key', async (
   expect((await send(second, secret, thief, '/limits')).answer).toEqual([403, 'address_not_allowed']);
   expect(await statuses(owner)).toEqual([200, 200]);
 
-  // The second process last refused the address of the thief, and reads the key again within a second.
+  // The second process last refused the thief's address, and reads the key again within a second.
   expect((await first.ask('PATCH', '/keys/office', { addresses: [owner, thief] })).status).toBe(200);
   await expect.poll(() => statuses(thief), { timeout: 60_000 }).toEqual([200, 200]);
 });

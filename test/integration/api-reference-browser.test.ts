@@ -148,7 +148,7 @@ for (const width of [1280, 390])
       ).not.toEqual([]);
       expect(await page.content()).not.toContain(secret);
     }
-    // The browser complains about the code in the document, which it did not run.
+    // The browser reports the code in the document, which it did not run.
     const others = complaints.filter((text) => !text.startsWith('Executing inline event handler'));
     expect(others).toEqual([]);
   });
@@ -212,7 +212,7 @@ it('the page for key holders shows limits, usage and refusals of the entered key
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, document.documentElement.outerHTML])',
   );
   expect(stored).not.toContain(secret);
-  // The browser reports the 401 of the guessed key.
+  // The browser also reports the 401 for the guessed key.
   expect(complaints).toEqual([expect.stringContaining('401')]);
 });
 

@@ -218,7 +218,7 @@ it('the holder of a directory key gets a new secret, the old one ends a day late
   expect((await send('/limits', { key: issued })).body.secret).toEqual({ expiresAt, canRotate: true });
   expect((await send('/limits/rotate', { key: issued })).headers.get('allow')).toBe('POST');
   expect((await send('/limits/rotate', { method: 'POST', key: { secret: 'guessed' } })).status).toBe(401);
-  // A second rotation with the old secret would give a new secret to anybody who has found the old one.
+  // A second rotation with the old secret would give a new secret to anyone who has found the old secret.
   const all = await Promise.all(
     Array.from({ length: 20 }, () => send('/limits/rotate', { method: 'POST', key: issued })),
   );

@@ -187,7 +187,7 @@ describe('the end of a certificate', () => {
     gateway.leapClock();
     await gateway.line(({ level, msg }) => level === 40 && String(msg).includes(`expired on ${end}`));
     expect((await readyz(gateway)).reasons).toEqual([expect.stringContaining(`expired on ${end}`)]);
-    // Each warning is one event, although the gateway logs it repeatedly.
+    // Each warning is one event, although the gateway logs the warning repeatedly.
     expect(await noticesIn(gateway)).toEqual([
       expect.stringContaining(`expired on ${end}`),
       expect.stringContaining(`expires on ${end}`),

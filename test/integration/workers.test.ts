@@ -153,7 +153,7 @@ describe('a gateway with two workers', () => {
     await load.done;
     log?.resume();
     const logged = () => gateway.lines.filter((line) => `${line.path}`.startsWith('/v1/pets/a/'));
-    // A torn line is no JSON and would fail the test.
+    // A line that mixes two lines is not valid JSON and would fail the test.
     await until('all are logged', () => logged().length === 200);
   });
 

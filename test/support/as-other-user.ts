@@ -4,8 +4,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 /**
- * The user `nobody`, who has no privileges, like the user in the gateway's container. The switch of users is only needed when tests run as
- * root.
+ * The user `nobody` has no privileges, like the user in the gateway's container. The switch of users is only needed when tests run as root.
  */
 const otherUser = 65_534;
 

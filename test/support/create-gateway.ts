@@ -9,8 +9,8 @@ import type { StartReadingWorker } from '../../gateway/server/reading/reading-th
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /**
- * Creates a gateway whose reading thread is the thread of the test, because a new thread imports all modules again, which
- * takes 0.35 s of CPU time. When it drains, it closes idle connections at once, because the test sends nothing more.
+ * Creates a gateway whose reading thread is the thread of the test, because a new thread imports all modules again, which takes 0.35 s of
+ * CPU time. A draining gateway closes idle connections at once, because the test sends no more requests.
  */
 export function createGateway({ bounds = defaultBounds, ...options }: GatewayOptions): Gateway {
   return createWithThread({
@@ -20,7 +20,7 @@ export function createGateway({ bounds = defaultBounds, ...options }: GatewayOpt
   });
 }
 
-/** Exchanges the same messages as with a thread. */
+/** The messages are the same as with a thread. */
 const readHere: StartReadingWorker = (data) => {
   const { port1, port2 } = new MessageChannel();
   answerReading(port2, data);

@@ -48,7 +48,7 @@ export function openApiFaults(document: Json): readonly string[] {
   return faults;
 }
 
-/** The places of schemas in the document, as JSON pointers in a URI fragment. */
+/** The locations of schemas in the document, as JSON pointers in a URI fragment. */
 function schemaPlaces(value: Json, pointer: string): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries<Json>(value).flatMap(([name, inner]) => {

@@ -38,7 +38,7 @@ export async function openRawClient(
   const address = { port, host: '127.0.0.1', ...options };
   const socket = options.ca === undefined ? connect(address) : connectTls(address);
   socket.setNoDelay(true);
-  // There is room for more octets, so that a long response is not copied at each read.
+  // The buffer has room for more octets, so that a long response is not copied at each read.
   let room = Buffer.alloc(4_096);
   let [begin, end] = [0, 0];
   let ended = false;

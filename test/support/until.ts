@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Checks the condition until it is true: at first often, later less often, because many conditions are requests to a
- * gateway that is busy.
+ * Checks the condition until it is true, first often and later less often, because many conditions are requests to a busy gateway.
  *
  * @throws when the condition is still false after `timeoutMs`
  */

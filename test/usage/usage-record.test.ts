@@ -726,6 +726,6 @@ it('the requests of a thousand operations are sent in one flush, in calls that R
   await expect.poll(seen).toBe(operations);
   await until('every call was seen', () => calls.size >= 5);
   expect(calls.size).toBeLessThan(8);
-  // The number of keys, one key and three arguments come before the fields.
+  // The number of keys, one key and three arguments precede the fields.
   expect(Math.max(...calls.values())).toBeLessThanOrEqual(5 + 2 * 250);
 });

@@ -30,7 +30,7 @@ export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
   ];
 }
 
-/** Describes the inputs in a sentence. */
+/** Describes the inputs of a plan. */
 export function describeInputs(inputs: Inputs, plan: Plan): string {
   const {
     requestsPerSecond,

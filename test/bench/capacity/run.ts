@@ -60,7 +60,7 @@ function readBasis(resultsFile: string | undefined): Basis {
   }
   const kept: Basis = readJson(shipped);
   console.error(
-    `test/bench/results has no ${report === undefined ? 'valid report (npm run bench)' : 'unit costs (npm run capacity -- --measure)'}: those of test/bench/capacity.md stand in`,
+    `test/bench/results has no ${report === undefined ? 'valid report (npm run bench)' : 'unit costs (npm run capacity -- --measure)'}, so the costs of test/bench/capacity.md are used`,
   );
   return { ...kept, ...(report && { report }) };
 }

@@ -44,7 +44,7 @@ const kinds: readonly Kind[] = [
     name: 'the hottest key on its master',
     used: (plan) => plan.load.hottest.redisCpu / room(plan),
     now: (plan) =>
-      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)} of at most ${room(plan).toFixed(2)}`,
+      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)}; the limit is ${room(plan).toFixed(2)}`,
     remedy:
       'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
   },
@@ -108,7 +108,7 @@ const kinds: readonly Kind[] = [
     used: (plan) => plan.inputs.connections / plan.processesLeft / defaultBounds.connectionsMax,
     now: (plan) =>
       `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} with one zone down`,
-    remedy: 'more processes than the CPU needs, or a balancer that shares connections',
+    remedy: 'more processes than the CPU needs, or a load balancer that reuses its connections to gateways',
   },
 ];
 

@@ -3,7 +3,7 @@ import { freePort } from '../../support/free-port.ts';
 import { type ProcessPlace, startProcess, untilAnswers } from '../processes.ts';
 import type { StartedSubject, Subject } from './subject.ts';
 
-/** The backend without a gateway, which shows its own cost and the latency to which a gateway adds. */
+/** Measures the backend without a gateway, which shows the backend's own cost and the latency without a gateway. */
 export const direct: Subject = {
   name: 'backend direct',
   job: 'answers',

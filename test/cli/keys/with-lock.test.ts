@@ -16,7 +16,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { withLock } from '../../../gateway/cli/keys/with-lock.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 
-/** Makes a file in a new folder, locked by `owner` if there is one. */
+/** Creates a file in a new folder, with a lock of `owner` if there is an owner. */
 function fileIn(owner?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-lock-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 test('many processes that find the lock of a dead process edit one at a time', async () => {
   const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
-  // Each process reads the number, waits, and writes it back. Two edits at the same time would lose one of them.
+  // Each process reads the number, waits, and writes it back. Two simultaneous edits would lose one of the two numbers.
   const script = `
     import { readFileSync, writeFileSync } from 'node:fs';
     const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/keys/with-lock.ts'))});
@@ -77,8 +77,7 @@ test('an edit gives up when another process keeps the lock, and leaves no file',
 });
 
 /**
- * Passes the lock of a file from one owner to the next, `others` times. @returns a function that gives the number of
- * owners so far
+ * Passes the lock of a file from one owner to the next `others` times. @returns a function that returns the number of owners so far
  */
 function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);

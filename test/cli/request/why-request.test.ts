@@ -31,7 +31,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Sends a request. @returns its id, once the log has its line */
+/** Sends a request. @returns its id, once the log has the request's line */
 async function send(secret: string, path: string, method = 'GET'): Promise<string> {
   const headers = { authorization: `Bearer ${secret}` };
   const response = await fetch(`${gateway.baseUrl}${path}`, { method, headers });

@@ -45,7 +45,7 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
   const statuses = new Set<number>();
   const headers = { authorization: `Bearer ${secret}` };
   let sent = 0;
-  // The minute may change once on the way.
+  // The minute may change once during the test.
   while (!statuses.has(429) && sent < 121) {
     const response = await fetch(`http://127.0.0.1:${port}/any/path?x=1`, { headers });
     await response.text();

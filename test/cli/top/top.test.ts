@@ -32,8 +32,7 @@ interface Started {
 }
 
 /**
- * The figures of the requests must last until a busy machine has started the command, and no target may be idle for too
- * long.
+ * The counted requests must remain visible until a busy machine has started the command, and no target may be idle for too long.
  */
 const bounds = { ...patientGateway, recentFiguresMs: 30_000 };
 

@@ -110,7 +110,7 @@ const secrets = fc.oneof(
 const maybe = (field: string, value: fc.Arbitrary<string>) =>
   fc.option(value, { freq: 1, nil: undefined }).map((one) => (one === undefined ? [] : [`${field}${one}`]));
 
-/** Valid entries of a keys file. All of them together are valid too. */
+/** Valid entries of a keys file. All these entries together are also valid. */
 const soundEntries = [...'abcdef'].map((letter, index) => {
   const limited = index % 2 === 0 ? 'plan: enterprise, limits: { perMinute: 5, perDay: 10 }' : 'plan: free';
   const sha256 = digestOf(letter);
@@ -148,7 +148,7 @@ const between = fc.constantFrom(
   ],
 );
 const odd = fc.oneof(oddEntry, between, soundEntry);
-/** Most documents are valid, and the documents of one property have much in common. */
+/** Most documents are valid, and the documents of one run are similar. */
 const chunks = fc
   .tuple(
     fc.shuffledSubarray(soundEntries),
@@ -180,7 +180,7 @@ keys: ${keys}
 api: openapi.yaml
 `;
 
-/** The keys, or every problem. */
+/** Returns the keys, or every problem. */
 function outcome(loaded: Loaded, keysFile: string): object {
   const named = (text: string) => text.replaceAll(keysFile, 'KEYS');
   if (loaded.kind === 'invalid') return { problems: JSON.parse(named(JSON.stringify(loaded.problems))) };
@@ -201,7 +201,7 @@ test('reading a keys file entry by entry, and after edits only the changed entri
       let before: ReadEntries | undefined;
       for (const text of texts) {
         write('keys.yaml', text);
-        // The loader never splits a file with a byte order mark, and the lines and columns stay the same.
+        // The loader never splits a file with a byte order mark, and the lines and columns of its reports are the same.
         write('whole-keys.yaml', `\uFEFF${text}`);
         const loaded = loadSettings({ file, env, before });
         const whole = loadSettings({ file: pathOf('whole.yaml'), env });

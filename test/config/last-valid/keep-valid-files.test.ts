@@ -121,7 +121,7 @@ test.each([
     enabled: ['globex'],
     kept: [kept],
   });
-  // The key follows its file although the other file broke earlier and stays broken.
+  // The key changes with its own file, although the other file broke earlier and is still broken.
   expect(edit({ 'keys.yaml': keys })).toEqual({ ...asBefore, kept: [kept] });
   expect(edit({ 'keys.yaml': disabled }).enabled).toEqual(['globex']);
 });
@@ -161,7 +161,7 @@ test('a keys file that needs a plan of a broken main file can revoke keys, and a
   expect(edit({ 'keys.yaml': fewer })).toMatchObject({ enabled: ['acme'], secrets: 'ac' });
   // A syntax error in the same file does not bring back a key or a secret.
   expect(edit({ 'keys.yaml': `${keys}- {` })).toMatchObject({ enabled: ['acme'], secrets: 'ac' });
-  // The repaired files decide again.
+  // After the repair, the content of both files applies again.
   expect(edit({ 'keys.yaml': keys + gold })).toMatchObject({ enabled: ['acme', 'globex'], secrets: 'abc' });
   const repaired = edit({ 'tollgate.yaml': brokenMain.replace('  bad: 7\n', '') });
   expect(repaired).toEqual({ ...asBefore, enabled: ['acme', 'globex', 'new'] });

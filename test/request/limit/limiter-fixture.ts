@@ -92,7 +92,9 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
   return decisions.filter((decision) => decision.kind === kind).length;
 }
 
-/** Waits until the limiters have detected that Redis is unavailable. Requests of this function let the limiters detect it at once. */
+/**
+ * Waits until the limiters have detected that Redis is unavailable. The function sends requests, so that the limiters detect it at once.
+ */
 export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is away', () => {
     for (const limiter of limiters) void limiter.decide(keyOf(1, 1), noBans);
