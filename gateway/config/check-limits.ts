@@ -1,6 +1,6 @@
 import { limitFieldOf } from '../keys/limit-fields.ts';
 import { calendarMonth, calendarWindowsMs } from '../shared/calendar-windows.ts';
-import type { Limit, Limits, PlanWindow } from '../shared/model.ts';
+import type { Limit, Limits, Operation, Plan, PlanWindow } from '../shared/model.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
 
 /** Limits and their path in the configuration, such as `plans.free` or `keys[3].limits`. */
@@ -27,6 +27,17 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
       return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${longer.max}) ${message}` }];
     }),
   );
+}
+
+/** Finds operations that cost more than a limit of a plan. Their requests get 403, unless a grant raises the limit. */
+export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
+  return operations.flatMap(({ id, cost = 1 }) => {
+    const lower = plan.limits.find(({ max }) => max < cost);
+    if (lower === undefined || plan.operations?.includes(id) === false) return [];
+    const path = ['plans', plan.name, limitFieldOf[lower.window]];
+    const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests get 403`;
+    return [{ path, message }];
+  });
 }
 
 function comparison(shorter: Limit, longer: Limit): string | undefined {

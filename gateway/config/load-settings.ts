@@ -1,7 +1,7 @@
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, plansAt } from '../keys/plans.ts';
-import type { Operation, Plans, Settings, UpstreamTls } from '../shared/model.ts';
+import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import type { References } from './api/follow-references.ts';
 import { anyOperation } from './api/operation-schema.ts';
@@ -9,7 +9,7 @@ import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check-admin.ts';
-import { checkLimits, type StatedLimits } from './check-limits.ts';
+import { checkCosts, checkLimits, type StatedLimits } from './check-limits.ts';
 import { checkOwnPaths } from './check-own-paths.ts';
 import { checkRedis } from './check-redis.ts';
 import { checkScopes } from './check-scopes.ts';
@@ -167,6 +167,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   });
   const warnings = [
     ...warnOfLimits(raw, main, keyList),
+    ...warnOfCosts(settings, main),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
   ];
@@ -235,7 +236,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
-  const docs = api && publish(raw, { document: api.document, plans }, context);
+  const docs = api && publish(raw, { ...api, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
     api && {
@@ -267,6 +268,19 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
     ...checkRedis(parsed.data, source),
   );
   return parsed.data;
+}
+
+/** @returns at most `problemsMax` warnings */
+function warnOfCosts({ plans, operations }: Settings, main: YamlSource): string[] {
+  const warnings: string[] = [];
+  for (const plan of plans.values()) {
+    for (const { path, message } of checkCosts(plan, operations)) {
+      if (warnings.length >= configSizes.problemsMax) return warnings;
+      const { file, line, column } = main.placeOf(path);
+      warnings.push(`${file}:${line}:${column}: ${message}`);
+    }
+  }
+  return warnings;
 }
 
 /** Warns of limits that have no effect: first limits of plans, then limits of keys. Returns at most `problemsMax` warnings. */
@@ -350,7 +364,7 @@ function openApiFile(
 /** Makes the API reference. Returns undefined if `docsPath` is not set. */
 function publish(
   raw: RawSettings,
-  { document, plans }: { readonly document: References | undefined; readonly plans: Plans },
+  { document, operations, plans }: Pick<ReadApi, 'document' | 'operations'> & { readonly plans: Plans },
   { main, problems }: LoadContext,
 ): Settings['docs'] | undefined {
   const { docsPath: path, limitsPath, baseUrl } = raw;
@@ -362,7 +376,7 @@ function publish(
     });
     return undefined;
   }
-  const json = apiDocument(document, { baseUrl, plans, limitsPath });
+  const json = apiDocument(document, { baseUrl, plans, counted: countedBy(operations), limitsPath });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
   problems.push({ ...main.placeOf(['docsPath']), message });

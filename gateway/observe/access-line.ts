@@ -6,8 +6,8 @@ import { traceIdOf } from './trace-id.ts';
 
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
 const decisionMembers = rememberLast(
-  ({ kind, source, rateLimit }: Found<'decision'>) =>
-    `,"decision":"${kind}","source":"${source}"${windowMembers(rateLimit)}`,
+  (decision: Found<'decision'>) =>
+    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${unitsMember(decision)}`,
 );
 
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
@@ -66,6 +66,11 @@ const longSegment = new RegExp(`[^/]{${segmentShownMax + 1},}`, 'g');
 /** 30 is pino's number for `info`. */
 function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
+}
+
+/** The cost of a request of a key; absent: 1 unit. Buckets count requests. */
+function unitsMember(decision: Found<'decision'>): string {
+  return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';
 }
 
 function windowMembers(rateLimit: RateLimitState): string {

@@ -106,7 +106,8 @@ export async function answerHolder(
 async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
   const { key } = exchange;
   const read = await limiter.readOwn(key);
-  if (read.kind === 'unavailable') return refused(found(exchange, { decision: read }), limitRefusal(read));
+  if (read.kind === 'unavailable')
+    return refused(found(exchange, { decision: read }), limitRefusal(read, 'request'));
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
   return answered(

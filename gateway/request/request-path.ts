@@ -1,9 +1,8 @@
-import type { Decision } from '../shared/model.ts';
 import { clientOrigin } from './authenticate/client-origin.ts';
-import { authenticateRequest, readKey } from './authenticate-request.ts';
+import { readKey } from './authenticate-request.ts';
+import { decideAgain, decideUnits } from './decide-units.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './end-exchange.ts';
 import {
-  type Authenticated,
   accept,
   authenticate,
   type Charged,
@@ -21,15 +20,11 @@ import type { ForwardOutcome } from './forward/forwarder.ts';
 import { screenRequest } from './listen/screen-request.ts';
 import { answerHolder, answerPreflight, answerPublicPage } from './own-answers.ts';
 import { publicFileOf } from './pages/own-pages.ts';
-import { chargeAddress, refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
+import { chargeAddress, refuseUnauthenticated } from './refuse-unauthenticated.ts';
 import { isPreflight } from './respond/cors-fields.ts';
-import { limitRefusal } from './respond/limit-refusal.ts';
+import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
 import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
-import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
-
-/** The cost of each request of a key, in units. */
-const unitsOfRequest = 1;
 
 /** Serves one request, from its arrival to its line in the access log. Never rejects. */
 export async function serveExchange(exchange: Exchange, stations: Stations): Promise<void> {
@@ -95,15 +90,17 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (page?.kind === 'holder') return answerHolder(authenticated, page.part, stations);
 
   let { key } = authenticated;
-  let decision = await stations.limiter.decide(key, snapshot.settings.bans, unitsOfRequest);
+  // A request for no operation costs 1 unit.
+  const units = offered?.operation.cost ?? 1;
+  let decision = await decideUnits(key, units, snapshot.settings.bans, stations.limiter);
   if (decision.kind === 'stale') {
-    const again = await decideAgain(authenticated, stations);
+    const again = await decideAgain(authenticated, units, stations);
     if (again.kind !== 'decided') return again;
     ({ key, decision } = again);
   }
   const decided = decide(authenticated, key, decision);
   stations.usage?.decided(key.id, decision, decided.address, key.digestStart);
-  if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision));
+  if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });
   if (route.kind === 'method_not_allowed') {
@@ -112,27 +109,9 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { operation } = route.offered;
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
+  if (decision.units < units) return refused(decided, costRefusal(units, decision.rateLimit));
 
   return forward(permit(decided, route.offered), stations);
-}
-
-/** Reads a changed key again and decides on its new limits. */
-async function decideAgain(
-  exchange: Authenticated,
-  stations: Stations,
-): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
-  const { limiter, directory, bounds } = stations;
-  let { key } = exchange;
-  found(exchange, { key: undefined });
-  for (let reads = 0; reads < bounds.directoryRereadsMax; reads++) {
-    directory?.drop(key.id, key.generation);
-    const caller = await authenticateRequest(exchange, stations);
-    if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
-    ({ key } = caller);
-    const decision = await limiter.decide(key, exchange.snapshot.settings.bans, unitsOfRequest);
-    if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
-  }
-  return refuseUnread(exchange, stations);
 }
 
 async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {

@@ -1,6 +1,6 @@
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import { type AddressRanges, compileRanges } from '../shared/address-ranges.ts';
-import type { Key, Settings } from '../shared/model.ts';
+import { countedBy, type Key, type Settings } from '../shared/model.ts';
 import {
   type AuthenticateKey,
   createAuthenticateKey,
@@ -18,6 +18,8 @@ import { createOperationTable, type OperationTable } from './route/operation-tab
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
+  /** What the limits count. */
+  readonly counted: 'request' | 'unit';
   readonly pages: OwnPages;
   /** The addresses of trusted proxies; undefined when none is configured. */
   readonly trustedProxies: AddressRanges | undefined;
@@ -49,6 +51,7 @@ export function createSnapshot(
   return Object.freeze({
     settings,
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
+    counted: countedBy(settings.operations),
     pages: createOwnPages(settings, assets),
     trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
     authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings)),

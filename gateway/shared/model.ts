@@ -205,6 +205,8 @@ export type Decision =
   | {
       /** The store is unavailable and `redis.onFailure` is `refuse`. `rateLimit` has the last known figures. */
       readonly kind: 'unavailable';
+      /** The cost that the request would have had. */
+      readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: 'local';
       readonly retryAtMs: number;
@@ -334,8 +336,15 @@ export interface Operation {
   readonly stability?: 'experimental' | 'beta' | undefined;
   readonly deprecation?: Deprecation | undefined;
   readonly upgrade?: 'websocket' | undefined;
+  /** The units that a request is charged in each window; absent: 1. */
+  readonly cost?: number | undefined;
   /** The name of the upstream that receives the requests of the operation. */
   readonly upstream: string;
+}
+
+/** What limits count: requests, or units if an operation has another cost than 1. */
+export function countedBy(operations: readonly Operation[]): 'request' | 'unit' {
+  return operations.some(({ cost = 1 }) => cost !== 1) ? 'unit' : 'request';
 }
 
 /** A named pool of targets: every address of its host is a target. */

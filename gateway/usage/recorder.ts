@@ -126,7 +126,7 @@ export function createUsageRecorder({
     decided(keyId, decision, address, secret) {
       sourceOf(keyId).counted.decided(
         outcomeIndex[outcomeOf(decision)],
-        decision.kind === 'unavailable' ? 1 : decision.units,
+        decision.units,
         decision.rateLimit.nowMs,
         address,
         secret,

@@ -82,6 +82,7 @@ function sentenceOf(of: Case): string {
       ...(of.retryAtMs !== undefined && { retryAtMs: of.retryAtMs }),
     },
     secrets: of.secrets ?? secrets,
+    counted: 'request' as const,
     nowMs,
   };
   const recent = minutes.length === 0 ? undefined : { offered: 1, admitted: 1, units: 1, lastSeenMs: nowMs };

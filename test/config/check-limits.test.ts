@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
-import { configFolder, mainDocument } from '../support/config-folder.ts';
+import { apiDocument, configFolder, mainDocument } from '../support/config-folder.ts';
 
 /** The warnings about a plan with these limits. */
 function warningsOf(limits: string): readonly string[] {
@@ -35,6 +35,23 @@ it.each(['perMinute: 60, perDay: 60', 'perHour: 10, perDay: 240', 'perSecond: 2,
     expect(warningsOf(limits)).toEqual([]);
   },
 );
+
+it('an operation that costs more than a limit of a plan gets a warning, unless the plan has another scope', () => {
+  const withCost = (operations: string) =>
+    configFolder({
+      'openapi.yaml': apiDocument.replace('operationId: createPet', 'operationId: createPet, x-cost: 61'),
+      'tollgate.yaml': mainDocument.replace('perDay: 1000', `perDay: 1000${operations}`),
+    });
+  const [warned, silent] = ['', ', operations: [listPets]'].map((operations) =>
+    loadSettings({ file: withCost(operations).file, env: {} }),
+  );
+  expect(warned?.kind === 'valid' && warned.warnings).toEqual([
+    expect.stringMatching(
+      /tollgate\.yaml:5:22: `plans\.free\.perMinute` \(60\) is below the cost of `createPet` \(61 units\); its requests get 403$/,
+    ),
+  ]);
+  expect(silent?.kind === 'valid' && silent.warnings).toEqual([]);
+});
 
 it('a warning about the limits of a key has their place', () => {
   const { file } = configFolder({

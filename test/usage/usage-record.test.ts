@@ -77,7 +77,8 @@ function decisionOf({ outcome, units = 1, atMs }: Pick<Event, 'outcome' | 'units
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
   if (outcome === 'admitted') return { kind: 'admitted', units, rateLimit, source: 'shared' };
   if (outcome === 'banned') return { kind: 'banned', units, rateLimit, source: 'shared', retryAtMs: 0 };
-  if (outcome === 'undecided') return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs: 0 };
+  if (outcome === 'undecided')
+    return { kind: 'unavailable', units, rateLimit, source: 'local', retryAtMs: 0 };
   return { kind: 'refused', units, rateLimit, source: 'shared', retryAtMs: 0 };
 }
 
@@ -138,7 +139,7 @@ const isAdmitted = ({ outcome }: Event) => outcome === 'admitted';
 
 /** A request without a decision is recorded as 1 unit. */
 function unitsOfEvents(all: readonly Event[]): number {
-  return all.reduce((sum, { outcome, units = 1 }) => sum + (outcome === 'undecided' ? 1 : units), 0);
+  return all.reduce((sum, { units = 1 }) => sum + units, 0);
 }
 
 function lastOf(all: readonly Event[]): number {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
+import { countedBy } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import type { SecretUse, UsageMinute } from '../../usage/usage-reader.ts';
@@ -101,7 +102,7 @@ export async function showKey(
   const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed] = recorded ?? [];
   const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed;
   if (usage && !isRecorded) return 'no_store';
-  const facts = { ...listed, status, nowMs };
+  const facts = { ...listed, status, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
   const startOfHourMs = Math.floor(nowMs / hourMs) * hourMs;
   const detail: KeyDetail = {

@@ -19,6 +19,8 @@ import type { SecretView } from './key-sources.ts';
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
+  /** What limits count (`countedBy`). */
+  readonly counted: 'request' | 'unit';
   /** Usage of the last 24 hours; absent without a usage record. */
   readonly recorded?:
     | {
@@ -151,11 +153,12 @@ function nowSentence(facts: WhyFacts): string {
   const spent = rateLimit.windows.filter(({ remaining }) => remaining === 0);
   const [inForce] = spent.toSorted((a, b) => b.resetMs - a.resetMs);
   if (inForce !== undefined) {
-    const all = `all ${counted(inForce.limit, 'request')} of this ${inForce.name}`;
+    const all = `all ${counted(inForce.limit, facts.counted)} of this ${inForce.name}`;
     return `${who} has used ${all} and may call again at ${timeText(status.retryAtMs, nowMs)}.`;
   }
   const used = rateLimit.windows.map(
-    ({ name, limit }, index) => `${figure(status.used[index] ?? 0)} of ${figure(limit)} of this ${name}`,
+    ({ name, limit }, index) =>
+      `${figure(status.used[index] ?? 0)} of ${figure(limit)}${facts.counted === 'unit' ? ' units' : ''} of this ${name}`,
   );
   return `${who} may call: it has used ${listOf(used)}.`;
 }

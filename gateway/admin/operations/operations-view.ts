@@ -36,12 +36,17 @@ export const deprecationShape = {
   afterSunset: words('gone', 'serve'),
 };
 
+export const operationCost = count
+  .optional()
+  .describe('The units that a request is charged in each window; absent: 1.');
+
 const operationUse = z.object({
   operationId: z.string(),
   method: z.string().optional(),
   path: z.string().optional(),
   upstream: z.string().optional(),
   stability: words('experimental', 'beta').optional(),
+  cost: operationCost,
   deprecation: z.object({ ...deprecationShape, daysToSunset: integer.optional() }).optional(),
   requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
   statuses: byName(positive).optional().describe('Responses by status; 499 means that the client left.'),
@@ -99,7 +104,7 @@ async function operationsView(
 }
 
 function describe(
-  { id, method, template, stability, deprecation, upstream }: Operation,
+  { id, method, template, stability, cost, deprecation, upstream }: Operation,
   nowMs: number,
 ): OperationUse {
   return {
@@ -108,6 +113,7 @@ function describe(
     path: template,
     upstream,
     stability,
+    cost,
     deprecation: deprecation && {
       ...deprecationShown(deprecation),
       daysToSunset:

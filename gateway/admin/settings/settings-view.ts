@@ -29,7 +29,7 @@ import {
   version,
   words,
 } from '../api/response-parts.ts';
-import { deprecationShape, deprecationShown } from '../operations/operations-view.ts';
+import { deprecationShape, deprecationShown, operationCost } from '../operations/operations-view.ts';
 import { maskUrl } from './mask-url.ts';
 
 const shownWindows = list(z.object({ name: words(...planWindows), limit: positive })).describe(
@@ -112,6 +112,7 @@ export const settingsShown = z.object({
       upstream: z.string(),
       stability: words('experimental', 'beta').optional(),
       upgrade: words('websocket').optional(),
+      cost: operationCost,
       deprecation: z.object(deprecationShape).optional(),
     }),
   ),

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { date } from '../../keys/key-schema.ts';
 import { anyMethod, type Deprecation, type Method, type Operation } from '../../shared/model.ts';
-import { expects, givenName, word } from '../../shared/schema/schema-parts.ts';
+import { expects, givenName, wholeNumber, word } from '../../shared/schema/schema-parts.ts';
 
 /** The fields of an operation in the API document that the gateway reads. Other fields are for clients and other tools. */
 export const operationSchema = z.object({
@@ -13,6 +13,7 @@ export const operationSchema = z.object({
   'x-after-sunset': word('gone', 'serve').optional(),
   'x-stability': word('experimental', 'beta').optional(),
   'x-upgrade': word('websocket').optional(),
+  'x-cost': wholeNumber(0, 10_000).optional(),
   'x-upstream': z.unknown().optional(),
 });
 
@@ -37,6 +38,7 @@ export function compileOperation(
     stability: stated['x-stability'],
     deprecation: compileDeprecation(stated),
     upgrade: stated['x-upgrade'],
+    cost: stated['x-cost'],
   };
 }
 

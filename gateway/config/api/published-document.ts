@@ -7,6 +7,8 @@ import type { ApiFile, ApiPart, References, Target } from './follow-references.t
 interface Published {
   readonly baseUrl: string;
   readonly plans: Plans;
+  /** What limits count (`countedBy`). */
+  readonly counted: 'request' | 'unit';
   /** The path where a client reads its limits, if there is one. */
   readonly limitsPath: string | undefined;
 }
@@ -152,12 +154,16 @@ function charsOf(value: unknown, charsMax: number): number {
 }
 
 /** Makes a Markdown table with a row for each plan, and a column for each window that some plan limits. */
-function plansText({ baseUrl, plans, limitsPath }: Published): string {
+function plansText({ baseUrl, plans, counted, limitsPath }: Published): string {
   const all = [...plans.values()];
   const windows = planWindows.filter((window) => all.some((plan) => maxOf(plan, window) !== undefined));
   const isScoped = all.some(({ operations }) => operations !== undefined);
   const rows = [
-    ['Plan', ...windows.map((window) => `Requests per ${window}`), ...(isScoped ? ['Operations'] : [])],
+    [
+      'Plan',
+      ...windows.map((window) => `${counted === 'unit' ? 'Units' : 'Requests'} per ${window}`),
+      ...(isScoped ? ['Operations'] : []),
+    ],
     ['---', ...windows.map(() => '---:'), ...(isScoped ? ['---'] : [])],
     ...all.map((plan) => [
       plan.name,
@@ -166,11 +172,15 @@ function plansText({ baseUrl, plans, limitsPath }: Published): string {
     ]),
   ];
   const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  const costs =
+    counted === 'unit'
+      ? '\n\nA request costs 1 unit. The `x-cost` of an operation states another cost, and its responses carry it in `X-RateLimit-Cost`.'
+      : '';
   const limits =
     limitsPath === undefined
       ? ''
-      : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` returns the limits of a key and the remaining requests, and is not charged.`;
-  return `## Plans\n\n${table}${limits}`;
+      : `\n\n\`GET ${new URL(baseUrl).origin}${limitsPath}\` returns the limits of a key and the remaining ${counted}s, and is not charged.`;
+  return `## Plans\n\n${table}${costs}${limits}`;
 }
 
 function maxOf({ limits }: Plan, window: string): number | undefined {

@@ -112,7 +112,11 @@ export function createKeyLimiter(deps: {
     run.requests += 1;
     batch.size += 1;
     return batch.answer.promise.then((answer) =>
-      answer.kind === 'decided' ? decisionAt(index, answer.runs[at] as DecidedTogether) : answer,
+      answer.kind === 'decided'
+        ? decisionAt(index, answer.runs[at] as DecidedTogether)
+        : answer.kind === 'unavailable'
+          ? { ...answer, units }
+          : answer,
     );
   }
 
@@ -249,7 +253,7 @@ export function createKeyLimiter(deps: {
     const counts = ledger.lastSeen(terms, storeNowMs);
     const rateLimit = rateLimitState(counts, { limits, windowsMs, nowMs: storeNowMs });
     const retryAtMs = storeNowMs + Math.ceil(bounds.storeProbeIntervalMs / 1000) * 1000;
-    return { kind: 'unavailable', rateLimit, source: 'local', retryAtMs };
+    return { kind: 'unavailable', units: 0, rateLimit, source: 'local', retryAtMs };
   }
 
   /** Sends the unsent local decisions to the store. Stops when the store fails. */

@@ -45,7 +45,8 @@ function refusesFirst(window: Window, other: Window): boolean {
 /**
  * Returns the earliest time, not before `fromMs`, at which all windows have room for `units` more units. This is the latest
  * reset of the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these
- * times. The result 0 means that there is room now. A window never has room for more units than its limit.
+ * times. The result 0 means that there is room now. A window never has room for more units than its limit. If only a new limit can
+ * make room, the result is the next reset.
  *
  * @param told the result of `rateLimitState` for this state
  */
@@ -57,18 +58,27 @@ export function roomAtMs(
 ): number {
   let atMs = Math.max(fromMs, lastReset(told, units));
   const grant = unendedGrant(state.grant, terms.nowMs);
-  if (grant === undefined) return atMs;
+  if (grant === undefined) return finite(atMs, told);
   for (const changeMs of [grant.fromMs ?? 0, grant.untilMs]) {
     if (changeMs <= terms.nowMs) continue;
     if (atMs < changeMs) break;
     const then = rateLimitState(state, { ...terms, nowMs: changeMs });
     atMs = Math.max(fromMs, changeMs, lastReset(then, units));
   }
-  return atMs;
+  return finite(atMs, told);
 }
 
+function finite(atMs: number, { inForce }: RateLimitState): number {
+  return Number.isFinite(atMs) ? atMs : inForce.resetMs;
+}
+
+/** The latest reset of the windows without room. Infinity if the units are above a limit. */
 function lastReset({ windows }: RateLimitState, units: number): number {
   let atMs = 0;
-  for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;
+  for (const { limit, remaining, resetMs } of windows) {
+    if (remaining >= units) continue;
+    if (limit < units) return Number.POSITIVE_INFINITY;
+    if (resetMs > atMs) atMs = resetMs;
+  }
   return atMs;
 }

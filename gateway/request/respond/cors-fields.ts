@@ -8,6 +8,7 @@ const exposedFields = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  'X-RateLimit-Cost',
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',

@@ -1,16 +1,20 @@
-import type { BucketDecision, Decision, Window } from '../../shared/model.ts';
+import type { BucketDecision, Decision, RateLimitState, Window } from '../../shared/model.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry. */
-export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'admitted' }>): Refusal => {
+/**
+ * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.
+ *
+ * @param counted what the limits count. It is units if the API has an operation with another cost than 1.
+ */
+export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'request' | 'unit'): Refusal => {
   const { rateLimit, retryAtMs } = decision;
   const seconds = secondsUntil(retryAtMs, rateLimit.nowMs);
   const fields = ['Retry-After', String(seconds)];
   switch (decision.kind) {
     case 'refused':
-      return { code: 'rate_limited', message: `${spent(rateLimit.inForce)} Retry in ${seconds} s.`, fields };
+      return { code: 'rate_limited', message: `${spent(decision, counted)} Retry in ${seconds} s.`, fields };
     case 'banned': {
       const until = new Date(Math.ceil((rateLimit.ban?.untilMs ?? retryAtMs) / 1000) * 1000).toISOString();
       const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
@@ -21,10 +25,30 @@ export const limitRefusal = rememberLast((decision: Exclude<Decision, { kind: 'a
   }
 });
 
-function spent({ name, limit }: Window): string {
-  return limit === 1
-    ? `The one request of this ${name} is used.`
-    : `All ${limit} requests of this ${name} are used.`;
+type NotAdmitted = Exclude<Decision, { kind: 'admitted' }>;
+
+function spent({ units, rateLimit }: NotAdmitted, counted: 'request' | 'unit'): string {
+  if (units === 1) {
+    const { name, limit } = rateLimit.inForce;
+    return limit === 1
+      ? `The one ${counted} of this ${name} is used.`
+      : `All ${limit} ${counted}s of this ${name} are used.`;
+  }
+  const { name, limit, remaining } = lastWithRoom(rateLimit, units);
+  return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit} ${remaining === 1 ? 'is' : 'are'} left.`;
+}
+
+/** The window for which a request of `units` units waits longest. */
+function lastWithRoom({ windows, inForce }: RateLimitState, units: number): Window {
+  const full = windows.filter(({ remaining }) => remaining < units);
+  return full.reduce((last, window) => (window.resetMs >= last.resetMs ? window : last), full[0] ?? inForce);
+}
+
+/** Makes the refusal of a request that costs more than a limit of its key. */
+export function costRefusal(units: number, { windows }: RateLimitState): Refusal {
+  const least = windows.reduce((one, other) => (other.limit < one.limit ? other : one));
+  const message = `This request costs ${units} units, and the API key may use at most ${least.limit} in a ${least.name}.`;
+  return { code: 'operation_not_allowed', message };
 }
 
 /** Makes the refusal for a used-up bucket. @param what the name of the counted requests */

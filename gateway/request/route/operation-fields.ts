@@ -2,13 +2,14 @@ import type { Operation } from '../../shared/model.ts';
 
 /**
  * Makes the header fields that every response of an operation has: `Deprecation` (RFC 9745, the date of the deprecation), `Sunset`
- * (RFC 8594, the date of the removal), `Link` to the successor (RFC 5829 §3.6) and `X-Stability`.
+ * (RFC 8594, the date of the removal), `Link` to the successor (RFC 5829 §3.6), `X-Stability`, and `X-RateLimit-Cost` if the cost is not
+ * 1 unit.
  *
  * @returns a flat list of names and values
  */
 export function operationFields(operation: Operation, basePath: string): readonly string[] {
   const fields: string[] = [];
-  const { deprecation, stability } = operation;
+  const { deprecation, stability, cost = 1 } = operation;
   if (deprecation !== undefined) {
     if (deprecation.sinceMs !== undefined) {
       fields.push('Deprecation', `@${Math.floor(deprecation.sinceMs / 1000)}`);
@@ -21,6 +22,7 @@ export function operationFields(operation: Operation, basePath: string): readonl
     }
   }
   if (stability !== undefined) fields.push('X-Stability', stability);
+  if (cost !== 1) fields.push('X-RateLimit-Cost', String(cost));
   return fields;
 }
 

@@ -112,6 +112,11 @@ test.each<[rule: string, text: string, messages: string[]]>([
     ['1:52: `x-stability` must be experimental or beta'],
   ],
   [
+    'a cost out of range',
+    'paths: { /a: { get: { operationId: a, x-cost: 10001 } } }',
+    ['1:47: `x-cost` must be a whole number from 0 to 10000'],
+  ],
+  [
     'a sunset of an operation that is not deprecated',
     'paths: { /a: { get: { operationId: a, x-deprecated-sunset: 2030-12-05 } } }',
     ['1:39: `x-deprecated-sunset` needs `deprecated: true` beside it'],

@@ -167,6 +167,14 @@ describe('under a grant', () => {
     },
   );
 
+  it('a request above the limit of a grant gets the end of the grant, however often the window resets before', () => {
+    const grant = { limits: limitsOf({ perMinute: 2 }), untilMs: minuteEnd + 90_000 };
+    const state = { ...emptyQuotaState, minute, minuteUsed: 0, day, dayUsed: 50, grant };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const decision = decisionAt(0, { outcome, source: 'shared', units: 3, limits, windowsMs });
+    expect(decision).toMatchObject({ kind: 'refused', retryAtMs: grant.untilMs });
+  });
+
   it.each([
     { limits: { perMinute: 50 }, fromMs: nowMs + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: nowMs + 1 },
     { limits: { perMinute: 50 }, fromMs: minuteEnd, untilMs: dayEnd, dayUsed: 50, retryAtMs: minuteEnd },

@@ -20,11 +20,32 @@ it.each([
   (name, limit, message) => {
     const rateLimit = standingOf(windowOf(name, limit));
     const retryAtMs = rateLimit.inForce.resetMs;
-    expect(limitRefusal({ kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
+    const decision = { kind: 'refused', units: 1, rateLimit, source: 'shared', retryAtMs } as const;
+    expect(limitRefusal(decision, 'request')).toEqual({
       code: 'rate_limited',
       message,
       fields: ['Retry-After', '12'],
     });
+  },
+);
+
+it.each([
+  [1, 0, 0, 'All 60 units of this minute are used. Retry in 12 s.'],
+  [5, 3, 900, "This request costs 5 units; 3 of this minute's 60 are left. Retry in 12 s."],
+  [5, 1, 4, "This request costs 5 units; 4 of this day's 1000 are left. Retry in 43152 s."],
+])(
+  'the refusal of a request names its cost of %i units and the window that it waits for',
+  (units, minute, day, message) => {
+    const windows = [
+      { ...windowOf('minute', 60), remaining: minute },
+      { ...windowOf('day', 1000), remaining: day, resetMs: Date.UTC(2026, 10, 22) },
+    ];
+    const full = windows.filter(({ remaining }) => remaining < units);
+    const retryAtMs = units === 1 ? windowOf('minute', 60).resetMs : (full.at(-1)?.resetMs ?? 0);
+    const rateLimit = { nowMs, windows, inForce: windows[0] as Window };
+    expect(
+      limitRefusal({ kind: 'refused', units, rateLimit, source: 'shared', retryAtMs }, 'unit').message,
+    ).toBe(message);
   },
 );
 
@@ -34,7 +55,8 @@ it('the refusal of a banned request has the reason, the end of the ban, and the 
     ban: { untilMs: nowMs + 20_000, retryAtMs: nowMs + 20_000 },
   };
   const retryAtMs = nowMs + 71_500;
-  expect(limitRefusal({ kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs })).toEqual({
+  const decision = { kind: 'banned', units: 1, rateLimit, source: 'shared', retryAtMs } as const;
+  expect(limitRefusal(decision, 'request')).toEqual({
     code: 'key_banned',
     message:
       'The API key is banned until 2026-11-21T12:01:09.000Z, because it kept sending after 429. Retry in 72 s.',

@@ -32,9 +32,13 @@ describe('operationFields', () => {
     );
   });
 
-  it('a stability marker becomes a field; an operation without markers has no fields', () => {
+  it('a stability marker and a cost other than 1 become fields; an operation without either has no fields', () => {
     const listPets: Operation = { id: 'listPets', method: 'GET', template: '/pets', upstream: 'store' };
     expect(operationFields({ ...listPets, stability: 'beta' }, '/v1')).toEqual(['X-Stability', 'beta']);
+    for (const cost of [0, 5]) {
+      expect(operationFields({ ...listPets, cost }, '/v1')).toEqual(['X-RateLimit-Cost', String(cost)]);
+    }
+    expect(operationFields({ ...listPets, cost: 1 }, '/v1')).toEqual([]);
     expect(operationFields(listPets, '/v1')).toEqual([]);
   });
 });

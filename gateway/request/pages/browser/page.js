@@ -29,16 +29,21 @@ function prepare(document) {
 }
 
 /**
- * A Swagger UI plugin that adds a badge after the path of an operation that is deprecated, experimental or in beta. Response
+ * A Swagger UI plugin that adds a badge after the path of an operation that is deprecated, experimental or in beta, or that does not cost 1 unit. Response
  * headers are hidden until a click, because every response has about twelve.
  */
+function costBadge(operation) {
+  const cost = operation?.get('x-cost') ?? 1;
+  return cost === 1 ? undefined : `${cost} units`;
+}
+
 function additions({ React, specSelectors }) {
   const { createElement, Fragment } = React;
 
   function badgesOf({ path, method }) {
     const operation = specSelectors.specJson().getIn(['paths', path, method]);
     const deprecated = operation?.get('deprecated') ? 'deprecated' : undefined;
-    return [operation?.get('x-stability'), deprecated]
+    return [operation?.get('x-stability'), deprecated, costBadge(operation)]
       .filter(Boolean)
       .map((state) => createElement('span', { key: state, className: `badge ${state}` }, state));
   }

@@ -25,7 +25,10 @@ export function Operations({ query }) {
           : cards(operations, {
               isSteady: true,
               idOf: ({ operationId }) => operationId,
-              columns: columnsOf(open),
+              columns: columnsOf(
+                open,
+                operations.some(({ cost = 1 }) => cost !== 1),
+              ),
             })
       }
     <//>
@@ -44,8 +47,14 @@ function byUrgency(one, other) {
   return rank(one) - rank(other) || (other.requests ?? 0) - (one.requests ?? 0);
 }
 
-/** @param {string | undefined} open @returns {import('../parts.js').Column<Operation>[]} */
-function columnsOf(open) {
+/** The cost of a request. Requests without an operation cost 1 unit. @type {import('../parts.js').Column<Operation>} */
+const unitsColumn = { title: 'Units', kind: 'number', cell: ({ cost = 1 }) => count(cost) };
+
+/**
+ * @param {string | undefined} open @param {boolean} hasCosts whether an operation has another cost than 1 unit
+ * @returns {import('../parts.js').Column<Operation>[]}
+ */
+function columnsOf(open, hasCosts) {
   return [
     {
       title: 'Operation',
@@ -62,6 +71,7 @@ function columnsOf(open) {
         }${method !== undefined && html`<span class="muted"> ${method} ${path}</span>`}`,
     },
     { title: 'State', cell: operationState },
+    ...(hasCosts ? [unitsColumn] : []),
     { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
     { title: '429', kind: 'number', cell: (one) => count(requestsWith(one, (status) => status === 429)) },
     {

@@ -1,0 +1,49 @@
+import type { BanPolicy, Decision, Key, StaleKey } from '../shared/model.ts';
+import { authenticateRequest } from './authenticate-request.ts';
+import type { Ending } from './end-exchange.ts';
+import { type Authenticated, found } from './exchange.ts';
+import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
+import type { KnownKey } from './snapshot.ts';
+import type { Stations } from './stations.ts';
+
+/**
+ * Decides a request that costs `units` units. A request that costs more than a limit of its key can never be admitted at its cost. It
+ * is decided as a free request: a ban refuses it, and otherwise the decision has fewer units than the request costs.
+ */
+export function decideUnits(
+  key: Key,
+  units: number,
+  bans: BanPolicy,
+  limiter: Pick<Stations['limiter'], 'decide'>,
+): Promise<Decision | StaleKey> {
+  return units > 1 && key.limits.some(({ max }) => max < units)
+    ? decideAboveLimit(key, units, bans, limiter)
+    : limiter.decide(key, bans, units);
+}
+
+/** Only the decision shows whether a grant raises the limits. */
+async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeof decideUnits>) {
+  const free = await limiter.decide(key, bans, 0);
+  const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
+  return isRaised ? limiter.decide(key, bans, units) : free;
+}
+
+/** Reads a changed key again and decides on its new limits. */
+export async function decideAgain(
+  exchange: Authenticated,
+  units: number,
+  stations: Stations,
+): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
+  const { limiter, directory, bounds } = stations;
+  let { key } = exchange;
+  found(exchange, { key: undefined });
+  for (let reads = 0; reads < bounds.directoryRereadsMax; reads++) {
+    directory?.drop(key.id, key.generation);
+    const caller = await authenticateRequest(exchange, stations);
+    if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
+    ({ key } = caller);
+    const decision = await decideUnits(key, units, exchange.snapshot.settings.bans, limiter);
+    if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
+  }
+  return refuseUnread(exchange, stations);
+}
