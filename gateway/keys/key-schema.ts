@@ -18,12 +18,14 @@ const limitMax = 999_999_999_999_999;
 
 export const limit = wholeNumber(1, limitMax);
 
+const perRequest = 'A request costs 1 unit, unless its operation has an `x-cost`.';
+
 export const limitFieldsShape = {
-  perSecond: limit.optional().describe('Requests per second.'),
-  perMinute: limit.optional().describe('Requests per UTC minute.'),
-  perHour: limit.optional().describe('Requests per UTC hour.'),
-  perDay: limit.optional().describe('Requests per UTC day.'),
-  perMonth: limit.optional().describe('Requests per UTC calendar month.'),
+  perSecond: limit.optional().describe(`Units per second. ${perRequest}`),
+  perMinute: limit.optional().describe(`Units per UTC minute. ${perRequest}`),
+  perHour: limit.optional().describe(`Units per UTC hour. ${perRequest}`),
+  perDay: limit.optional().describe(`Units per UTC day. ${perRequest}`),
+  perMonth: limit.optional().describe(`Units per UTC calendar month. ${perRequest}`),
 } satisfies Record<LimitField, z.ZodType>;
 
 export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape)

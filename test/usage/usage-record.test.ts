@@ -137,7 +137,6 @@ function expected(all: readonly Event[], keyId: string) {
 
 const isAdmitted = ({ outcome }: Event) => outcome === 'admitted';
 
-/** A request without a decision is recorded as 1 unit. */
 function unitsOfEvents(all: readonly Event[]): number {
   return all.reduce((sum, { units = 1 }) => sum + units, 0);
 }
