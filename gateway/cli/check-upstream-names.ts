@@ -6,8 +6,8 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Resolves the host name of each upstream, and returns a sentence for each failure. Only `check` does this. During an outage of
- * DNS, the gateway must still start, and edits must still take effect.
+ * Resolves the host name of each upstream, and returns a sentence for each failure. Only the command `check` uses this function.
+ * During an outage of DNS, the gateway must still start, and edits must still take effect.
  */
 export async function checkUpstreamNames({ upstreamUrls }: ValidSettings): Promise<readonly string[]> {
   const { checkLookupTimeoutMs: timeoutMs } = defaultBounds;

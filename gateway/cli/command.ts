@@ -47,15 +47,13 @@ export function configOption(): Option {
   return new Option('--config <file>', 'the configuration file').env('TOLLGATE_CONFIG').argParser(fromHere);
 }
 
-/**
- * Makes a path relative if it is inside the working directory. The absolute path in a container would tell the operator nothing.
- */
+/** Makes a path relative if it is inside the working directory. An absolute path in a container would not help the operator. */
 export function fromHere(file: string): string {
   const path = relative('', file);
   return path === '' || path.startsWith('..') ? file : path;
 }
 
-/** The name of the file that `init` writes. Commands read this file if they are given no configuration. */
+/** The name of the file that `init` writes. Commands read this file if no configuration is named. */
 export const configName = 'tollgate.yaml';
 
 /** Returns the named configuration, or the configuration of the current folder. An empty TOLLGATE_CONFIG counts as not set. */

@@ -3,7 +3,7 @@ import { examples } from './command.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 
-/** The completion scripts complete commands, options, file names and fixed words. They do not query a gateway. */
+/** The completion scripts complete commands, options, file names and fixed words. The scripts do not query a gateway. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
@@ -26,7 +26,7 @@ export function addCompletionCommand(program: Command): void {
 type Values = readonly string[] | 'files';
 
 interface Completed {
-  /** The names of the command and its parents, such as `keys list`. Empty for the program itself. */
+  /** The names of the command and its parents, such as `keys list`. The text is empty for the program itself. */
   readonly path: string;
   readonly commands: readonly Command[];
   readonly options: readonly Option[];
@@ -51,7 +51,7 @@ function valuesOf(of: Option | Argument): Values {
 
 const takesValue = ({ required, optional }: Option) => required || optional;
 
-/** Two functions that work in bash and in zsh. They set `offer` to `files`, or to the words that may come next. */
+/** Two functions that work in bash and in zsh. The functions set `offer` to `files`, or to the words that may come next. */
 function sharedFunctions(all: readonly Completed[]): string {
   const textOf = (values: Values) => (values === 'files' ? 'files' : values.join(' '));
   const behindOption = Map.groupBy(

@@ -1,7 +1,7 @@
 /**
- * `npm start`: runs the gateway and the sample store in one terminal. Its demo keys are valid as long as this process runs. It
- * makes the secrets, and passes their digests to the gateway in the environment. So no file and no argument list contains a
- * secret.
+ * Runs the gateway and the sample store in one terminal (`npm start`). The demo keys are valid as long as this process runs. This
+ * process makes the secrets, and passes their digests to the gateway in the environment. So no file and no argument list contains
+ * a secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -56,8 +56,8 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
 });
 const children = [store, gateway];
 
-// The child processes are in separate process groups, so Ctrl-C signals only this process. It then signals each child once. The
-// terminal and npm both signal this process, so it ignores a second signal that follows at once.
+// The child processes are in separate process groups, so Ctrl-C signals only this process. This process then signals each child
+// once. The terminal and npm both signal this process, so it ignores a second signal that follows at once.
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 
@@ -155,8 +155,8 @@ async function readStore(): Promise<Store | undefined> {
 }
 
 /**
- * Whether this process may read from its terminal. The system stops a background process (`npm start &`) that reads from its
- * terminal.
+ * Whether this process may read from its terminal. The operating system stops a background process (`npm start &`) that reads
+ * from its terminal.
  */
 function mayReadTerminal(): boolean {
   if (!process.stdin.isTTY) return false;
@@ -173,7 +173,7 @@ function mayReadTerminal(): boolean {
 
 function repeatGuideOnEnter(storeBefore: Store): void {
   process.stdin.on('data', async () => printGuide((await readStore()) ?? storeBefore));
-  // An error here means that the terminal is gone. SIGHUP then ends this process.
+  // A read error means that the terminal is gone. SIGHUP then ends this process.
   process.stdin.on('error', () => {});
 }
 

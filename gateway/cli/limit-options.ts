@@ -21,7 +21,7 @@ export function addLimitOptions(
   }
 }
 
-/** Returns the limits of the command line, or undefined if it has none. */
+/** Returns the limits of the command line, or undefined if the command line states no limits. */
 export function limitsOf<Limit = number>(
   options: StatedLimits<Limit>,
 ): { readonly [Field in LimitField]?: Limit } | undefined {

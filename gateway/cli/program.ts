@@ -81,8 +81,8 @@ function addConfigurationCommands(program: Command): void {
         counted(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-      // A slow DNS lookup would keep the process alive. The process exits one turn later, because an error of standard output
-      // arrives one turn later.
+      // The process exits explicitly, because a slow DNS lookup would keep it alive. The process exits one turn later, because an
+      // error of standard output arrives one turn later.
       setImmediate(() => process.exit());
     });
 

@@ -17,8 +17,8 @@ export const configSizes = Object.freeze({
    */
   parsedAtOnceCharsMax: 262_144,
   /**
-   * The maximum number of values that a file's aliases may expand to. This permits 100,000 keys with shared limits, and stops an
-   * alias bomb.
+   * The maximum number of values that a file's aliases may expand to. This maximum permits 100,000 keys with shared limits, and
+   * stops an alias bomb.
    */
   aliasedValuesMax: 1_000_000,
   /** The maximum number of path templates in an API document. */

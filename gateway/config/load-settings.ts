@@ -86,7 +86,7 @@ export interface ValidSettings {
   readonly keysFile: string | undefined;
   /** The value for the option `before` of the next load. It cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
-  /** The digest of every file, as this result uses it. */
+  /** The digest of each file's content that these settings use. */
   readonly digests: Digests;
   /** The contents that were read. */
   readonly contents: Contents;

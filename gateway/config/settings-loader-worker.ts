@@ -10,7 +10,10 @@ import { UnsettledContent } from './source/source-reader.ts';
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly lastValid: LastValid | undefined;
   readonly number: number;
-  /** The number of an earlier load. The reply contains only the settings that differ from that load. 0 requests all settings. */
+  /**
+   * The number of an earlier load. The reply contains only the settings that differ from that load. The number 0 requests all
+   * settings.
+   */
   readonly base: number;
 }
 

@@ -9,7 +9,7 @@ import type { Settings } from '../shared/model.ts';
  * `child.send` with `serialization: 'advanced'`).
  */
 export type SettingsMessage =
-  /** All settings, for a receiver without settings. */
+  /** All settings, for a receiver that has no settings. */
   | {
       readonly kind: 'full';
       readonly members: Members;
@@ -26,13 +26,13 @@ export type SettingsMessage =
 /** All settings except the keys. */
 type Members = Omit<Settings, 'keys'>;
 
-/** Makes a message for a receiver without settings. */
+/** Makes a message for a receiver that has no settings. */
 export function fullMessage({ keys, ...members }: Settings): SettingsMessage {
   const { packed, changes } = tableIn(keys);
   return { kind: 'full', members, packed, changes };
 }
 
-/** Makes a message for a receiver with the settings `before`. */
+/** Makes a message for a receiver that has the settings `before`. */
 export function messageBetween(before: Settings | undefined, after: Settings): SettingsMessage {
   const [from, to] = [before && tableIn(before.keys), tableIn(after.keys)];
   // If the keys were packed again, the message contains all keys.

@@ -103,7 +103,7 @@ function addTop(program: Command): void {
         ending: process,
         bounds: defaultBounds,
       });
-      // The process does not wait for a response that is still to come.
+      // The process ends without waiting for a response that is still to come.
       process.exit();
     });
 }

@@ -10,7 +10,7 @@ export interface GatewayOptions {
   readonly admin?: string | undefined;
   /** A PEM file with the authorities that are trusted for this listener. */
   readonly ca?: string | undefined;
-  /** The configuration file of the gateway. It is read if `admin` is absent. */
+  /** The configuration file of the gateway. The command reads this file if `admin` is absent. */
   readonly config?: string | undefined;
 }
 
@@ -19,14 +19,14 @@ export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
   /**
-   * The certificates (PEM) that are trusted in place of Node's authorities. `isOwn` means that this is the certificate of the
-   * listener itself. A server that has its private key is the gateway, so the host name is not checked.
+   * The certificates (PEM) that are trusted in place of Node's authorities. If `isOwn` is true, this is the certificate of the
+   * listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
    */
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
 }
 
 /**
- * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without them, finds the gateway of the named configuration.
+ * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without these, the function finds the gateway of the named configuration.
  *
  * @throws a CommandError that names the option or variable to set
  */
@@ -60,7 +60,7 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // A header field cannot contain other characters. The message does not repeat the token, because it is secret.
+  // A header field cannot contain other characters. The error message does not repeat the token, because the token is secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',
@@ -82,7 +82,7 @@ function parseUrl(text: string): URL {
   const url = URL.parse(text);
   const isPlain = url !== null && url.username === '' && url.password === '' && url.pathname === '/';
   if (isPlain && /^https?:$/.test(url.protocol) && !/[?#]/.test(text)) return url;
-  // The message does not repeat the text, because it may contain a password.
+  // The error message does not repeat the text, because the text may contain a password.
   throw new CommandError(
     'The address of the admin listener (--admin, TOLLGATE_ADMIN) must be a URL such as http://127.0.0.1:9090, without user and path.',
   );

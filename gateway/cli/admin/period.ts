@@ -4,7 +4,7 @@ import { CommandError } from '../output/command-error.ts';
 const dayMs = 86_400_000;
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: dayMs };
 
-/** The options `--from` and `--to`. Without them, the period is the last 24 hours. */
+/** The options `--from` and `--to`. Without these options, the period is the last 24 hours. */
 export interface PeriodOptions {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -39,8 +39,9 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 }
 
 /**
- * Returns the length of a row: a minute for a period of up to a day, an hour for up to a week, and otherwise a day. A period that
- * began more than a week ago has days, because a gateway keeps minutes for eight days by default.
+ * Returns the length of a row. A row is a minute for a period of up to a day, an hour for a period of up to a week, and a day for
+ * a longer period. A row is also a day for a period that began more than a week ago, because a gateway keeps minutes for eight
+ * days by default.
  */
 export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: number): string {
   const toMs = to === undefined ? nowMs : Date.parse(to);

@@ -77,7 +77,7 @@ export function ofKey<Result>(
 /**
  * Changes one key.
  *
- * @throws a CommandError. Its message suggests no other id, because that id could belong to another customer
+ * @throws a CommandError. The message suggests no other id, because that id could belong to another customer
  */
 export function changeKey<Result>(id: string, ask: (path: string) => Promise<Result>): Promise<Result> {
   return belowKey(id, ask, () => '');

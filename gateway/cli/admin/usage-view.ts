@@ -8,7 +8,7 @@ import { ago, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 
-/** Makes a table of a key's usage. Its last line is the sum. */
+/** Makes a table of a key's usage. The last line of the table is the sum. */
 export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   const digits = step === 'day' ? 10 : 16;
   const total = sumOf(rows);

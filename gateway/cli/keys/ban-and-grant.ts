@@ -13,8 +13,8 @@ import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
 
 /**
- * Adds the commands on bans and grants. They send requests to a gateway even for keys of the keys file, because bans and grants
- * are not part of the configuration.
+ * Adds the commands on bans and grants. These commands send requests to a gateway even for keys of the keys file, because bans
+ * and grants are not part of the configuration.
  */
 export function addBanAndGrantCommands(keys: Command): void {
   const asking = (name: string) =>
@@ -82,8 +82,8 @@ async function change(
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
-    // The responses of the key are explained, because it may still be refused. For example, the key of a lifted ban may have used
-    // up a window.
+    // The command explains the present responses of the key, because the key may still be refused. For example, a key may have
+    // used up a window when its ban ends.
     print([(await readKey(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

@@ -20,7 +20,7 @@ export type Configuration = Pick<LoadOptions, 'file' | 'env'>;
 /** The keys of a valid configuration. */
 export interface LoadedKeys {
   readonly settings: Settings;
-  /** The keys as the file states them, in its order. */
+  /** The keys as the file states them, in the order of the file. */
   readonly written: readonly WrittenKey[];
   /** The keys file or the main file. Undefined if all keys are in the directory. */
   readonly file: string | undefined;
@@ -62,8 +62,9 @@ export class NotInFile extends CommandError {
 }
 
 /**
- * Edits the keys of a configuration. The function validates the whole configuration without and with the edits before it writes
- * the file. So it never leaves a broken file behind. If the keys file is missing, the function creates the file.
+ * Edits the keys of a configuration. Before the function writes the file, it validates the whole configuration, first without and
+ * then with the edits. So the function never leaves a broken file behind. If the keys file is missing, the function creates the
+ * file.
  *
  * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
  * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them

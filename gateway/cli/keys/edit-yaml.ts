@@ -25,7 +25,9 @@ export type YamlEdit =
       readonly value: string | boolean;
       readonly after: string;
     }
-  /** Removes a field. If the field shares its line with other text, such as a comment, it is set to the value `or` instead. */
+  /**
+   * Removes a field. If the field shares its line with other text, such as a comment, the field is set to the value `or` instead.
+   */
   | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
 
 /** The edited text, or the reason why the text cannot be edited. The reason is the end of a sentence. */

@@ -85,7 +85,7 @@ type KeysInFile = LoadedKeys & { readonly file: string };
 /**
  * Returns the index of a key in the list.
  *
- * @throws a CommandError if the key is missing. Its message suggests no other id, because that id could belong to another
+ * @throws a CommandError if the key is missing. The message suggests no other id, because that id could belong to another
  *   customer
  */
 function indexOf(id: string, { written, settings, file }: KeysInFile): number {

@@ -15,7 +15,7 @@ import { createKeysOfBoth, type IssuedKey, type NewSecret, type WritableKeys } f
 
 /** The options of every command that changes keys. */
 interface Changing extends Asking {
-  /** Change the directory, not the keys file. */
+  /** Whether the command changes the directory and not the keys file. */
   readonly directory?: true;
 }
 
@@ -28,7 +28,7 @@ interface CreateOptions extends Changing, LimitsByField {
 }
 
 /**
- * The commands that issue and change keys.
+ * Adds the commands that issue and change keys.
  *
  * @param keys their parent
  */

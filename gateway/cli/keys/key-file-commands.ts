@@ -20,11 +20,15 @@ interface Options extends GatewayOptions {
 }
 
 interface MovingOptions extends Options {
-  /** Use the directory, not the keys file. */
+  /** Whether the command uses the directory and not the keys file. */
   readonly directory?: true;
 }
 
-/** The commands that read the keys file. @param keys their parent */
+/**
+ * Adds the commands that read the keys file.
+ *
+ * @param keys the parent of these commands
+ */
 export function addLookingCommands(keys: Command): void {
   withGateway(keys.command('whoami').helpGroup('Read:'))
     .description(
@@ -60,7 +64,11 @@ export function addLookingCommands(keys: Command): void {
     });
 }
 
-/** The commands that move keys from one file to another. @param keys their parent */
+/**
+ * Adds the commands that move keys from one file to another.
+ *
+ * @param keys the parent of these commands
+ */
 export function addMovingCommands(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Export and import:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')

@@ -37,7 +37,7 @@ export function configuredTable(
   return table(columns, written, screen);
 }
 
-/** The text above a new secret. It names the file or directory of the key, and the state of the key's older secrets. */
+/** The text above a new secret. The text names the file or directory of the key, and the state of the key's older secrets. */
 export function issuedText(
   { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },

@@ -20,9 +20,9 @@ import { dirname, join, resolve } from 'node:path';
  * Replaces a file's content atomically, so that a reader sees either the old text or the new text. Mode and owner of the file
  * stay.
  *
- * If the file cannot be replaced, the function writes to the existing file. This applies to a single bind-mounted file (EBUSY), a
- * folder without write permission, and a file whose owner only root could restore. If the file is missing, the function creates
- * the file.
+ * If the file cannot be replaced, the function writes the text into the existing file. A file cannot be replaced if it is a
+ * single bind-mounted file (EBUSY), if its folder has no write permission, or if only root could restore its owner. If the file
+ * is missing, the function creates the file.
  *
  * @throws when the file cannot be written at all, with a sentence that says what to do
  */

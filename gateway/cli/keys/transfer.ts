@@ -78,7 +78,9 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
   return { keys: keys.filter(({ id }) => !others.has(id)), ambiguous };
 }
 
-/** The line number at which each key of an export begins. The keys are the objects of the list in the outermost object. */
+/**
+ * Returns the line number at which each key of an export begins. The keys are the objects of the list in the outermost object.
+ */
 function linesOfKeys(text: string): number[] {
   const lines: number[] = [];
   let [line, depth] = [1, 0];

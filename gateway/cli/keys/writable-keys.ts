@@ -20,7 +20,7 @@ export interface NewKey {
   readonly name: string | undefined;
   /** The limits of a key on a custom plan. */
   readonly limits: LimitsByField | undefined;
-  /** The addresses and ranges from which the key may be used; absent: every address. */
+  /** The client addresses and ranges from which the key may be used. Without this list, every client address is allowed. */
   readonly addresses?: readonly string[] | undefined;
   /** The expiry of the key's secret, a date or date-time. */
   readonly expires: string | undefined;
@@ -36,7 +36,7 @@ export interface NewSecret {
 /** The state of a key after a change by a command. */
 export interface ChangedKey {
   readonly key: KeyDefinition;
-  /** The key in the form of the admin API, for programs. It contains the new secret if the command issued one. */
+  /** The key in the form of the admin API, for programs. The key contains the new secret if the command issued a secret. */
   readonly json: unknown;
   /** The place of the key: a file and a line, or the directory. */
   readonly where: string;
@@ -44,7 +44,7 @@ export interface ChangedKey {
   readonly isChanged: boolean;
 }
 
-/** The new secret. Only this object contains it, because file and directory store only its digest. */
+/** The new secret. Only this object contains the secret, because file and directory store only its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
   readonly kept?: z.output<typeof issuedKey>['kept'];
@@ -58,8 +58,8 @@ export interface WritableKeys {
 }
 
 /**
- * The keys of both file and directory, for a command whose options name neither. If the file does not contain a key, the key is
- * changed in the directory.
+ * The keys of both file and directory, for a command whose options name neither. If the file does not contain a key, the command
+ * changes the key in the directory.
  *
  * @param directory throws a CommandError where no gateway is known
  */

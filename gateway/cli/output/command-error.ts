@@ -1,6 +1,4 @@
-/**
- * The reason why a command failed, with advice, as a sentence for the operator. Any other error is a bug.
- */
+/** The reason why a command failed, with advice, as a sentence for the operator. An error of any other class is a bug. */
 export class CommandError extends Error {
   readonly kind: CommandErrorKind;
   /** Whether the gateway may have made the change, because it received the request and the response was lost. */

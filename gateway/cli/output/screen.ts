@@ -9,14 +9,14 @@ export type Paint = (tone: Tone, text: string) => string;
 
 /** The terminal, pipe or file that a command writes to. */
 export interface Screen {
-  /** The maximum width of tables and other output. Infinity in a pipe or file. */
+  /** The maximum width of tables and other output. The width is infinite in a pipe or file. */
   readonly columns: number;
   readonly paint: Paint;
 }
 
 const columnsMin = 40;
 
-/** The width is COLUMNS or the width of the terminal. `watch` sets COLUMNS, and shells do not export it. */
+/** The width is COLUMNS or the width of the terminal. The program `watch` sets COLUMNS, and shells do not export it. */
 export function screenOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,

@@ -15,7 +15,7 @@ export interface TimeListRow {
   readonly below?: readonly string[];
 }
 
-/** If there is less room than this, the text is printed below its instant. */
+/** The minimum width of a text next to its instant. If there is less room, the text is printed below its instant. */
 const textColumnsMin = 40;
 const indentColumns = 4;
 

@@ -8,7 +8,9 @@ import { requestStory } from './request-story.ts';
 
 /** A whole `X-Request-Id`. */
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** The beginning of a request id. It has at least the number of characters that the log prints at a terminal. */
+/**
+ * Matches the beginning of a request id. The beginning has at least the number of characters that the log prints at a terminal.
+ */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 export function isRequestId(text: string): boolean {

@@ -26,7 +26,7 @@ function whatItWas({ method, path, operation, keyId, plan, address, time }: LogE
   const request = [method, path].filter((part) => part !== undefined).join(' ');
   const shown = request === '' ? 'A request that could not be read' : request;
   const ofOperation = operation === undefined || operation === '' ? '' : ` (${operation})`;
-  // The line contains a plan only if the secret is valid.
+  // The access line contains a plan only if the secret is valid.
   const by = plan === undefined ? `from ${address}` : `of ${keyId} (${plan}) from ${address}`;
   return `${shown}${ofOperation} ${by}, on ${text(time).slice(0, 10)} at ${text(time).slice(11, 23)} UTC,`;
 }
@@ -42,7 +42,7 @@ function howItEnded(entry: LogEntry): string {
   const sentTo = target === undefined ? '' : ` (sent to ${target}${tries})`;
   if (status === 499)
     return `ended before its response was complete, because the client went away first, ${took}${sentTo}`;
-  // The line of a WebSocket is written at the handshake.
+  // The access line of a WebSocket is written at the handshake.
   if (status === 101) return `became a WebSocket to ${target ?? 'the upstream'} ${took}`;
   // After an error in the middle of a response, `status` is the status of the response and not of the error.
   if (error !== undefined && target !== undefined && (errorOf(error)?.status ?? status) !== status)

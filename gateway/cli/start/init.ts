@@ -67,8 +67,8 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
 /** @throws a CommandError with the problems that the configuration would have */
 function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   let report = '';
-  // A path of the API may conflict with one of the gateway's own paths. A new gateway does not need its own paths, so they are
-  // then switched off.
+  // A path of the API may conflict with one of the gateway's own paths. A new gateway does not need its own paths, so `init` then
+  // leaves them out.
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });
@@ -83,7 +83,7 @@ function isOrigin(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
 }
 
-/** The origin that an operator who wrote a path, credentials or no scheme probably means. */
+/** Returns the origin that an operator probably means when the URL has a path, credentials or no scheme. */
 function originIn(text: string): string | undefined {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined;

@@ -3,10 +3,10 @@ export interface NewConfig {
   readonly upstream: string;
   /** The path of the API document, relative to the configuration. */
   readonly api: string | undefined;
-  /** The base path of the API document's paths, such as `/v1`. Empty if they have none. */
+  /** The base path of the API document's paths, such as `/v1`. The text is empty if there is no base path. */
   readonly basePath: string;
   /**
-   * Whether the gateway serves `/limits` and the API reference. They are switched off if a path of the API conflicts with them.
+   * Whether the gateway serves `/limits` and the API reference. Both are switched off if a path of the API conflicts with them.
    */
   readonly hasOwnPaths: boolean;
   readonly adminTokenSha256: string;

@@ -95,7 +95,7 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
 
   ending.on('uncaughtException', onBug).on('exit', restore);
   for (const signal of signals) ending.on(signal, end);
-  // The terminal is gone, so nothing more can be shown.
+  // The terminal is gone, so `top` cannot show anything more.
   output.on('error', end).on('resize', draw);
   if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
   output.write(enter);

@@ -19,7 +19,7 @@ export interface TopData {
 }
 
 export interface TopScreen extends Screen {
-  /** The height of the screen. If it is absent, the output may have any length, and each list has up to `listedMax` rows. */
+  /** The height of the screen. Without a height, the output may have any length, and each list has up to `listedMax` rows. */
   readonly rows?: number;
 }
 
@@ -32,7 +32,7 @@ const pageColumns = 100;
 const keyDetailsColumnsMin = 66;
 
 /**
- * Makes the lines of the screen. They show health, then rates and times, then processes, targets and keys.
+ * Makes the lines of the screen. The lines show health, then rates and times, then processes, targets and keys.
  *
  * @param notice a warning about the screen itself: the gateway does not answer any more
  */
@@ -77,7 +77,7 @@ export function topPicture(
 
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
-/** The verdict if everything is well. Otherwise each fault with the time at which it began. */
+/** Returns the verdict if everything is well. Otherwise returns each fault with the time at which it began. */
 function healthLines(
   { verdict, isComplete }: FleetState,
   nowMs: number,
@@ -97,7 +97,7 @@ function healthLines(
   ];
 }
 
-/** Sums over all processes, and the smallest and largest percentiles, because percentiles cannot be added. */
+/** Shows sums over all processes, and the smallest and the largest percentile, because percentiles cannot be added. */
 function figureLines({ processes, store }: FleetState, nowMs: number, screen: Screen): string[] {
   type Process = FleetState['processes'][number];
   const sum = (of: (one: Process) => number) => processes.reduce((total, one) => total + of(one), 0);

@@ -66,7 +66,10 @@ type Branch = TemplateBranch<string>;
 interface Search {
   readonly segments: readonly TemplateSegment[];
   readonly index: number;
-  /** The order in the first differing segment. Positive if the new template is preferred, and 0 while no segment differs. */
+  /**
+   * The result of the first differing segment. A positive number prefers the new template. 0 means that no segment differs so
+   * far.
+   */
   readonly first: number;
   /** Whether the new template is more specific in some segment. */
   readonly isNarrower: boolean;
@@ -93,7 +96,7 @@ function* overlapsIn(branch: Branch, search: Search): Generator<{ other: string;
 
 interface Continuation {
   readonly next: Branch;
-  /** Positive if the new segment is preferred, and negative if the earlier segment is preferred. */
+  /** A positive number prefers the new segment, and a negative number prefers the earlier segment. */
   readonly order: number;
   /** Whether each of the two segments matches texts that the other does not match. */
   readonly isCrossed?: boolean;

@@ -48,7 +48,9 @@ function compileDeprecation(stated: StatedOperation): Deprecation | undefined {
   return { sinceMs, sunsetMs, afterSunset: stated['x-after-sunset'] ?? 'gone' };
 }
 
-/** The single operation of a configuration without an API document. It matches every method and path below the base URL. */
+/**
+ * The single operation of a configuration without an API document. This operation has every method and path below the base URL.
+ */
 export function anyOperation(upstream: string): Operation {
   return { id: 'any', method: anyMethod, template: '/*', upgrade: 'websocket', upstream };
 }

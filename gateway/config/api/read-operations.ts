@@ -330,8 +330,8 @@ const usableId = /^[A-Za-z0-9._-]{1,100}$/;
 const idCharsMax = 100;
 
 /**
- * Gives each operation the name that plans, keys, metrics and logs use. The name is the operationId. If the operationId has other
- * characters, the name is made from it. If the operationId is missing, the name is made from method and path.
+ * Gives each operation the name that plans, keys, metrics and logs use. The name is the operationId. Characters of the
+ * operationId that a name may not have are replaced. If the operationId is missing, the name is made from method and path.
  *
  * Two operations with the same operationId are a problem, unless both are the same operation that two paths refer to by `$ref`.
  */

@@ -1,8 +1,8 @@
 /**
- * Reads one entry of a keys file without the YAML library, which takes thirty times as long. It supports the usual YAML of keys
- * files: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, comments. For this subset its
- * result equals the library's result (`/test/config/keys/split-keys.test.ts` compares them). It rejects all other YAML, and text
- * with variables.
+ * Reads one entry of a keys file without the YAML library, which takes thirty times as long. This reader supports the usual YAML
+ * of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, and comments. For this
+ * subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts` compares them). The reader
+ * rejects all other YAML, and text with variables.
  *
  * @param text the lines of one entry; the first line begins with `- `
  * @returns undefined for an entry that needs the library
@@ -26,7 +26,7 @@ const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// This includes letters beyond ASCII, but no blanks and line breaks beyond ASCII.
+// These ranges contain letters beyond ASCII, and no blanks or line breaks beyond ASCII.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;

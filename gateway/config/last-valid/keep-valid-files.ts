@@ -20,7 +20,7 @@ export interface KeptFile {
   /** The digests of the rejected content of this file, and of the main file on disk at the same time. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether each problem can only be caused by this file. */
+  /** Whether this file alone causes its problems, without a conflict with another file. */
   readonly isAlone: boolean;
   /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];

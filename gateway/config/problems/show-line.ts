@@ -33,8 +33,8 @@ const shownNames = [...settingNames, ...keyFieldNames];
 const otherSettings: ReadonlySet<string> = new Set(settingNames.filter((name) => name !== 'keys'));
 
 /**
- * `marginField` matches a field at the start of an unindented line. `keysField` matches the field `keys`, or a misspelling of
- * `keys`, anywhere in a line. It excludes fields whose value is a PEM file, such as `tls.key`.
+ * The pattern `marginField` matches a field at the start of an unindented line. The pattern `keysField` matches the field `keys`,
+ * or a misspelling of `keys`, anywhere in a line. `keysField` excludes fields whose value is a PEM file, such as `tls.key`.
  */
 const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
@@ -74,7 +74,8 @@ function settingOf(line: string): boolean | undefined {
 }
 
 /**
- * Patterns of secrets. They are applied to text that should contain no secrets: the API document, and settings other than `keys`.
+ * Patterns of secrets. These patterns are applied to text that should contain no secrets: the API document, and settings other
+ * than `keys`.
  */
 const secretShapes = [
   // The user information of a URL, up to the last @ in the line, because a password may contain any character.

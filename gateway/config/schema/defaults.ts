@@ -3,22 +3,29 @@ export const defaults = {
   /** One process is the simplest setup and needs no Redis. */
   workers: 1,
   /**
-   * All interfaces, because clients reach the gateway from other hosts. The host of a container decides which ports it publishes.
+   * The public listener accepts connections on all interfaces, because clients reach the gateway from other hosts. The host of a
+   * container decides which ports it publishes.
    */
   listen: { host: '0.0.0.0', port: 8080 },
-  /** Loopback only, so that the gateway's state stays private until an operator sets another address. */
+  /**
+   * The admin listener accepts connections on loopback only, so that the gateway's state stays private until an operator sets
+   * another address.
+   */
   admin: { host: '127.0.0.1', port: 9090 },
   /** While Redis is down, an API with slightly generous limits is better than no API. */
   redisOnFailure: 'local',
   /** The client's `Host` is kept, because many backends build links from it and need the API's public name. */
   upstreamHost: 'keep',
-  /** A client that honours Retry-After never gets 100 refusals in a minute. One minute stops a loop; a day stops a persistent client. */
+  /**
+   * A client that honours Retry-After never gets 100 refusals in a minute. A ban of one minute stops a client that repeats
+   * requests in a loop. A ban of one day stops a persistent client.
+   */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
-  /** Enough for a person who mistypes a key, and too few for an attacker who guesses keys. */
+  /** This limit is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
-  /** 1 MiB is far more than a JSON record of this API needs, and too little to exhaust the memory. */
+  /** 1 MiB is far more than a JSON record of this API needs. A body of this size cannot exhaust the memory. */
   bodyBytesMax: 1_048_576,
-  /** The minutes of the current day, and of a week for comparison. */
+  /** The usage record keeps the minutes of the current day, and of the week before it for comparison. */
   usage: { keepDays: 8 },
   /** No proxies. The gateway ignores addresses in `X-Forwarded-For` until an operator names the trusted proxies. */
   trustedProxies: [],

@@ -7,7 +7,7 @@ import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 /** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/** The last observation of a file. It contains the file's identity with its times, and the digest of its content. */
+/** The last observation of a file. The observation contains the file's identity with its times, and the digest of its content. */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
@@ -15,7 +15,7 @@ interface Sighting {
   readonly isSettled: boolean;
 }
 
-/** Makes a function that caches digests. It reads a file again only when the file may have changed. */
+/** Makes a function that caches digests. The function reads a file again only when the file may have changed. */
 export function createDigestFiles(bounds: Bounds): DigestFiles {
   let sightings = new Map<string, Sighting>();
 
@@ -51,7 +51,7 @@ async function digestFile(
   }
 }
 
-/** Whether the file system records times finer than milliseconds. Coarser times can hide a second edit. */
+/** Whether the file system records times finer than milliseconds. Coarser times can hide the second of two edits. */
 function isFine(timeNs: bigint): boolean {
   return timeNs % 1_000_000n !== 0n;
 }

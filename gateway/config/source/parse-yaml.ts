@@ -135,7 +135,7 @@ function syntaxProblems(
           'inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`',
         ),
       );
-      // Further syntax errors are consequences of this one.
+      // Further syntax errors are consequences of this error.
       break;
     }
     problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));

@@ -151,7 +151,7 @@ export function createSourceReader(options: {
     if (!isSettled && length > configSizes.parsedAtOnceCharsMax) throw new UnsettledContent(file);
   }
 
-  /** Parses the content from `readBytes`. */
+  /** Parses the whole content from `readBytes`. */
   function parse(options: TextToParse): YamlSource | undefined {
     requireSettled(options.file, options.text.length);
     const parsed = parsePart(options);
