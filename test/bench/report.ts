@@ -63,14 +63,14 @@ export function renderReport(report: Report): string {
   const { started, quick, rounds, machine, missing, problems, scenarios, connections, tls, keys, metrics } =
     report;
   return [
-    `# Benchmark of ${started}${quick ? ' (quick: a look, not a measurement)' : ''}`,
+    `# Benchmark of ${started}${quick ? ' (quick: a check, not a measurement)' : ''}`,
     report.endedEarly === undefined ? '' : `**Ended early:** ${report.endedEarly}`,
     problems.length > 0 ? `**INVALID:** ${problems.join('; ')}` : '',
     `Medians of ${rounds} interleaved rounds (least–most). CPU: seconds of the whole process tree per 10,000 requests, ` +
       'Redis apart; user and system are its parts. "× tollgate": how many times the CPU of tollgate, round by round.',
     report.pinning,
     report.decidedLocally > 0
-      ? `Redis was too slow for ${whole(report.decidedLocally)} requests, which tollgate decided alone.`
+      ? `Redis was too slow for ${whole(report.decidedLocally)} requests, which tollgate decided without Redis.`
       : '',
     missing.length > 0 ? `Missing: ${missing.join('; ')}` : '',
     '## Targets',

@@ -53,7 +53,7 @@ const names = [
 /** The measurements of `--quick` without `--only`, which take less than five minutes. */
 const quickNames: readonly string[] = ['hot-key', 'many-keys', 'flood', 'latency', 'many-connections'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
-  --quick      few short rounds within five minutes, without --only of ${quickNames.join(', ')}: a check, not a measurement
+  --quick      a few short rounds within five minutes: a check, not a measurement; without --only, it measures ${quickNames.join(', ')}
   --rounds N   rounds of the scenarios (default 9, quick 3)
   --only NAME  one of: ${names.join(', ')}; may be repeated`;
 

@@ -85,7 +85,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
       measured: ofTarget(hundredThousand?.residentAfterEditsBytes, 400 * 2 ** 20),
     },
     {
-      figure: 'an edit of one of 100,000 keys until it is in force: against 2 s',
+      figure: 'an edit of one of 100,000 keys until it takes effect: against 2 s',
       atMost: 1,
       measured: ofTarget(hundredThousand?.reloadMs, 2_000),
     },

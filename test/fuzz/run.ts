@@ -10,9 +10,9 @@ import { fuzz } from './fuzz.ts';
 const connectionsMax = '200000';
 
 const usage = `npm run fuzz -- [--seed N] [--count N] [--seconds N]
-  --seed N      of the random choices (default: from the clock)
-  --count N     at most so many connections (default ${connectionsMax})
-  --seconds N   at most so long (default 60)`;
+  --seed N      the seed of the random choices (default: from the clock)
+  --count N     the largest number of connections (default ${connectionsMax})
+  --seconds N   the longest duration (default 60)`;
 
 interface Options {
   readonly seed: number;

@@ -60,8 +60,8 @@ const gibibyte = 2 ** 30;
 
 const options: Readonly<Record<string, NumberOption>> = {
   requests: number('requests a second at the peak', Number.NaN, 1, 1e9),
-  keys: whole('keys in all', Number.NaN, 1, 1e9),
-  'active-keys': whole('keys with requests on a day (all)', (given) => given('keys'), 1, 1e9),
+  keys: whole('number of keys', Number.NaN, 1, 1e9),
+  'active-keys': whole('keys that send requests within a day (all)', (given) => given('keys'), 1, 1e9),
   skew: number(
     "Zipf's exponent: the key of rank i sends in proportion to i^-skew; 0: all keys equally",
     1,
@@ -84,7 +84,7 @@ const options: Readonly<Record<string, NumberOption>> = {
     1e6,
   ),
   replicas: whole('replicas of each master of Redis', 1, 0, 5),
-  zones: whole('zones that share all machines; one zone may fail', 3, 1, 10),
+  zones: whole('zones among which the machines are divided; one zone may fail', 3, 1, 10),
   'per-key': whole(
     'processes that serve a key, if the balancer hashes the Authorization field (all)',
     Number.POSITIVE_INFINITY,
@@ -92,7 +92,7 @@ const options: Readonly<Record<string, NumberOption>> = {
     Number.POSITIVE_INFINITY,
   ),
   headroom: number('share of each core that stays free', 0.4, 0, 0.95),
-  mean: number('mean of a day as a share of --requests', 0.5, 0.001, 1),
+  mean: number('average rate of a day as a share of --requests', 0.5, 0.001, 1),
   directory: whole(
     '1: keys are in the directory, 0: in the configuration (1 above 100,000 keys)',
     (given) => (given('keys') > configuredKeysMax ? 1 : 0),
@@ -113,15 +113,15 @@ export type Command = (
   readonly quick: boolean;
 };
 
-export const usage = `npm run capacity -- --requests N --keys N [options]      prints what such a fleet needs
-npm run capacity -- --measure [--quick]                  measures unit costs and a small fleet: ten minutes
-npm run capacity -- --page                               writes them into test/bench/capacity.md
+export const usage = `npm run capacity -- --requests N --keys N [options]      prints the needs of a fleet for this load
+npm run capacity -- --measure [--quick]                  measures unit costs and a small fleet, in ten minutes
+npm run capacity -- --page                               writes the measured costs and figures into test/bench/capacity.md
 
 ${Object.entries(options)
   .map(([name, option]) => `  --${name.padEnd(16)} ${option.is}${defaultText(option)}`)
   .join('\n')}
-  --results FILE     the benchmark's JSON (the newest valid one in test/bench/results)
-  --no-calibration   takes CPU costs as they were measured; else five seconds of load say how fast this machine is`;
+  --results FILE     a JSON report of the benchmark (the newest valid report in test/bench/results)
+  --no-calibration   uses the CPU costs as measured; by default, five seconds of load measure the speed of this machine`;
 
 function defaultText(option: NumberOption): string {
   const value = option.default(() => Number.NaN);
