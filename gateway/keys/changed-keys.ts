@@ -7,7 +7,7 @@ import { idAt, type PackedKeys } from './packed-keys.ts';
 export interface KeyEdit {
   readonly id: string;
   readonly edit: 'added' | 'removed' | 'disabled' | 'enabled' | 'changed';
-  /** The key before the edit. Undefined for an added key. */
+  /** The key before the edit. The field is undefined for an added key. */
   readonly before: RawKey | undefined;
   readonly after: RawKey | undefined;
 }

@@ -12,7 +12,9 @@ import {
   recordOfDigest,
 } from './packed-keys.ts';
 
-/** Changed keys by id. A changed key replaces the packed key with the same id. Undefined means that the key was removed. */
+/**
+ * Changed keys by id. A changed key replaces the packed key with the same id. The value undefined means that the key was removed.
+ */
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**

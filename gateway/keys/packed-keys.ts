@@ -14,11 +14,11 @@ export interface PackedKeys {
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** By rank: when the key's last secret expires, in epoch ms. 0 for a key without secrets. */
+  /** By rank: when the key's last secret expires, in epoch ms. The value is 0 for a key without secrets. */
   readonly endsMs: Float64Array;
   /**
-   * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. 0 means a
-   * free slot.
+   * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. The value
+   * 0 means a free slot.
    */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
@@ -98,7 +98,10 @@ export function createPacker(): Packer {
   };
 }
 
-/** Restores the Buffer of packed keys after a structured clone, which turns it into a Uint8Array. A Buffer decodes text faster. */
+/**
+ * Restores the Buffer of packed keys after a structured clone, which turns a Buffer into a Uint8Array. A Buffer decodes text
+ * faster.
+ */
 export function unpackable(packed: PackedKeys): PackedKeys {
   const { buffer, byteOffset, length } = packed.records;
   return { ...packed, records: Buffer.from(buffer, byteOffset, length) };
@@ -157,7 +160,10 @@ type Records = Pick<PackedKeys, 'records' | 'starts' | 'ends'>;
 const idOffset = '{"id":"'.length;
 const quote = 0x22;
 
-/** Serializes a key with its id first. The id can be found by bytes alone, because JSON escapes none of its characters. */
+/**
+ * Serializes a key with its id first. The bytes of the id can be found without parsing, because JSON escapes none of its
+ * characters.
+ */
 function recordOf({ id, ...rest }: RawKey): string {
   return JSON.stringify({ id, ...rest });
 }
@@ -171,7 +177,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Compares the id at a rank with an id by bytes. This matches the order of characters because ids are ASCII. */
+/** Compares the id at a rank with an id by bytes. The order of bytes matches the order of characters, because ids are ASCII. */
 function compareId({ records, starts }: Records, rank: number, id: string): number {
   const start = (starts[rank] ?? 0) + idOffset;
   for (let at = 0; at < id.length; at++) {

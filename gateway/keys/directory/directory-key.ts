@@ -6,14 +6,14 @@ export interface DirectoryKey extends StatedKey {
   /** All instants of this type are in epoch ms. */
   readonly createdMs: number;
   readonly changedMs: number;
-  /** 1 for a new key. Each change adds one. */
+  /** The revision is 1 for a new key, and each change adds one. */
   readonly revision: number;
   readonly secrets: readonly DirectorySecret[];
 }
 
 /**
- * One version of a key. The revision alone does not identify it, because a key that is removed and issued again under the same
- * id starts at revision 1 again.
+ * One version of a key. The revision alone does not identify a version, because a key that is removed and issued again under the
+ * same id starts at revision 1 again.
  */
 export type KeyVersion = Pick<DirectoryKey, 'revision' | 'changedMs'>;
 

@@ -17,8 +17,8 @@ export interface HeldKey extends Omit<FoundKey, 'kind'> {
 }
 
 /**
- * This process's cache of the directory. It contains the keys that the process read last, and the digests that it last found to
- * be unknown.
+ * This process's cache of the directory. The cache contains the keys that the process read last, and the digests that it last
+ * found to be unknown.
  */
 export class HeldKeys {
   private readonly bounds: Bounds;
@@ -85,7 +85,11 @@ export class HeldKeys {
     this.absent.add(digest);
   }
 
-  /** Prolongs an expired cached key while the store is unavailable. @returns undefined when the key is not cached */
+  /**
+   * Extends the period of an expired cached key while the store is unavailable.
+   *
+   * @returns undefined when the key is not cached
+   */
   extend(digest: string, nowMs: number): HeldKey | undefined {
     const held = this.byDigest.get(digest);
     if (held === undefined) return undefined;

@@ -18,7 +18,7 @@ export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
-/** The keys that are issued while gateways run. Its promises never reject. */
+/** Makes the directory of keys that are issued while gateways run. The promises of its methods never reject. */
 export function createKeyDirectory({
   redis,
   nowMs,
@@ -61,7 +61,10 @@ export function createKeyDirectory({
   });
 
   return {
-    /** This process's cached keys, judged by the given configuration. The method `lookUp` reads further keys from the store. */
+    /**
+     * Returns this process's cached keys, with decisions by the given configuration. The method `lookUp` reads further keys from
+     * the store.
+     */
     keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
       return {
@@ -111,7 +114,7 @@ export function createKeyDirectory({
     return { createdMs: changedMs, ...key, changedMs };
   }
 
-  /** A change takes effect in this process at once. Other processes detect it by the key's generation. */
+  /** A change takes effect in this process at once. Other processes detect the change by the key's generation. */
   async function changing<T>(
     { id, secrets }: Pick<KeyDefinition, 'id' | 'secrets'>,
     change: Promise<T>,

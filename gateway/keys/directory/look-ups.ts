@@ -115,8 +115,8 @@ export function createLookUps({
   }
 
   /**
-   * Discards a record that was read before this process changed the key. The in-memory store has no generation that would show
-   * this.
+   * Discards a record that was read before this process changed the key. The in-memory store has no generation that would reveal
+   * an outdated record.
    */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
@@ -126,6 +126,6 @@ export function createLookUps({
 /** The key changes that this process has made, numbered from 1. */
 export interface OwnChanges {
   count(): number;
-  /** The number of the key's last change, or 0 if there was no change or the change is forgotten. */
+  /** The number of the key's last change. The number is 0 if there was no change or the change is forgotten. */
   lastOf(id: string): number;
 }

@@ -85,7 +85,7 @@ export interface PageQuery {
 export interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
-  /** The value of `after` for the next page. Absent if there are no more ids. */
+  /** The value of `after` for the next page. The field is absent if there are no more ids. */
   readonly next?: string;
 }
 

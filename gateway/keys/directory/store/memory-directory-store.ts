@@ -10,7 +10,7 @@ import {
   type Written,
 } from './directory-store.ts';
 
-/** The in-memory directory of a single process. Its keys are lost when the process ends. */
+/** The in-memory directory of a single process. The keys are lost when the process ends. */
 export function createMemoryDirectoryStore({
   nowMs,
   keysMax,
@@ -24,7 +24,7 @@ export function createMemoryDirectoryStore({
   const idOfDigest = new Map<string, string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
   const removed = new Map<string, number>();
-  /** All ids, sorted. Undefined after a key was added or removed, until the next sort. */
+  /** All ids, sorted. The list is undefined after a key was added or removed, until the next sort. */
   let sorted: readonly string[] | undefined;
 
   return {

@@ -22,8 +22,8 @@ const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8')
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
 const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
 /**
- * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation that stopped here would leave no working
- * secret.
+ * The flag `allow-oom` lets this script run when Redis is out of memory. If a rotation failed at this script, the key would have
+ * no working secret.
  */
 const indexScript = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], unpack(ARGV))`;
@@ -175,8 +175,8 @@ export function createRedisDirectoryStore({
   };
 
   async function readOne(id: string): Promise<FoundKey | Absent> {
-    // The generation is read first, so a change between the two reads makes it outdated. The reads are not pipelined: a Cluster
-    // that moves the slot might answer a pipeline in the other order.
+    // The generation is read first, so a change between the two reads makes the generation outdated. The reads are not pipelined,
+    // because a Cluster that moves the slot might answer a pipeline in the other order.
     const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
     const key = toKey(id, await readRecord(id));
     return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
@@ -265,7 +265,7 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The stored record. For a completed change, the record before the change. */
+  /** The stored record. After a completed change, this is the record before the change. */
   readonly stored: string;
   readonly tag: string;
 }
@@ -295,7 +295,7 @@ function unchanged({ kind }: RecordChange): Absent | Changed {
   return kind === 'absent' ? absent : { kind: 'changed' };
 }
 
-/** Runs a step after the record has changed. If the step fails, the error says that the call has run in part. */
+/** Runs a step after the record has changed. If the step fails, the error states that the call has run in part. */
 function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
