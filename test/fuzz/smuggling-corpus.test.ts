@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { secrets } from './fuzz-keys.ts';
 import { type Rig, startRig } from './rig.ts';
 import { type CorpusCase, smugglingCorpus } from './smuggling-corpus.ts';
 
@@ -29,5 +30,14 @@ describe('known request smuggling', () => {
     const split = await rig.try([...bytes]);
     expect(split.faults).toEqual([]);
     expect(split.admitted).toBe(admittedBy[expectation]);
+  });
+
+  // The last test, because it bans a key. A short run of the fuzzer ends before a key is banned.
+  it('changes nothing in the responses to a banned key', async () => {
+    const request = `GET /v1/pets HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${secrets.tight}\r\n\r\n`;
+    const isBanned = () => rig.gateway.lines.some(({ msg }) => msg === 'a key is banned');
+    while (!isBanned()) expect((await rig.try([request.repeat(20)])).faults).toEqual([]);
+    const { statuses, faults } = await rig.try([request]);
+    expect({ statuses, faults }).toEqual({ statuses: [429], faults: [] });
   });
 });
