@@ -7,7 +7,7 @@ export interface TurnsOptions {
   readonly holdersMax: number;
   /** How long a holder pauses after each turn. */
   readonly pauseMs: number;
-  /** After each turn, a holder waits for this many times the duration for which the turn kept the event loop busy. */
+  /** The turns of a holder are spaced by at least this many times the duration for which they kept the event loop busy. */
   readonly restFactor?: number;
   /** The largest waiting time by `restFactor` that a holder may accumulate before it must wait. */
   readonly aheadMaxMs?: number;
