@@ -308,7 +308,7 @@ export type TargetEvent =
 /** The path of the API document as JSON, served with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** What the gateway serves below `limitsPath`: data of the key that a request presents, and files of the page for key holders. */
+/** The paths below `limitsPath` that the gateway serves: data of the key that a request presents, and files of the page for key holders. */
 export const limitsParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holder.css'] as const;
 
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
@@ -342,7 +342,7 @@ export interface Operation {
   readonly upstream: string;
 }
 
-/** What limits count: requests, or units if an operation has another cost than 1. */
+/** Returns the unit that limits count: requests, or units if an operation has another cost than 1. */
 export function countedBy(operations: readonly Operation[]): 'request' | 'unit' {
   return operations.some(({ cost = 1 }) => cost !== 1) ? 'unit' : 'request';
 }

@@ -82,7 +82,9 @@ export const defaultBounds = Object.freeze({
   ownUsageDaysMax: 31,
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
-  /** The number of deprecated operations that are searched for in the calls of a key. Operations that end first come first. */
+  /**
+   * The number of deprecated operations that are searched for in the calls of a key. The operations that end first are searched for first.
+   */
   ownDeprecatedOperationsMax: 100,
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
@@ -396,8 +398,8 @@ export const defaultBounds = Object.freeze({
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
   /**
-   * The limits of a simulation: the time of one part, which reads and replays keys one at a time; the size and members of its body,
-   * enough for edits of all windows of 10,000 keys; the number of cached minutes (28 octets each), and how long they are cached.
+   * The limits of a simulation. Each part has a time limit and reads and replays keys one at a time. The size and the members of its body
+   * suffice for edits of all windows of 10,000 keys. The last two limits are the number of cached minutes (28 octets each) and their lifetime.
    */
   simulationTimeoutMs: 2_000,
   simulationBytesMax: 1_048_576,
@@ -551,8 +553,8 @@ export const defaultBounds = Object.freeze({
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,
   /**
-   * How long a command waits for another process that edits the keys (an edit takes at most a second), how long it waits for all
-   * processes ahead in the queue, and the interval at which it tries again.
+   * How long a command waits for one other process that edits the keys (an edit takes at most a second). The second limit is for all
+   * processes ahead in the queue. The third figure is the interval at which the command tries again.
    */
   editLockWaitMs: 10_000,
   editLockQueueMs: 300_000,

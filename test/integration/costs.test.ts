@@ -68,7 +68,7 @@ function nextKey() {
   });
   const read = async (path: string) =>
     (await fetch(`http://127.0.0.1:${port}${path}`, { headers: headersOf({}) })).json();
-  /** Status, remaining units of the minute, and the cost in the response. */
+  /** The status, the remaining units of the minute, and the cost in the response. */
   const send = async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
     const url = `http://127.0.0.1:${port}/v1${path}`;
     const response = await fetch(url, { method, headers: headersOf(headers) });
@@ -95,7 +95,7 @@ it('each request is charged the cost of its operation, and a refusal names the c
   expect(refused.field('x-ratelimit-remaining')).toBe('4');
   expect(seconds).toBe(/"minute";r=4;t=(\d+)/.exec(refused.field('ratelimit') ?? '')?.[1]);
   expect(refused.field('access-control-expose-headers')).toContain('X-RateLimit-Cost');
-  // A refusal is charged nothing, so cheaper requests still fit.
+  // A refused request is not charged, so a cheaper request may still be admitted.
   expect((await send('/pets')).said).toEqual([200, 3, null]);
   const { windows } = (await read('/limits')) as { windows: object[] };
   expect(windows).toMatchObject([{ name: 'minute', limit: 12, used: 9, remaining: 3 }, { used: 9 }]);
@@ -121,7 +121,7 @@ it('a free request is never refused for a window, and is refused during a ban', 
   for (const left of [7, 2]) expect((await send('/report')).said).toEqual([200, left, '5']);
   expect((await send('/report')).said).toEqual([429, 2, '5']);
   expect((await send('/free')).said).toEqual([200, 2, '0']);
-  // Each refusal is one strike, whatever it costs.
+  // Each refusal is one strike, whatever the cost of the request.
   expect((await send('/report')).field('ratelimit')).toContain('"ban"');
   const banned = await send('/free');
   expect(banned.said).toEqual([429, 2, '0']);
