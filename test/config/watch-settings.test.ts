@@ -275,7 +275,7 @@ test('a load that takes long is also abandoned when its text is in a file that i
   // The first load does not parse the text, because the text may be half written.
   await until('a load parses the text', () => read.filter((file) => file === other).length === 2);
   folder.write('other.yaml', keysDocument);
-  // A load that was not abandoned would report the text first.
+  // A load that was not cancelled would report the first text.
   await reported(reports, [61]);
 });
 

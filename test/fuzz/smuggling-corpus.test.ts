@@ -32,7 +32,7 @@ describe('known request smuggling', () => {
     expect(split.admitted).toBe(admittedBy[expectation]);
   });
 
-  // The last test, because it bans a key. A short run of the fuzzer ends before a key is banned.
+  // This test comes last, because it bans a key. A short run of the fuzzer ends before a key is banned.
   it('changes nothing in the responses to a banned key', async () => {
     const request = `GET /v1/pets HTTP/1.1\r\nHost: api.test\r\nAuthorization: Bearer ${secrets.tight}\r\n\r\n`;
     const isBanned = () => rig.gateway.lines.some(({ msg }) => msg === 'a key is banned');

@@ -324,7 +324,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
 });
 
 it('a worker may be silent for longer while it starts, and a start that takes too long names its phase', async () => {
-  // Every start takes longer than this.
+  // Every start takes longer than this timeout.
   const bounds = { workerStartTimeoutMs: 50, workerSilenceMaxMs: 10, workerReportIntervalMs: 20 };
   await expect(start(configOf(), bounds)).rejects.toThrow(
     /worker [12] ended: after 0\.05 s it does not listen, and still (loads its code|reads its settings|opens its socket)/,
