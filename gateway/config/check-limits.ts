@@ -31,12 +31,20 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
 
 /** Finds operations that cost more than a limit of a plan. Their requests get 403, unless a grant raises the limit. */
 export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
+  const { name, limits, changes = [] } = plan;
+  const ofChanges = changes.map((change, index) => ({
+    path: ['plans', name, 'changes', index],
+    limits: change.limits,
+  }));
   return operations.flatMap(({ id, cost = 1 }) => {
-    const lower = plan.limits.find(({ max }) => max < cost);
-    if (lower === undefined || plan.operations?.includes(id) === false) return [];
-    const path = ['plans', plan.name, limitFieldOf[lower.window]];
-    const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests get 403`;
-    return [{ path, message }];
+    if (plan.operations?.includes(id) === false) return [];
+    return [{ path: ['plans', name], limits }, ...ofChanges].flatMap((stated) => {
+      const lower = stated.limits.find(({ max }) => max < cost);
+      if (lower === undefined) return [];
+      const path = [...stated.path, limitFieldOf[lower.window]];
+      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests get 403`;
+      return [{ path, message }];
+    });
   });
 }
 

@@ -2,6 +2,8 @@ import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, plansAt } from '../keys/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
+import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
+import { nameOf } from '../shared/schema/schema-faults.ts';
 import { certificatesOf, expiryNotice } from '../shared/tls/certificate-expiry.ts';
 import type { References } from './api/follow-references.ts';
 import { anyOperation } from './api/operation-schema.ts';
@@ -168,6 +170,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   const warnings = [
     ...warnOfLimits(raw, main, keyList),
     ...warnOfCosts(settings, main),
+    ...warnOfPastChanges(raw, main, nowMs),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
   ];
@@ -295,6 +298,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   };
   for (const [name, plan] of Object.entries(raw.plans)) {
     warn(main, { path: ['plans', name], limits: toLimits(plan) });
+    for (const [index, change] of (plan.changes ?? []).entries())
+      warn(main, { path: ['plans', name, 'changes', index], limits: toLimits(change) });
   }
   if (keyList.entries?.uses.warned === 0) return warnings;
   const { path, source, written } = keyList;
@@ -303,6 +308,21 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
     if (limits !== undefined) warn(from, { path: [...path, index, 'limits'], limits: toLimits(limits) });
   });
   return warnings;
+}
+
+/** Explains the last change of each plan that has taken effect. It replaces the plan's own limits and all earlier entries. */
+function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): string[] {
+  return Object.entries(raw.plans).flatMap(([name, { changes = [] }]) => {
+    const index = changes.findLastIndex(({ from }) => from <= nowMs);
+    const change = changes[index];
+    if (change === undefined) return [];
+    const at = ['plans', name, 'changes', index];
+    const { file, line, column } = main.placeOf(at);
+    const earlier = index === 0 ? 'this entry' : `the first ${index + 1} entries`;
+    return [
+      `${file}:${line}:${column}: ${nameOf(at)} has applied since ${isoSecondOf(change.from)}; write its limits as the limits of the plan, and remove ${earlier}`,
+    ];
+  });
 }
 
 /** Keys are checked one by one only if some key names an unknown operation. */
@@ -376,7 +396,8 @@ function publish(
     });
     return undefined;
   }
-  const json = apiDocument(document, { baseUrl, plans, counted: countedBy(operations), limitsPath });
+  const nowMs = Date.now();
+  const json = apiDocument(document, { baseUrl, plans, counted: countedBy(operations), nowMs, limitsPath });
   if (json !== undefined) return { path, document: json };
   const message = `the API document is longer than ${configSizes.publishedCharsMax} characters as JSON; remove \`docsPath\``;
   problems.push({ ...main.placeOf(['docsPath']), message });

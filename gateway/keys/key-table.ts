@@ -1,4 +1,4 @@
-import type { FoundKey, Key, Keys, Plans, Secret } from '../shared/model.ts';
+import type { FoundKey, Key, Keys, Plans, Secret, Settings } from '../shared/model.ts';
 import { compileKey } from './compile-key.ts';
 import type { RawKey } from './key-schema.ts';
 import {
@@ -11,6 +11,7 @@ import {
   recordAt,
   recordOfDigest,
 } from './packed-keys.ts';
+import { plansAt } from './plans.ts';
 
 /**
  * Changed keys by id. A changed key replaces the packed key with the same id. The value undefined means that the key was removed.
@@ -28,7 +29,8 @@ export class KeyTable implements Keys {
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  readonly #plans: Plans;
+  /** The plans of the instant for which the table was made. */
+  readonly plans: Plans;
   readonly #changedIds: readonly string[];
   /** The ids of changed keys by the digests of their secrets. */
   readonly #changedDigests: ReadonlyMap<string, string>;
@@ -36,7 +38,7 @@ export class KeyTable implements Keys {
   constructor(packed: PackedKeys, changes: KeyChanges, plans: Plans) {
     this.packed = packed;
     this.changes = changes;
-    this.#plans = plans;
+    this.plans = plans;
     this.#changedIds = [...changes.keys()].sort();
     const digests = new Map<string, string>();
     let [size, secrets] = [packed.starts.length, packed.secrets];
@@ -138,7 +140,7 @@ export class KeyTable implements Keys {
   }
 
   #compiled(stated: RawKey): Key {
-    const key = compileKey(stated, this.#plans);
+    const key = compileKey(stated, this.plans);
     // `checkKeys` has already refused any key for which this fails.
     if (key === undefined) throw new Error('a key without limits passed validation');
     return key;
@@ -149,6 +151,18 @@ export class KeyTable implements Keys {
 export function tableIn(keys: Keys): KeyTable {
   if (keys instanceof KeyTable) return keys;
   throw new Error('these keys were not loaded');
+}
+
+/** The settings with keys that have the plans of an instant, epoch ms on the store's clock. */
+export function settingsAt(settings: Settings, nowMs: number): Settings {
+  const plans = plansAt(settings, nowMs);
+  const before = tableIn(settings.keys);
+  return plans === before.plans ? settings : { ...settings, keys: before.with(new Map(), plans) };
+}
+
+/** The plans that the keys of these settings have. Keys of the directory get the same plans, so all keys of a plan change together. */
+export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
+  return tableIn(keys).plans;
 }
 
 /**

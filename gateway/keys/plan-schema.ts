@@ -1,9 +1,36 @@
 import * as z from 'zod';
-import { expects, fields, flag } from '../shared/schema/schema-parts.ts';
-import { limitFieldsShape, operationIds } from './key-schema.ts';
+import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
+import { date, limitFieldsShape, operationIds } from './key-schema.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
+
+const changesMax = 20;
+
+/** The limits of a plan from an instant. */
+const planChange = fields(`a mapping with from and ${anyLimitField}`, {
+  from: date.describe(
+    'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',
+  ),
+  ...limitFieldsShape,
+})
+  .refine(
+    ({ from: _, ...stated }) => Object.keys(stated).length > 0,
+    expects(`a mapping with from and ${anyLimitField}`),
+  )
+  .meta({ anyOf: limitFieldNames.map((field) => ({ required: [field] })) });
+
+const planChanges = list(planChange, 'a list of mappings, each with from and limits')
+  .min(1, expects('a list of at least one mapping with from and limits'))
+  .max(changesMax, expects(`a list of at most ${changesMax} mappings with from and limits`))
+  .superRefine((changes, { addIssue }) => {
+    for (const [index, { from }] of changes.entries()) {
+      const before = changes[index - 1]?.from;
+      const message = 'must be later than the `from` of the entry before; sort the entries by `from`';
+      if (before !== undefined && from <= before)
+        addIssue({ code: 'custom', path: [index, 'from'], message });
+    }
+  });
 
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
@@ -13,13 +40,19 @@ export const planShape = {
     .describe(
       'The operations that keys on this plan may call. Without this list, they may call every operation.',
     ),
+  changes: planChanges
+    .optional()
+    .describe(
+      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits from its instant on. Used requests still count.',
+    ),
 };
 
 const planFields = fields(aPlan, planShape)
   .superRefine((plan, { addIssue }) => {
     const limited = limitFieldNames.filter((field) => plan[field] !== undefined);
     if (!plan.custom && limited.length === 0) addIssue(`must be ${aPlan}`);
-    for (const field of plan.custom ? limited : []) {
+    const misplaced = [...limited, ...(plan.changes === undefined ? [] : ['changes'])];
+    for (const field of plan.custom ? misplaced : []) {
       const message = 'is not for a custom plan, whose keys state their own limits; remove it, or `custom`';
       addIssue({ code: 'custom', path: [field], message });
     }
@@ -35,7 +68,7 @@ const planFields = fields(aPlan, planShape)
         required: ['custom'],
         properties: {
           custom: { not: { const: false } },
-          ...Object.fromEntries(limitFieldNames.map((field) => [field, false])),
+          ...Object.fromEntries([...limitFieldNames, 'changes'].map((field) => [field, false])),
         },
       },
     ],

@@ -1,13 +1,43 @@
-import type { Plan, Plans, Settings } from '../shared/model.ts';
+import type { Limits, Plan, PlanChange, Plans, Settings } from '../shared/model.ts';
 import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * Returns the plans that are valid at an instant, currently always all of `settings.plans`. Code that applies a plan calls this
- * function. A configuration's keys and API reference use the plans at the instant of the load.
+ * The plans with the limits that apply at an instant, epoch ms on the store's clock. Code that applies a plan calls this function. The
+ * keys of a configuration have the plans of one instant (`plansInForce`), and are made again at each change (`server/plan-changes.ts`).
  */
-export function plansAt({ plans }: Pick<Settings, 'plans'>, _nowMs: number): Plans {
-  return plans;
+export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
+  if (lastChangeMs(plans, nowMs) === undefined) return plans;
+  return new Map([...plans].map(([name, plan]) => [name, { ...plan, limits: limitsAt(plan, nowMs) }]));
+}
+
+/** The limits of a plan at an instant. The plan must be as `compilePlan` made it. */
+export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
+  return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
+}
+
+/** The changes of a plan after an instant. */
+export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: number): readonly PlanChange[] {
+  return changes.filter(({ fromMs }) => fromMs > nowMs);
+}
+
+/** The instant of the last change of any plan until an instant; undefined when there was none. */
+export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
+  return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
+}
+
+/** The instant of the next change of any plan; undefined when there is none. */
+export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
+  const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
+  return later.length === 0 ? undefined : Math.min(...later);
+}
+
+function instantsOf(plans: Plans): readonly number[] {
+  return [...plans.values()].flatMap(({ changes = [] }) => changes.map(({ fromMs }) => fromMs));
+}
+
+function latestOf(instants: readonly number[]): number | undefined {
+  return instants.length === 0 ? undefined : Math.max(...instants);
 }
 
 export function compilePlans(stated: Readonly<Record<string, StatedPlan>>): Plans {
@@ -20,6 +50,7 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
     isCustom: stated.custom,
     limits: toLimits(stated),
     operations: stated.operations,
+    changes: stated.changes?.map(({ from, ...limits }) => ({ fromMs: from, limits: toLimits(limits) })),
   };
 }
 

@@ -1,3 +1,4 @@
+import { changesAfter } from '../keys/plans.ts';
 import { addressGroup } from '../shared/address-group.ts';
 import type { WholeResponse } from '../shared/errors.ts';
 import { authenticateRequest } from './authenticate-request.ts';
@@ -104,18 +105,20 @@ export async function answerHolder(
 }
 
 async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
-  const { key } = exchange;
+  const { key, snapshot } = exchange;
   const read = await limiter.readOwn(key);
   if (read.kind === 'unavailable')
     return refused(found(exchange, { decision: read }), limitRefusal(read, 'request'));
   const { status, source } = read;
   const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
+  const plan = snapshot.settings.plans.get(key.plan);
+  const changes = plan === undefined ? [] : changesAfter(plan, status.rateLimit.nowMs);
   return answered(
     found(exchange, { decision: counted }),
-    jsonPage(limitsView(key, status, { expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }), [
-      'Vary',
-      'Accept, Authorization',
-    ]),
+    jsonPage(
+      limitsView(key, status, { changes, expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }),
+      ['Vary', 'Accept, Authorization'],
+    ),
   );
 }
 

@@ -21,6 +21,7 @@ import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
+import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
@@ -52,7 +53,15 @@ export function createAdminSide({
   nowMs,
   startReadingWorker,
 }: AdminSideOptions) {
-  let settings = firstSettings;
+  const planChanges = followPlanChanges({
+    limiter,
+    log: logger,
+    bounds,
+    onChange(next) {
+      settings = next;
+    },
+  });
+  let settings = planChanges.take(firstSettings);
   let loadedAtMs = nowMs();
   let notInForce: NotInForce = {};
   let recording = Promise.resolve();
@@ -240,13 +249,14 @@ export function createAdminSide({
     /** @param now the part of the configuration on disk that is not in these settings @param files names of the edited files */
     reload(next: Settings, now: NotInForce = {}, files: readonly string[] = []) {
       const before = settings;
-      settings = next;
+      settings = planChanges.take(next);
       loadedAtMs = nowMs();
       notInForce = now;
       certificates.replace(next);
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.
-      recording = recording.then(() => recordReload(before, next, files)).catch(reportBug);
+      const after = settings;
+      recording = recording.then(() => recordReload(before, after, files)).catch(reportBug);
     },
     /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
     reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']) {
@@ -269,6 +279,7 @@ export function createAdminSide({
     },
     /** Closes the listener. */
     close() {
+      planChanges.close();
       certificates.close();
       reading.close();
       admin.close();

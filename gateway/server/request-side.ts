@@ -19,6 +19,7 @@ import type { Settings, TargetEvent } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/recorder.ts';
+import { followPlanChanges } from './plan-changes.ts';
 import type { Counted, ServingProcess } from './served.ts';
 import type { Stores } from './stores.ts';
 import { createTunnelWatch } from './tunnel-watch.ts';
@@ -62,7 +63,15 @@ export function createRequestSide({
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const pageAssets = createPageAssets();
-  let snapshot = createSnapshot(settings, pageAssets, directory);
+  const planChanges = followPlanChanges({
+    limiter,
+    bounds,
+    onChange(next) {
+      snapshot = createSnapshot(next, pageAssets, directory);
+      limiter.forgetRefusals();
+    },
+  });
+  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, directory);
   let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
@@ -133,11 +142,14 @@ export function createRequestSide({
   }
 
   return {
-    listen: listener.listen,
+    async listen(...at: Parameters<typeof listener.listen>) {
+      await planChanges.settled();
+      return listener.listen(...at);
+    },
     alsoAccept: listener.alsoAccept,
     /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
-      snapshot = createSnapshot(next, pageAssets, directory);
+      snapshot = createSnapshot(planChanges.take(next), pageAssets, directory);
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
@@ -181,6 +193,7 @@ export function createRequestSide({
     async drain() {
       // A WebSocket does not end by itself. By now, load balancers send new connections to other gateways, so the client reconnects to
       // another gateway.
+      planChanges.close();
       tunnelWatch.close();
       forwarder.drainTunnels();
       await listener.drain({ deadlineMs: bounds.drainDeadlineMs });

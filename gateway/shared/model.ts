@@ -26,6 +26,14 @@ export interface Plan {
   readonly limits: Limits;
   /** Ids of the operations that keys on the plan may call; undefined: all. */
   readonly operations: readonly string[] | undefined;
+  /** Later limits of the plan, the earliest first; undefined when there are none. `limits` is the limits before them (`plansAt`). */
+  readonly changes?: readonly PlanChange[] | undefined;
+}
+
+/** All limits of a plan from an instant, epoch ms on the store's clock, until the next change. */
+export interface PlanChange {
+  readonly fromMs: number;
+  readonly limits: Limits;
 }
 
 /** Plans by name, in the order of the configuration. */

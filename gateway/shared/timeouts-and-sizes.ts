@@ -407,6 +407,9 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 
+  /** The interval at which a process with later changes of plans reads the store's clock. */
+  planClockReadIntervalMs: 10_000,
+
   /** The interval at which counts are flushed to the usage record, and the number of slices into which each flush divides the keys. */
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,

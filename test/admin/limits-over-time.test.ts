@@ -22,6 +22,15 @@ const plans = compilePlans({
   free: { custom: false, perMinute: 50, perDay: 900 },
   pro: { custom: false, perMinute: 500 },
   own: { custom: true },
+  dated: {
+    custom: false,
+    perMinute: 10,
+    changes: [
+      { from: Date.parse(at('08:00')), perMinute: 20 },
+      { from: Date.parse(at('13:00')), perMinute: 30 },
+      { from: Date.parse(at('23:00')), perMinute: 40 },
+    ],
+  },
 });
 const free = { id: 'acme', plan: 'free', limits: toLimits({ perMinute: 50, perDay: 900 }) };
 const own = { id: 'acme', plan: 'own', limits: toLimits({ perMinute: 7 }) };
@@ -50,6 +59,12 @@ describe('the minute limit of a key over time', () => {
         reload('15:00', { plans: { free: { perMinute: 3 } } }),
       ],
       ['10:00', 3, '15:00', 50],
+    ],
+    [
+      'its plan states changes for instants within, before and after the period, and was edited',
+      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
+      [reload('10:30', { plans: { dated: { perMinute: 5 } } })],
+      ['10:00', 5, '10:30', 20, '13:00', 30],
     ],
     [
       'the plan had no limit a minute',

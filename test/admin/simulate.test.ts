@@ -219,3 +219,26 @@ it('a simulation that cannot be replayed is refused with a sentence', async () =
   expect(await refused({ config: 'gateway.yaml' })).toMatch('`config` is unknown');
   expect(await refused({ plans: { free: { perMinute: 0 } } })).toMatch('a whole number from 1');
 });
+
+it('a simulation replays each minute under the limits that its plan had then', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const changes = [{ from: at(2), perMinute: 3, perMonth: 1_000 }];
+  const gateway = await start({ plans: { free: { perMinute: 6, changes } }, keys: [key.entry] });
+  await gateway.send(key.secret, 0, 8);
+  // The clock of this test reaches the date while no timer runs, and a reload applies the change at once.
+  await gateway.send(key.secret, 2, 0);
+  await gateway.reload({});
+  await gateway.send(key.secret, 2, 5);
+  await gateway.send(key.secret, 4, 1);
+
+  const found = await gateway.simulate({});
+  expect(found.reproduced).toEqual({
+    recordedRefusals: 4,
+    replayedRefusals: 4,
+    minutesThatDiffer: 0,
+    differences: [],
+  });
+  const other = await gateway.simulate({ plans: { free: { perMinute: 4 } } });
+  expect(other.totals).toMatchObject({ keys: 1, offered: 14, refusedNow: 4, refusedThen: 5 });
+  expect(other.keys).toMatchObject([{ id: 'acme', firstRefusedAt: at(0) }]);
+});

@@ -4,6 +4,7 @@ import { settingsText } from '../../gateway/admin/settings/settings-view.ts';
 import { operationSchema } from '../../gateway/config/api/operation-schema.ts';
 import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
+import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 
@@ -50,6 +51,8 @@ const url = 'rediss://redis:6379';
 const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
 const https = { url: 'https://backend:3000' };
 const free = (members: Members) => ({ plans: { free: members } });
+const later = (limits: Members, from = '2100-01-01') =>
+  free({ perMinute: 60, changes: [{ from, ...limits }] });
 
 /**
  * Two configurations that differ in one setting. The first configuration overrides `base`, and the second overrides the first. A setting
@@ -105,6 +108,14 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'upstream.timeouts.headers': [{ upstream: https }, { upstream: { ...https, timeouts: { headers: '1s' } } }],
   'upstream.timeouts.total': [{ upstream: https }, { upstream: { ...https, timeouts: { total: '1h' } } }],
   'plans.*.custom': [free({ perMinute: 60 }), free({ custom: true })],
+  'plans.*.changes': [free({ perMinute: 60 }), later({ perMinute: 40 })],
+  'plans.*.changes.[].from': [later({ perMinute: 40 }), later({ perMinute: 40 }, '2101-01-01')],
+  ...Object.fromEntries(
+    limitFieldNames.map((field) => [
+      `plans.*.changes.[].${field}`,
+      [later({ [field]: 40 }), later({ [field]: 41 })] as const,
+    ]),
+  ),
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],

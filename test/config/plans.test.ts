@@ -32,6 +32,12 @@ test.each([
     '',
     { limits: limitsOf({ perHour: 5 }), operations: ['getPet'] },
   ],
+  [
+    'changes at instants, the last of which has taken effect',
+    '{ perHour: 5, changes: [{ from: 1969-12-31, perHour: 6 }, { from: 1970-01-01, perDay: 7 }, { from: 2100-01-01, perDay: 8 }] }',
+    '',
+    { limits: limitsOf({ perDay: 7 }) },
+  ],
   ['the word custom', 'custom', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom as a member', '{ custom: true }', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom by a variable', '\n    custom: $' + '{CUSTOM}', own, { isCustom: true, limits: [] }],
@@ -60,9 +66,9 @@ test.each([
   expect(isValidForEditors(parse(withPlan(written)))).toBe(true);
 });
 
+const keyFields = 'at least one of perSecond, perMinute, perHour, perDay, perMonth';
 const aPlan =
   'a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or the word custom';
-const keyFields = 'at least one of perSecond, perMinute, perHour, perDay, perMonth';
 
 test.each([
   ['another word', 'costum', `6:15: \`plans.enterprise\` must be ${aPlan}`],
@@ -75,6 +81,21 @@ test.each([
     'limits on a custom plan',
     '{ custom: true, perDay: 9 }',
     '6:39: `plans.enterprise.perDay` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
+  ],
+  [
+    'changes on a custom plan',
+    '{ custom: true, changes: [{ from: 2100-01-01, perDay: 9 }] }',
+    '6:40: `plans.enterprise.changes` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
+  ],
+  [
+    'no change',
+    '{ perDay: 9, changes: [] }',
+    '6:37: `plans.enterprise.changes` must be a list of at least one mapping with from and limits',
+  ],
+  [
+    'a change without limits',
+    '{ perDay: 9, changes: [{ from: 2100-01-01 }] }',
+    `6:38: \`plans.enterprise.changes[0]\` must be a mapping with from and ${keyFields}`,
   ],
   [
     'a member that is unknown',
@@ -107,4 +128,21 @@ test.each([
   ],
 ])('%s is reported with its place and a correction', (_, written, key, report) => {
   expect(load(written, key)).toBe(report);
+});
+
+test('changes that are not in the order of their instants are reported', () => {
+  const entries = '[{ from: 2100-01-01T00:00:00Z, perDay: 9 }, { from: 2100-01-01, perDay: 8 }]';
+  expect(load(`{ perDay: 9, changes: ${entries} }`)).toBe(
+    'tollgate.yaml:6:89: `plans.enterprise.changes[1].from` must be later than the `from` of the entry before; sort the entries by `from`',
+  );
+});
+
+test('the check explains the last change of a plan that has taken effect', () => {
+  const entries =
+    '[{ from: 2001-01-01, perDay: 9 }, { from: 2002-01-01, perDay: 8 }, { from: 2100-01-01, perDay: 7 }]';
+  const folder = configFolder({ 'tollgate.yaml': withPlan(`{ perDay: 9, changes: ${entries} }`) });
+  const loaded = loadSettings({ file: folder.file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([
+    `${folder.file}:6:71: \`plans.enterprise.changes[1]\` has applied since 2002-01-01T00:00:00Z; write its limits as the limits of the plan, and remove the first 2 entries`,
+  ]);
 });

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import type { ChangedMembers, RecordedChange } from '../../fleet/changes.ts';
+import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
 import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
+import { limitsAt, plansAt } from '../../keys/plans.ts';
 import type { Grant, Key, Plans } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { instant, limitsByField, list } from '../api/response-parts.ts';
@@ -44,8 +45,10 @@ interface Granted {
  * the recorded changes, the newest first. The limits before the oldest recorded change are assumed for all earlier
  * time.
  *
+ * @param options.plans the stated plans
  * @param options.grant the present grant of the key
  * @param options.changes the newest first
+ * @param options.toMs the present instant
  */
 export function limitsOverTime({
   key,
@@ -62,7 +65,7 @@ export function limitsOverTime({
   readonly fromMs: number;
   readonly toMs: number;
 }): LimitsSteps {
-  const steps = limitsWithoutGrants(key, plans, changes);
+  const steps = limitsWithoutGrants(key, plans, changes, toMs);
   const grants = grantsOf(key.id, grant, changes);
   const limitsAt = (atMs: number): LimitsByField => {
     const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
@@ -88,12 +91,13 @@ function limitsWithoutGrants(
   { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
   plans: Plans,
   changes: readonly RecordedChange[],
+  nowMs: number,
 ): readonly Held<LimitsByField>[] {
-  const limited = [...plans.values()].filter(({ isCustom }) => !isCustom);
+  const limited = [...plansAt({ plans }, nowMs).values()].filter(({ isCustom }) => !isCustom);
   const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
   let terms: Terms = { plan, own: ofPlans.has(plan) ? undefined : toLimitFields(limits), plans: ofPlans };
   const steps: Held<LimitsByField>[] = [];
-  for (const change of changes) {
+  for (const change of withPlanChanges(changes, plans, nowMs)) {
     const earlier = termsBefore(terms, change, id);
     if (earlier === terms) continue;
     steps.unshift({ fromMs: Date.parse(change.at), value: limitsOf(terms) });
@@ -103,12 +107,37 @@ function limitsWithoutGrants(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
 }
 
+/** A change that a plan states for an instant, in the form of a recorded reload. */
+interface DatedReload {
+  readonly action: 'reload';
+  readonly at: string;
+  readonly limitsBefore: LimitsBefore;
+}
+
+/** Adds the changes that plans state for an instant, which nobody records. The newest first. */
+function withPlanChanges(
+  changes: readonly RecordedChange[],
+  plans: Plans,
+  nowMs: number,
+): readonly (RecordedChange | DatedReload)[] {
+  const dated = [...plans.values()].flatMap((plan) =>
+    (plan.changes ?? []).map(({ fromMs }): DatedReload => {
+      const limits = toLimitFields(limitsAt(plan, fromMs - 1));
+      return { action: 'reload', at: isoOf(fromMs), limitsBefore: { plans: { [plan.name]: limits } } };
+    }),
+  );
+  const past = dated.filter(({ at }) => Date.parse(at) <= nowMs);
+  return dated.length === 0
+    ? changes
+    : [...changes, ...past].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
 function limitsOf({ plan, own, plans }: Terms): LimitsByField {
   return own ?? plans.get(plan) ?? {};
 }
 
 /** @returns the same object if the change edited no limits */
-function termsBefore(terms: Terms, change: RecordedChange, id: string): Terms | 'no_key' {
+function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: string): Terms | 'no_key' {
   if (change.action === 'reload') {
     const { plans, keys } = change.limitsBefore ?? {};
     const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;

@@ -1,5 +1,4 @@
 import type { Changes } from '../../fleet/changes.ts';
-import { plansAt } from '../../keys/plans.ts';
 import { instant, queryOf } from '../../shared/schema/query-parameters.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
@@ -34,7 +33,7 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
       const { grant } = status;
       const limits = limitsOverTime({
         key: listed.key,
-        plans: plansAt(keys.settings(), toMs),
+        plans: keys.settings().plans,
         grant,
         // Changes before the period are read too, because a grant from that time may still apply in the period.
         changes: await readPages(

@@ -6,8 +6,9 @@ import type { Key, PlanWindow } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type KeyMinutes, offeredAt } from '../../usage/key-minutes.ts';
+import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/key-minutes.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
+import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
@@ -189,15 +190,22 @@ export function createSimulations(
       let replayed = 0;
       for (const [index, key] of part.entries()) {
         const { minutes: recorded, usedEarlier } = read[index] ?? { minutes: noMinutes };
-        const terms = { present: { limits: key.limits, bans }, edited: termsThen(key, edits, present) };
-        const fromMinute = Math.floor(period.fromMs / minuteMs);
-        const verdict = replayKey(
-          { minutes: recorded, fromMinute, usedEarlier, ...terms },
-          calendar,
-          (...difference) => builder.differs(key.id, ...difference),
-          key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
-        );
-        builder.add(key, verdict);
+        const verdicts = periodsOf(key, period).map(({ fromMinute, endMinute, limits }) => {
+          const edited = termsThen({ ...key, limits }, edits, present);
+          return replayKey(
+            {
+              minutes: minutesBefore(recorded, endMinute),
+              fromMinute,
+              usedEarlier,
+              present: { limits, bans },
+              edited,
+            },
+            calendar,
+            (...difference) => builder.differs(key.id, ...difference),
+            key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+          );
+        });
+        builder.add(key, sumOfVerdicts(verdicts));
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
@@ -218,6 +226,10 @@ export function createSimulations(
     };
   }
 
+  function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
+    return limitPeriodsOf(key, settings().plans, period, minuteMs);
+  }
+
   /** Shortens a period to its recorded part. */
   function keptPart({ fromMs, toMs }: Period): Period {
     const keptDays = usage?.state().keptDays ?? 0;
@@ -231,6 +243,7 @@ export function createSimulations(
     { present, edits, period }: { present: Present; edits: Edits; period: Period },
   ): Promise<readonly Recorded[] | undefined> {
     const { fromMs, toMs } = period;
+    const limitsOfPeriods = (key: Key) => periodsOf(key, period).map(({ limits }) => limits);
     /** Returns the beginning of the window that contains the beginning of the period. */
     const startOf = (window: PlanWindow) => {
       const lengthMs = calendarWindowsMs[window];
@@ -238,7 +251,10 @@ export function createSimulations(
     };
     const dayStartMs = Math.floor(fromMs / dayMs) * dayMs;
     const byStart = Map.groupBy(part, (key) => {
-      const limits = [...key.limits, ...termsThen(key, edits, present).limits];
+      const limits = limitsOfPeriods(key).flatMap((then) => [
+        ...then,
+        ...termsThen({ ...key, limits: then }, edits, present).limits,
+      ]);
       const neededMs = Math.min(dayStartMs, ...limits.map(({ window }) => startOf(window)));
       return Math.min(dayStartMs, keptPart({ fromMs: neededMs, toMs }).fromMs);
     });
@@ -254,7 +270,8 @@ export function createSimulations(
         // Records are not cached if they include the present minute, because its figures still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
-        for (const { window } of key.limits) {
+        const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));
+        for (const window of windows) {
           if (startOf(window) >= startMs) continue;
           const used = await usedBefore(key.id, { fromMs: startOf(window), toMs: startMs });
           if (used === undefined) return undefined;

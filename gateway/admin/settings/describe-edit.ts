@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LimitsBefore } from '../../fleet/changes.ts';
 import { figure } from '../../fleet/wording.ts';
 import { changedKeys, type KeyEdit } from '../../keys/changed-keys.ts';
-import { tableIn } from '../../keys/key-table.ts';
+import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -40,8 +40,9 @@ function limitsThen(
   changed: readonly KeyEdit[],
   { editTextsMax }: Bounds,
 ): LimitsBefore | undefined {
-  const plans = [...before.plans]
-    .filter(([name, { limits }]) => !isDeepStrictEqual(limits, after.plans.get(name)?.limits))
+  const plansAfter = plansInForce(after);
+  const plans = [...plansInForce(before)]
+    .filter(([name, { limits }]) => !isDeepStrictEqual(limits, plansAfter.get(name)?.limits))
     .slice(0, editTextsMax)
     .map(([name, { limits }]) => [name, toLimitFields(limits)]);
   const keys = changed.flatMap(({ id, before: stated, after: now }) => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { figure, per } from '../../fleet/wording.ts';
+import { type LimitsByField, toLimits } from '../../keys/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 
 /**
@@ -114,7 +115,27 @@ function isMapping(value: unknown): value is Members {
 export function changeText({ member, before, after }: MemberChange): string {
   const window = planWindows.find((name) => member === `limits.${name}`);
   if (window !== undefined) return limitChangeText(window, before, after);
+  if (member === 'changes') return `${member}: ${planChangesText(before)} → ${planChangesText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+/** "from 2027-01-01: 40 a minute"; several changes are separated by semicolons. */
+function planChangesText(changes: unknown): string {
+  if (!Array.isArray(changes)) return 'nothing';
+  const texts = changes.map(({ from, limits }) => `from ${dateText(from)}: ${limitsText(limits)}`);
+  return texts.join('; ');
+}
+
+/** The date alone where the instant is its first one. */
+export function dateText(iso: string): string {
+  return iso.replace(/T00:00:00(\.000)?Z$/, '');
+}
+
+/** "40 a minute, 1,000 a day" */
+export function limitsText(limits: LimitsByField): string {
+  return toLimits(limits)
+    .map(({ window, max }) => `${figure(max)} ${per(window)}`)
+    .join(', ');
 }
 
 function limitChangeText(window: PlanWindow, before: unknown, after: unknown): string {

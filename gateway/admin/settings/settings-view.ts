@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
-import { tableIn } from '../../keys/key-table.ts';
-import { limitFieldNames } from '../../keys/limit-fields.ts';
+import { plansInForce, tableIn } from '../../keys/key-table.ts';
+import { limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { planShape } from '../../keys/plan-schema.ts';
 import {
   type Certificate,
@@ -22,6 +22,7 @@ import {
   count,
   instant,
   integer,
+  limitsByField,
   list,
   positive,
   digestStart as shownDigest,
@@ -38,10 +39,15 @@ const shownWindows = list(z.object({ name: words(...planWindows), limit: positiv
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
-  ...stated(planShape, ['custom', ...limitFieldNames]),
+  ...stated(planShape, ['custom', 'changes', ...limitFieldNames]),
   name: z.string(),
   isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
   windows: shownWindows,
+  changes: list(z.object({ from: instant, limits: limitsByField }))
+    .optional()
+    .describe(
+      'All stated changes, the earliest first. An entry has all limits of the plan from its instant on. `windows` has the present limits.',
+    ),
 });
 
 const listener = z.object({
@@ -192,7 +198,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     },
     redis: redis && redisView(redis),
     upstreams: settings.upstreams.map(upstreamView),
-    plans: [...settings.plans.values()].sort((a, b) => compare(a.name, b.name)).map(planView),
+    plans: [...plansInForce(settings).values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     limitsPath,
     selfService,
@@ -252,8 +258,12 @@ function tlsView(tls: Certificate | undefined): z.output<typeof listener>['tls']
 }
 
 /** Returns a plan in the form of a response. */
-export function planView({ name, isCustom, limits, ...rest }: Plan): z.output<typeof planShown> {
-  return { name, isCustom, windows: windowsView(limits), ...rest };
+export function planView({ name, isCustom, limits, changes, ...rest }: Plan): z.output<typeof planShown> {
+  const later = changes?.map((change) => ({
+    from: isoOf(change.fromMs),
+    limits: toLimitFields(change.limits),
+  }));
+  return { name, isCustom, windows: windowsView(limits), ...rest, changes: later };
 }
 
 /** Returns limits as the list of windows that all responses use. */

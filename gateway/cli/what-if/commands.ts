@@ -21,7 +21,7 @@ import { print, printJson } from '../output/screen.ts';
 import { askSimulation, type Simulation } from './ask-simulation.ts';
 import { verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
-import { type EditByField, editsBetween, type Tried } from './edits-between.ts';
+import { type EditByField, editsBetween, laterEdits, type Tried } from './edits-between.ts';
 import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import { simulationLines } from './simulation-view.ts';
@@ -109,6 +109,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
           editsBetween(before, after),
           (tried) => askSimulation(client, { from, ...tried }, progress()),
           (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
+          laterEdits(before, after, Date.now()),
         );
   return {
     names: [before.name, after.name] as const,

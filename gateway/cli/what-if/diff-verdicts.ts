@@ -2,7 +2,7 @@ import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 import { counted, figure } from '../output/figures.ts';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
-import type { EditByField, Tried } from './edits-between.ts';
+import type { EditByField, LaterEdit, Tried } from './edits-between.ts';
 
 /** The simulated effect of an edited limit. */
 export interface LimitVerdict {
@@ -10,6 +10,8 @@ export interface LimitVerdict {
   readonly key?: string;
   /** The window of the limit. Absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
+  /** The instant of a later change of a plan. The verdict tells what its limits would have done to the recorded requests. */
+  readonly from?: string;
   /** The number of keys with this limit, the number of keys with more refusals, and the number of additional refusals. */
   readonly affectedKeys: number;
   readonly keysRefusedMore: number;
@@ -29,13 +31,19 @@ export const verdictDays = 7;
  * Simulates each edited limit, and all edited limits of a plan together.
  *
  * @param keysOn the number of keys on a plan
+ * @param later later changes of plans, each of which is simulated as a whole
  */
 export async function verdictsOf(
   { plans = {}, keys = {} }: Tried,
   ask: (asked: AskedSimulation) => Promise<Simulation>,
   keysOn: (plan: string) => number,
+  later: readonly LaterEdit[] = [],
 ): Promise<readonly LimitVerdict[]> {
   const verdicts: LimitVerdict[] = [];
+  for (const { plan, from, edit } of later) {
+    const found = await ask({ plans: { [plan]: edit } });
+    verdicts.push({ plan, from, affectedKeys: keysOn(plan), ...changesOf(found.keys) });
+  }
   for (const [plan, edit] of Object.entries(plans)) {
     const single = singleEdits(edit);
     for (const [window, one] of single) {

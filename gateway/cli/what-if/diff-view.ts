@@ -1,4 +1,9 @@
-import { changeText, type ListDiff, type SettingsDiff } from '../../admin/settings/diff-settings.ts';
+import {
+  changeText,
+  dateText,
+  type ListDiff,
+  type SettingsDiff,
+} from '../../admin/settings/diff-settings.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
 import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
@@ -65,8 +70,10 @@ export function diffLines(
 
 function verdictLines(verdicts: readonly LimitVerdict[], columns: number): string[] {
   return verdicts.flatMap((verdict) => {
-    const together = verdict.window === undefined && verdict.plan !== undefined ? 'together: ' : '';
-    return wrapText(`→ ${together}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
+    const { window, plan, from } = verdict;
+    const together = window === undefined && plan !== undefined ? 'together: ' : '';
+    const which = from === undefined ? together : `from ${dateText(from)}: `;
+    return wrapText(`→ ${which}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
   });
 }
 

@@ -1,4 +1,5 @@
-import { type LimitField, limitFieldOf } from '../../keys/limit-fields.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { type LimitField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { type Limits, planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
@@ -46,6 +47,33 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   };
 }
 
+/** A change that a plan has for a later instant, as an edit of its present limits. */
+export interface LaterEdit {
+  readonly plan: string;
+  readonly from: string;
+  readonly edit: EditByField;
+}
+
+/** The later changes of the plans of `after` that `before` does not have. They are edits of the limits that `before` has now. */
+export function laterEdits(
+  { settings: before }: Shown,
+  { settings: after }: Shown,
+  nowMs: number,
+): LaterEdit[] {
+  const plansBefore = new Map(before.plans.map((plan) => [plan.name, plan]));
+  return after.plans.flatMap(({ name, changes = [] }) => {
+    const plan = plansBefore.get(name);
+    if (plan === undefined || plan.isCustom) return [];
+    return changes
+      .filter(({ from }) => Date.parse(from) > nowMs)
+      .filter((change) => !plan.changes?.some((known) => isDeepStrictEqual(known, change)))
+      .flatMap(({ from, limits }) => {
+        const edit = editBetween(limitsIn(plan.windows), toLimits(limits));
+        return edit === undefined ? [] : [{ plan: name, from, edit: toFields(edit) }];
+      });
+  });
+}
+
 type ShownWindows = Shown['settings']['plans'][number]['windows'];
 
 function limitsIn(windows: ShownWindows): Limits {
@@ -53,7 +81,9 @@ function limitsIn(windows: ShownWindows): Limits {
 }
 
 function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByField> {
-  const toFields = (edit: LimitEdit) =>
-    Object.fromEntries(planWindows.map((window) => [limitFieldOf[window], edit[window]]));
   return Object.fromEntries([...edits].map(([name, edit]) => [name, toFields(edit)]));
+}
+
+function toFields(edit: LimitEdit): EditByField {
+  return Object.fromEntries(planWindows.map((window) => [limitFieldOf[window], edit[window]]));
 }

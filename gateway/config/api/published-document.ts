@@ -1,4 +1,6 @@
-import { type Plan, type Plans, planWindows } from '../../shared/model.ts';
+import { changesAfter, limitsAt } from '../../keys/plans.ts';
+import { type Limits, type Plan, type Plans, planWindows } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { configSizes } from '../config-sizes.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 import type { ApiFile, ApiPart, References, Target } from './follow-references.ts';
@@ -6,9 +8,12 @@ import type { ApiFile, ApiPart, References, Target } from './follow-references.t
 /** The information that the published document adds to the operator's API document. */
 interface Published {
   readonly baseUrl: string;
+  /** The stated plans. */
   readonly plans: Plans;
   /** What limits count (`countedBy`). */
   readonly counted: 'request' | 'unit';
+  /** The instant of the load, epoch ms. */
+  readonly nowMs: number;
   /** The path where a client reads its limits, if there is one. */
   readonly limitsPath: string | undefined;
 }
@@ -153,10 +158,11 @@ function charsOf(value: unknown, charsMax: number): number {
   return chars;
 }
 
-/** Makes a Markdown table with a row for each plan, and a column for each window that some plan limits. */
-function plansText({ baseUrl, plans, counted, limitsPath }: Published): string {
+/** Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that some plan limits. */
+function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];
-  const windows = planWindows.filter((window) => all.some((plan) => maxOf(plan, window) !== undefined));
+  const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
+  const windows = planWindows.filter((window) => limited.some((one) => maxOf(one, window) !== undefined));
   const isScoped = all.some(({ operations }) => operations !== undefined);
   const rows = [
     [
@@ -165,11 +171,13 @@ function plansText({ baseUrl, plans, counted, limitsPath }: Published): string {
       ...(isScoped ? ['Operations'] : []),
     ],
     ['---', ...windows.map(() => '---:'), ...(isScoped ? ['---'] : [])],
-    ...all.map((plan) => [
-      plan.name,
-      ...windows.map((window) => maxOf(plan, window)?.toLocaleString('en') ?? noMax(plan)),
-      ...(isScoped ? [scopeOf(plan)] : []),
-    ]),
+    ...all.flatMap((plan) =>
+      periodsOf(plan, nowMs).map(({ title, limits }) => [
+        title,
+        ...windows.map((window) => maxOf({ limits }, window)?.toLocaleString('en') ?? noMax(plan)),
+        ...(isScoped ? [scopeOf(plan)] : []),
+      ]),
+    ),
   ];
   const table = rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
   const costs =
@@ -183,7 +191,39 @@ function plansText({ baseUrl, plans, counted, limitsPath }: Published): string {
   return `## Plans\n\n${table}${costs}${limits}`;
 }
 
-function maxOf({ limits }: Plan, window: string): number | undefined {
+/**
+ * The limits of a plan now and after each later change. Each row states its period, so that the document stays right when a change takes
+ * effect.
+ */
+function periodsOf(
+  plan: Plan,
+  nowMs: number,
+): readonly { readonly title: string; readonly limits: Limits }[] {
+  const { name } = plan;
+  const later = changesAfter(plan, nowMs);
+  const untilText = ([next]: typeof later) =>
+    next === undefined ? '' : ` until ${instantText(next.fromMs)}`;
+  const now = {
+    title: later.length === 0 ? name : `${name},${untilText(later)}`,
+    limits: limitsAt(plan, nowMs),
+  };
+  return [
+    now,
+    ...later.map(({ fromMs, limits }, index) => {
+      return { title: `${name}, from ${instantText(fromMs)}${untilText(later.slice(index + 1))}`, limits };
+    }),
+  ];
+}
+
+/** "2027-01-01", or "2027-01-01 12:00 UTC" */
+function instantText(epochMs: number): string {
+  const [date = '', time = ''] = isoOf(epochMs).split('T');
+  return time === '00:00:00.000Z'
+    ? date
+    : `${date} ${time.slice(0, time.slice(6) === '00.000Z' ? 5 : 8)} UTC`;
+}
+
+function maxOf({ limits }: Pick<Plan, 'limits'>, window: string): number | undefined {
   return limits.find((limit) => limit.window === window)?.max;
 }
 

@@ -4,7 +4,7 @@ import type { ReadSecret, Settings } from '../../shared/model.ts';
 import { createWarnOfKey, type WarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { compileKey } from '../compile-key.ts';
-import { plansAt } from '../plans.ts';
+import { plansInForce } from '../key-table.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
 import { type HeldKey, HeldKeys } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
@@ -66,7 +66,7 @@ export function createKeyDirectory({
      * the store.
      */
     keysRead(settings: Settings) {
-      const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
+      const inForce = { keys: settings.keys, plans: plansInForce(settings) };
       return {
         find(digest: string, atMs: number): ReadSecret | 'absent' | undefined {
           const key = held.find(digest, atMs);
@@ -87,7 +87,7 @@ export function createKeyDirectory({
       settings: Settings,
     ): Promise<ReadSecret | 'absent' | 'away' | 'busy'> {
       const key = await lookUps.lookUp(digest, holder);
-      const inForce = { keys: settings.keys, plans: plansAt(settings, nowMs()) };
+      const inForce = { keys: settings.keys, plans: plansInForce(settings) };
       return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
     },
     readAgain: lookUps.readAgain,

@@ -16,6 +16,7 @@ import type {
   StoreEvent,
 } from '../../shared/model.ts';
 import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
 import { createKeyLedger } from './key-ledger.ts';
@@ -159,6 +160,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     state: backing.state,
     /** This process's estimate of the store's clock, epoch ms. */
     storeNowMs: clock.nowMs,
+    /** Reads the store's clock, epoch ms. Returns the estimate while the store is away. */
+    readStoreNowMs: backing.readNowMs,
     /**
      * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. `bannedKeys`
      * has the ids of the banned keys that this process has detected.
@@ -190,6 +193,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       health: alwaysThere,
       buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
+      readNowMs: async () => nowMs(),
       close: () => {},
     };
   }
@@ -241,6 +245,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
           ...(missingCommands.length > 0 && { missingCommands }),
         };
       },
+      async readNowMs() {
+        await watch.started;
+        const sentMs = nowMs();
+        const read = connection.clockOf(redisKeys.probe.name(prefix)).catch(() => undefined);
+        const storeMs = await withinDeadline(read, bounds.storePatientDeadlineMs, () => undefined);
+        if (storeMs !== undefined) clock.observe(sentMs, storeMs);
+        return storeMs ?? clock.nowMs();
+      },
       close() {
         watch.close();
         missing.close();
@@ -264,6 +276,7 @@ interface Backing {
   readonly health: StoreHealth;
   readonly buckets: Readonly<Record<BucketName, MinuteBucket>>;
   readonly state: () => StoreState;
+  readonly readNowMs: () => Promise<number>;
   readonly close: () => void;
 }
 

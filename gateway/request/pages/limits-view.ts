@@ -1,16 +1,25 @@
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
-import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
+import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
 
 /**
  * Makes the JSON value that shows a key its own limits. Instants are ISO 8601.
  *
+ * @param changes later changes of the key's limits
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
   { id, plan }: Pick<Key, 'id' | 'plan'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
-  { expiresMs, canRotate }: { readonly expiresMs: number | undefined; readonly canRotate: boolean },
+  {
+    changes,
+    expiresMs,
+    canRotate,
+  }: {
+    readonly changes: readonly PlanChange[];
+    readonly expiresMs: number | undefined;
+    readonly canRotate: boolean;
+  },
 ): object {
   const { windows, ban } = rateLimit;
   return {
@@ -25,6 +34,10 @@ export function limitsView(
     })),
     ban: ban && { untilAt: isoInstant(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
+    upcoming:
+      changes.length === 0
+        ? undefined
+        : changes.map(({ fromMs, limits }) => ({ from: isoInstant(fromMs), limits: toLimitFields(limits) })),
     secret: {
       expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs),
       canRotate: canRotate || undefined,

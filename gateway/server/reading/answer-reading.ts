@@ -24,7 +24,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
   port.on('message', (message: ToReading) => {
     switch (message.kind) {
       case 'settings':
-        settings = applyMessage(settings, message.message);
+        settings = applyMessage(settings, message.message, message.nowMs);
         return;
       case 'request':
         nowMs = message.nowMs;

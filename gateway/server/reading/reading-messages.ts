@@ -42,7 +42,8 @@ export type Kept = Pick<
 
 export type ToReading =
   /** A change of the settings. The change is sent before the next request to the thread. */
-  | { readonly kind: 'settings'; readonly message: SettingsMessage }
+  /** `nowMs` is the store's clock, epoch ms. */
+  | { readonly kind: 'settings'; readonly message: SettingsMessage; readonly nowMs: number }
   /** `nowMs`: the store's clock, epoch ms. */
   | {
       readonly kind: 'request';

@@ -112,7 +112,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
     clearTimeout(idleTimer);
     const inForce = settings();
     if (asked.settings !== inForce) {
-      tell(asked, { kind: 'settings', message: messageBetween(asked.settings, inForce) });
+      tell(asked, { kind: 'settings', message: messageBetween(asked.settings, inForce), nowMs: nowMs() });
       asked.settings = inForce;
     }
     const number = ++requests;

@@ -17,9 +17,10 @@ const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'free' });
 const calm = makeKey({ id: 'calm', plan: 'free' });
 const own = makeKey({ id: 'own', plan: 'custom', limits: { perDay: 100 } });
+const plans = { free: { perDay: 40 }, spare: { perMinute: 5 }, custom: 'custom' };
 const config = testConfig({
   upstream: { url: 'http://127.0.0.1:1' },
-  plans: { free: { perDay: 40 }, spare: { perMinute: 5 }, custom: 'custom' },
+  plans,
   keys: [acme.entry, calm.entry, own.entry],
   redis: { url: redisUrl(), prefix: freshPrefix() },
   admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
@@ -104,6 +105,18 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
     'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, depending on bans, limits per second or mixed costs',
   );
+});
+
+it('diff announces a later change of a plan, with what its limits would have done to the recorded requests', async () => {
+  const changes = [{ from: '9000-01-01', perDay: 10 }];
+  const edited = await draft({ plans: { ...plans, free: { perDay: 40, changes } } });
+  const { stdout, exitCode } = await run('diff', edited);
+  expect([exitCode, stdout.replaceAll(/\n +/g, ' ')]).toEqual([
+    2,
+    expect.stringContaining(
+      '~ plan free changes: nothing → from 9000-01-01: 10 a day → from 9000-01-01: affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+    ),
+  ]);
 });
 
 it('simulate removes a limit with the word none', async () => {

@@ -44,6 +44,18 @@ test('the description of the published document ends with the limits of each pla
 \`GET https://api.example.com/me\` returns the limits of a key and the remaining requests, and is not charged.`);
 });
 
+test('the published document has the limits of a plan in each period, from the present one on', () => {
+  const changes =
+    '[{ from: 2001-01-01, perMinute: 50 }, { from: 9000-01-01, perMinute: 40 }, { from: 9000-06-01T12:00:00Z, perDay: 1000 }]';
+  const main = mainDocument.replace('enterprise: custom', `pro: { perMinute: 9, changes: ${changes} }`);
+  expect(published({ main }).info.description.split('\n').slice(-4)).toEqual([
+    '| free | 60 | 1,000 |',
+    '| pro, until 9000-01-01 | 50 | unlimited |',
+    '| pro, from 9000-01-01 until 9000-06-01 12:00 UTC | 40 | unlimited |',
+    '| pro, from 9000-06-01 12:00 UTC | unlimited | 1,000 |',
+  ]);
+});
+
 test('the published document keeps extensions, and has no names of upstreams and no part of a key', () => {
   const api = `x-own: 1
 paths:

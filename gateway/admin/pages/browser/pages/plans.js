@@ -1,7 +1,7 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from '../api.js';
-import { count, counted, per, percent } from '../formats.js';
+import { count, counted, limitsInWords, per, percent } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { WhatIf } from './plan-what-if.js';
@@ -10,6 +10,7 @@ import { WhatIf } from './plan-what-if.js';
 /** @import { PageProps } from '../routes.js' */
 
 /** @typedef {BodyOf<'/plans'>['plans'][number]} Plan */
+/** @typedef {NonNullable<Plan['changes']>[number]} Change */
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 /** @typedef {Record<string, number>} Limits by the name of the window */
 
@@ -23,7 +24,7 @@ export function Plans({ query }) {
       ${
         plans.length === 0
           ? instead(polled, 'There are no plans.')
-          : html`${cards(plans, { columns: columnsOf(name), idOf: (plan) => plan.name })}
+          : html`${cards(plans, { columns: columnsOf(name, plans), idOf: (plan) => plan.name })}
             ${!isComplete && html`<p class="muted">The key directory has more keys than are counted here.</p>`}`
       }
     <//>
@@ -31,8 +32,14 @@ export function Plans({ query }) {
   </div>`;
 }
 
-/** @param {string | undefined} open the name of the plan that is shown below @returns {import('../parts.js').Column<Plan>[]} */
-function columnsOf(open) {
+/** @param {string | undefined} open the name of the plan that is shown below @param {readonly Plan[]} plans @returns {import('../parts.js').Column<Plan>[]} */
+function columnsOf(open, plans) {
+  const hasLater = plans.some(({ changes = [] }) => changes.some(isLater));
+  /** @type {import('../parts.js').Column<Plan>} */
+  const later = {
+    title: 'Announced changes',
+    cell: ({ changes = [] }) => changes.filter(isLater).map(changeText).join('; '),
+  };
   return [
     {
       title: 'Plan',
@@ -47,10 +54,21 @@ function columnsOf(open) {
           ? 'each key states its own'
           : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', '),
     },
+    ...(hasLater ? [later] : []),
     { title: 'Operations', cell: ({ operations }) => operations?.join(', ') ?? 'all' },
     { title: 'Keys', kind: 'number', cell: ({ keys }) => count(keys) },
     { title: 'Disabled', kind: 'number', cell: ({ disabledKeys }) => count(disabledKeys) },
   ];
+}
+
+/** @param {Change} change */
+function isLater({ from }) {
+  return Date.parse(from) > Date.now();
+}
+
+/** "from 2027-01-01 00:00 UTC: 40 a minute, 1,000 a day" @param {Change} change */
+function changeText({ from, limits }) {
+  return `from ${new Date(from).toISOString().slice(0, 16).replace('T', ' ')} UTC: ${limitsInWords(limits)}`;
 }
 
 /**
