@@ -405,7 +405,7 @@ export interface RedisSettings {
   /** The user name for the Redis servers; absent if the URL contains it, or if no user is needed. The password is a secret. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** TLS settings for servers and Sentinels. Without them, TLS is used only for `rediss://` URLs. */
+  /** TLS settings for servers and Sentinels. Without these settings, TLS is used only for `rediss://` URLs. */
   readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';

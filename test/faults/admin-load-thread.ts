@@ -1,5 +1,6 @@
 /**
- * The thread of `admin-load.ts`. It repeats one request to the admin API on each of its connections, until it receives a stop message.
+ * The thread that `admin-load.ts` starts. The thread repeats one request to the admin API on each of its connections, until it receives a
+ * stop message.
  */
 import { Agent, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';

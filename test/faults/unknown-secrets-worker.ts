@@ -1,5 +1,6 @@
 /**
- * The thread of `unknown-secrets.ts`. It sends requests at a steady rate, each on an idle connection, until it receives a stop message.
+ * The thread that `unknown-secrets.ts` starts. The thread sends requests at a steady rate, each on an idle connection, until it receives a
+ * stop message.
  */
 import { randomUUID } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
