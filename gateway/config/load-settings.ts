@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
 import { compilePlans, plansAt } from '../keys/plans.ts';
@@ -359,11 +361,45 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  const open = (path: string, mentionedAt: Place) => openApiFile(path, mentionedAt, context);
+  // The digests of this point have the main file, the keys and the secret files, which must not appear in the API reference.
+  const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
+  const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
+  const open = (path: string, mentionedAt: Place) => {
+    const message = path === file ? undefined : refusalOf(path, { folders, ownFiles });
+    if (message === undefined) return openApiFile(path, mentionedAt, context);
+    context.problems.push({ ...mentionedAt, message });
+    return undefined;
+  };
   const source = open(file, main.placeOf(['api']));
   if (source === undefined) return undefined;
   const { references, ...read } = readOperations(source, { file, upstreamNames, open });
   return { ...read, file, document: references };
+}
+
+/**
+ * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and the API
+ * reference publishes the files of the document. Symbolic links are resolved before the check.
+ */
+function refusalOf(
+  path: string,
+  { folders, ownFiles }: { readonly folders: readonly string[]; readonly ownFiles: ReadonlySet<string> },
+): string | undefined {
+  const real = realPath(path);
+  if (!/\.(ya?ml|json)$/i.test(real)) {
+    return 'the gateway follows `$ref` to a file only if its name ends in .yaml, .yml or .json';
+  }
+  if (ownFiles.has(real)) return 'this `$ref` leads to a file of the configuration, not of the API document';
+  if (folders.some((folder) => !relative(folder, real).startsWith('..'))) return undefined;
+  return 'this `$ref` leads out of the folders of the configuration and of the API document; copy the file there';
+}
+
+/** Resolves symbolic links. A missing file keeps its path, so that its absence is reported. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(path);
+  }
 }
 
 /** Reads one file of the API document. */

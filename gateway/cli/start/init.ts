@@ -100,7 +100,7 @@ function besideConfig(dir: string, api: string): string {
  */
 function basePathOf(api: string): string {
   try {
-    const document: unknown = parse(readFileSync(api, 'utf8'));
+    const document: unknown = parse(serversOf(readFileSync(api, 'utf8')));
     const servers = isMapping(document) && Array.isArray(document.servers) ? document.servers : [];
     const [server] = servers;
     if (!isMapping(server) || typeof server.url !== 'string' || server.url.includes('{')) return '';
@@ -108,6 +108,11 @@ function basePathOf(api: string): string {
   } catch {
     return '';
   }
+}
+
+/** The member `servers` of a document in YAML. The whole document is parsed later. JSON is returned as a whole. */
+function serversOf(text: string): string {
+  return /^\s*\{/.test(text) ? text : (/^servers:.*(?:\n(?:[ \t#-].*)?)*/m.exec(text)?.[0] ?? '');
 }
 
 function writeNew(file: string, text: string): void {

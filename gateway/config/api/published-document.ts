@@ -66,9 +66,9 @@ function bundle(references: References): Mapping | undefined {
   /** The path to the value that is being rewritten. A problem with a missing file is reported at this path. */
   const path: string[] = [];
 
-  /** Returns a copy of a value in which every `$ref` refers to the joined document. */
+  /** Returns a value in which every `$ref` refers to the joined document. */
   function rewrite(value: unknown, file: ApiFile): unknown {
-    if (Array.isArray(value)) return value.map((entry) => rewrite(entry, file));
+    if (Array.isArray(value)) return mapEntries(value, (entry) => rewrite(entry, file));
     if (!isMapping(value)) return value;
     return mapMembers(value, (member, name) => {
       if (name === '$ref' && typeof member === 'string') return rewriteReference(member, file);
@@ -95,15 +95,17 @@ function bundle(references: References): Mapping | undefined {
   function operationOf(value: unknown, file: ApiFile): unknown {
     const { in: from, value: operation } = inPlace({ in: file, path: [], value });
     if (!isMapping(operation)) return rewrite(operation, from);
+    if (operation['x-upstream'] === undefined) return rewrite(operation, from);
     const { 'x-upstream': _, ...rest } = operation;
     return rewrite(rest, from);
   }
 
   function pathItemOf(value: unknown, file: ApiFile): unknown {
     if (!isMapping(value)) return value;
-    const { $ref, ...own } = value;
-    const referred = $ref === undefined ? undefined : inPlace({ in: file, path: [], value });
-    const inherited = referred && pathItemOf(referred.value, referred.in);
+    if (value.$ref === undefined) return mapMembers(value, (member) => operationOf(member, file));
+    const { $ref: _, ...own } = value;
+    const referred = inPlace({ in: file, path: [], value });
+    const inherited = pathItemOf(referred.value, referred.in);
     return {
       ...(isMapping(inherited) && inherited),
       ...asMapping(mapMembers(own, (member) => operationOf(member, file))),
@@ -137,9 +139,23 @@ function asMapping(value: unknown): Mapping {
   return isMapping(value) ? value : {};
 }
 
+/** Maps the members of a mapping. Returns the mapping itself if no member changes, because most parts of a document stay. */
 function mapMembers(value: unknown, map: (member: unknown, name: string) => unknown): unknown {
   if (!isMapping(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, map(member, name)]));
+  let changed: Record<string, unknown> | undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const mapped = map(member, name);
+    if (mapped === member) continue;
+    changed ??= { ...value };
+    changed[name] = mapped;
+  }
+  return changed ?? value;
+}
+
+/** Maps the entries of a list. Returns the list itself if no entry changes. */
+function mapEntries(value: readonly unknown[], map: (entry: unknown) => unknown): readonly unknown[] {
+  const mapped = value.map(map);
+  return mapped.every((entry, index) => entry === value[index]) ? value : mapped;
 }
 
 /** Estimates the length of the JSON. The estimate stops soon after it exceeds the maximum. */

@@ -354,8 +354,9 @@ function nameAll(
       else list.add(() => duplicateId(id, one, first));
     }
   }
+  const lastNumbers = new Map<string, number>();
   const name = (one: FoundOperation, text: string) => {
-    const free = freeName(text, taken);
+    const free = freeName(text, taken, lastNumbers);
     names.set(one, free);
     taken.set(free, one);
   };
@@ -375,15 +376,22 @@ function duplicateId(id: string, one: FoundOperation, first: FoundOperation): Pr
   };
 }
 
-function freeName(text: string, taken: ReadonlyMap<string, unknown>): string {
+/** @param lastNumbers the last number that a name got, so that a number is tried once */
+function freeName(
+  text: string,
+  taken: ReadonlyMap<string, unknown>,
+  lastNumbers: Map<string, number>,
+): string {
   const name = text.replaceAll(/[^A-Za-z0-9.-]+/g, '_').replaceAll(/^_+|_+$/g, '') || '_';
   const short =
     name.length <= idCharsMax - 6
       ? name
       : `${name.slice(0, idCharsMax - 18)}_${hash('sha256', text, 'hex').slice(0, 10)}`;
-  for (let number = 1; ; number++) {
+  for (let number = (lastNumbers.get(short) ?? 0) + 1; ; number++) {
     const candidate = number === 1 ? short : `${short}_${number}`;
-    if (!taken.has(candidate)) return candidate;
+    if (taken.has(candidate)) continue;
+    lastNumbers.set(short, number);
+    return candidate;
   }
 }
 

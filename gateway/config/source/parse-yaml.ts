@@ -3,8 +3,9 @@ import { configSizes } from '../config-sizes.ts';
 import { createTextPlaces, type Place, type Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
 import type { FileKind } from '../problems/show-line.ts';
+import { createJsonOffsetOf, parseJson } from './parse-json.ts';
 import type { Substituted } from './substitute-variables.ts';
-import { createOffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
+import { createOffsetOf, type OffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
 
 /** A YAML document as plain data, with the place of each part in the file. */
@@ -32,7 +33,7 @@ type Substitute = (text: string, path: readonly unknown[]) => Substituted;
 type ProblemAt = (offset: number, message: string) => Problem;
 
 /**
- * Parses one YAML document. Line and column numbers are computed only for problems.
+ * Parses one YAML document, or an API document in JSON. Line and column numbers are computed only for problems.
  *
  * @param substitute fills in `${…}` in a scalar. It receives the scalar's path. It is called after parsing, so that a value
  *   cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
@@ -47,6 +48,15 @@ export function parseYaml(options: {
 }): ParsedYaml {
   const { file, kind, text, substitute, tokensMax = configSizes.tokensMax } = options;
   const { placeAt, lineAt } = createTextPlaces({ file, kind, text });
+  const sourceOf = (value: unknown, offsetOf: OffsetOf): YamlSource => ({
+    value,
+    placeOf: (path, part = 'value') => placeAt(offsetOf(path, part)),
+    lineOf: (path) => lineAt(offsetOf(path, 'value')),
+  });
+  const json = kind === 'api' ? parseJson(text, tokensMax) : undefined;
+  if (json !== undefined) {
+    return { kind: 'parsed', problems: [], source: sourceOf(json.value, createJsonOffsetOf(text)) };
+  }
   const problemAt: ProblemAt = (offset, message) => ({ ...placeAt(offset), message });
 
   const excess = offsetOfToken(text, tokensMax);
@@ -81,16 +91,8 @@ export function parseYaml(options: {
   if (plain.kind === 'failed') {
     return { kind: 'invalid', problems: [...problems, problemAt(plain.offset, plain.reason)] };
   }
-  const offsetOf = createOffsetOf(document, plain.targets);
-  return {
-    kind: 'parsed',
-    problems,
-    source: {
-      value: plain.value,
-      placeOf: (path, part = 'value') => placeAt(offsetOf(path, part)),
-      lineOf: (path) => lineAt(offsetOf(path, 'value')),
-    },
-  };
+  const source = sourceOf(plain.value, createOffsetOf(document, plain.targets));
+  return { kind: 'parsed', problems, source };
 }
 
 /**

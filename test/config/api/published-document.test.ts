@@ -1,3 +1,4 @@
+import { symlinkSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
@@ -134,4 +135,33 @@ components:
 test('a file of the document that is missing is reported where it is named', () => {
   const api = 'paths: { /pets: { get: { operationId: listPets, schema: { $ref: pet.yaml } } } }';
   expect(() => published({ api })).toThrow(/openapi\.yaml:1:\d+: this file does not exist/);
+});
+
+test.each([
+  ['a parent folder', '../../../../../../etc/secret.yaml', /leads out of the folders/],
+  ['a symbolic link to another folder', 'link.yaml', /leads out of the folders/],
+  ['the configuration', 'tollgate.yaml', /leads to a file of the configuration/],
+  ['the keys', './sub/../keys.yaml', /leads to a file of the configuration/],
+  ['a private key', 'tls.pem', /only if its name ends in \.yaml, \.yml or \.json/],
+])('a reference to %s is refused, so that the API reference cannot publish it', (_, reference, message) => {
+  const api = `paths: { /pets: { get: { operationId: listPets, schema: { $ref: '${reference}' } } } }`;
+  const { file, pathOf } = configFolder({
+    'tollgate.yaml': `${mainDocument}docsPath: /docs\n`,
+    'openapi.yaml': api,
+    'tls.pem': 'private',
+  });
+  const outside = configFolder({ 'secret.yaml': 'secret: 1' });
+  symlinkSync(outside.pathOf('secret.yaml'), pathOf('link.yaml'));
+  const loaded = loadSettings({ file, env: {} });
+  if (loaded.kind === 'valid') throw new Error(loaded.settings.docs?.document);
+  expect(loaded.problems.map((problem) => problem.message)).toEqual([expect.stringMatching(message)]);
+});
+
+test('a document may refer to files of the folder of the configuration', () => {
+  const main = mainDocument.replace('api: openapi.yaml', 'api: spec/openapi.yaml');
+  const files = {
+    'spec/openapi.yaml': 'paths: { /pets: { $ref: ../shared/pets.json } }',
+    'shared/pets.json': '{ "get": { "operationId": "listPets" } }',
+  };
+  expect(published({ main, files }).paths).toEqual({ '/pets': { get: { operationId: 'listPets' } } });
 });
