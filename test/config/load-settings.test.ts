@@ -63,6 +63,7 @@ test('a small configuration gets every default', () => {
       },
     ],
     directory: false,
+    selfService: { rotate: false },
     bans: { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 },
     addressBucket: { perMinute: 30 },
     bodyBytesMax: 1_048_576,

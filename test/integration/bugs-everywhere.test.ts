@@ -112,8 +112,8 @@ vi.mock('../../gateway/request/pages/served-file.ts', async (original) => {
   };
   return { ...module, createServedFile };
 });
-vi.mock('../../gateway/request/pages/limits-page.ts', async (original) =>
-  injected.throwing(await original(), ['limitsPage']),
+vi.mock('../../gateway/request/pages/limits-view.ts', async (original) =>
+  injected.throwing(await original(), ['limitsView']),
 );
 vi.mock('../../gateway/request/respond/common-fields.ts', async (original) =>
   injected.throwing(await original(), ['commonFields']),
@@ -171,7 +171,7 @@ const stations = [
   'respond',
   'chargeLimits',
   'readOwn',
-  'limitsPage',
+  'limitsView',
   'forward',
   'forwardUpgrade',
   'find',
