@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const target = process.argv[2] ?? join(root, 'dist');
-/** File types that the gateway reads at run time. They are copied without a change. */
+/** File types that the gateway reads at run time. Files of these types are copied without a change. */
 const copied = new Set(['.lua', '.yaml', '.js', '.css', '.svg', '.html']);
 /** Left out of the package: `demo.ts` needs the sample store, which is not in the package. */
 const left = new Set(['gateway/cli/demo.ts', 'gateway/cli/bin.js']);

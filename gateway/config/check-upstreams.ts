@@ -10,7 +10,7 @@ import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
 interface ReadUpstreamNames {
-  /** The names in the order of the configuration. Undefined if they cannot be read. */
+  /** The names in the order of the configuration. The names are undefined if they cannot be read. */
   readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }

@@ -86,9 +86,9 @@ export interface ValidSettings {
   readonly warnings: readonly string[];
   /** The URLs of the upstreams, each with its place in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file that contains the keys, which may be the main file. Undefined if all keys are in the directory. */
+  /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the directory. */
   readonly keysFile: string | undefined;
-  /** The value for the option `before` of the next load. It cannot be sent to another thread. */
+  /** The value for the option `before` of the next load. This value cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
   /** The digest of each file's content that these settings use. */
   readonly digests: Digests;
@@ -347,7 +347,7 @@ interface ReadApi {
   /** Joining the document's files may read further files. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
-  /** Absent if the configuration has no API document. */
+  /** The field is absent if the configuration has no API document. */
   readonly document: References | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
    * Called with new settings, and when invalid content is changed back to the current content. The message changes the settings
    * of the previous call (at first `initial`) to these settings.
    *
-   * For files with an error, the settings contain the last valid content. In this case `onInvalid` is called next, unless it was
+   * For files with an error, the settings contain the last valid content. After such a call, `onInvalid` is called, unless it was
    * already called for the same contents.
    */
   readonly onValid: (
@@ -50,7 +50,10 @@ export interface Rejected {
   readonly problems: readonly Problem[];
   /** The version of the content on disk that was read. */
   readonly version: string;
-  /** The files that keep their last valid content. Empty if the whole load failed, because then all files keep it. */
+  /**
+   * The files that keep their last valid content. The list is empty if the whole load failed, because then all files keep their
+   * last valid content.
+   */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
@@ -73,8 +76,8 @@ interface LoadUnderWay {
 }
 
 /**
- * Compares the content of every configuration file at an interval. This detects changes that file events miss: editors that
- * replace the file, symlink swaps in Kubernetes, and bind mounts.
+ * Compares the content of every configuration file at an interval. The comparison detects changes that file events miss: editors
+ * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
  * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the
  * loaded content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load,
@@ -157,7 +160,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     acceptCandidate();
   }
 
-  /** This happens after the thread has died, for example because it was out of memory. The current settings stay. */
+  /**
+   * Schedules a new load after the thread has died, for example because the thread was out of memory. The current settings stay.
+   */
   function retryLater(error: unknown, digests: Digests): LoadedInThread {
     retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
     retryAtMs = performance.now() + retryPauseMs;

@@ -94,7 +94,7 @@ function addTop(program: Command): void {
       if (options.once || !isLive(process.stdout, process.env)) {
         return print(topPicture(data, { nowMs: Date.now() }, screenNow()));
       }
-      // The live screen needs the true width of the terminal, because it overwrites its previous lines.
+      // The live screen overwrites its previous lines, so it needs the true width of the terminal.
       const screen = () => screenOf(process.stdout, { ...process.env, COLUMNS: undefined });
       const terminal = { output: process.stdout, input: process.stdin, screen };
       await runLiveTop(data, {

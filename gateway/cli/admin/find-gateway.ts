@@ -26,7 +26,8 @@ export interface GatewayToAsk {
 }
 
 /**
- * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without these, the function finds the gateway of the named configuration.
+ * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without this option and this variable, the function finds the gateway of the
+ * named configuration.
  *
  * @throws a CommandError that names the option or variable to set
  */

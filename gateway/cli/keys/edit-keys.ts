@@ -22,7 +22,7 @@ export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in the order of the file. */
   readonly written: readonly WrittenKey[];
-  /** The keys file or the main file. Undefined if all keys are in the directory. */
+  /** The keys file or the main file. The field is undefined if all keys are in the directory. */
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;

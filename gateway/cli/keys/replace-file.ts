@@ -37,7 +37,7 @@ export function replaceFile(file: string, text: string): void {
   }
 }
 
-/** Resolves a path to the file behind symbolic links. The file may still be missing. */
+/** Resolves a path to the file behind symbolic links. The file may not exist yet. */
 export function fileBehind(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;

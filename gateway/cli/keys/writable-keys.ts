@@ -40,7 +40,7 @@ export interface ChangedKey {
   readonly json: unknown;
   /** The place of the key: a file and a line, or the directory. */
   readonly where: string;
-  /** False if the key already had the requested state. */
+  /** Whether the command changed the key. The value is false if the key already had the requested state. */
   readonly isChanged: boolean;
 }
 

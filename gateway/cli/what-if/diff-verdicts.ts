@@ -8,7 +8,7 @@ import type { EditByField, LaterEdit, Tried } from './edits-between.ts';
 export interface LimitVerdict {
   readonly plan?: string;
   readonly key?: string;
-  /** The window of the limit. Absent if all edits of the plan or key were simulated together. */
+  /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
   /** The instant of a later change of a plan. The verdict tells what its limits would have done to the recorded requests. */
   readonly from?: string;
@@ -19,8 +19,8 @@ export interface LimitVerdict {
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
   /**
-   * The number of keys without a certain result. Their bans, second limits or mixed costs depend on the order of requests, which
-   * the usage record does not contain.
+   * The number of keys without a certain result. The bans, second limits or mixed costs of these keys depend on the order of
+   * requests, which the usage record does not contain.
    */
   readonly keysUncertain: number;
 }

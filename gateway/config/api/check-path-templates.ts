@@ -125,7 +125,9 @@ function* continuations(branch: Branch, segment: TemplateSegment): Generator<Con
   if (branch.parameter !== undefined) yield { next: branch.parameter, order: isWhole ? 0 : 1 };
 }
 
-/** Whether two segments with parameters may match the same text. Only their fixed beginnings and ends are compared. */
+/**
+ * Whether two segments with parameters may match the same text. Only the fixed beginnings and ends of the segments are compared.
+ */
 function mayMeet(one: readonly string[], other: readonly string[]): boolean {
   const [start, end] = [one[0] ?? '', one.at(-1) ?? ''];
   const [otherStart, otherEnd] = [other[0] ?? '', other.at(-1) ?? ''];

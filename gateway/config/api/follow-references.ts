@@ -37,7 +37,7 @@ export interface References {
 /**
  * Follows `$ref` between the files of an API document. Only relative paths are followed, and URLs are not.
  *
- * @param open reads a file. It returns undefined for a file that it cannot read, and reports the reason itself
+ * @param open reads a file. The function returns undefined for a file that it cannot read, and reports the reason itself
  */
 export function createReferences({
   root,

@@ -29,7 +29,7 @@ export interface ReadOperations {
 interface ReadOptions {
   /** The path of the document; `$ref` to other files is relative to it. */
   readonly file: string;
-  /** The names in the order of the configuration, the default first. Undefined if the upstreams could not be read. */
+  /** The names in the order of the configuration, the default first. The names are undefined if the upstreams could not be read. */
   readonly upstreamNames: readonly string[] | undefined;
   /**
    * Reads another file that the document refers to. Returns undefined for a file that it cannot read, and reports the reason

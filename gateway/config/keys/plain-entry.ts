@@ -47,8 +47,8 @@ const sticky = {
 };
 
 /**
- * Matches an unquoted scalar. Its first character cannot begin another YAML construct. A colon in the scalar is never followed by
- * a blank.
+ * Matches an unquoted scalar. The first character of the scalar cannot begin another YAML construct. A colon in the scalar is
+ * never followed by a blank.
  */
 function plainScalar(characters: string): RegExp {
   return new RegExp(

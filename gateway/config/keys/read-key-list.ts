@@ -16,7 +16,7 @@ import { createSplitSource } from './split-source.ts';
 
 /** A list of keys, where each key is valid by itself. */
 export interface ReadKeyList {
-  /** The file that contains the list. Undefined if all keys are in the directory. */
+  /** The file that contains the list. The field is undefined if all keys are in the directory. */
   readonly file: string | undefined;
   /** The path of this file relative to the folder of the main file. */
   readonly shownAs?: string;
@@ -29,12 +29,12 @@ export interface ReadKeyList {
   readonly lines: () => Uint32Array;
   /** All keys, and for each rank of an id the index of the key's entry. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** The entries for the next load. Absent if the file was parsed as a whole. */
+  /** The entries for the next load. The entries are absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
 interface KeyListToRead extends LoadContext {
-  /** The plans. Undefined if the main file is not valid. */
+  /** The plans. The plans are undefined if the main file is not valid. */
   readonly plans: Settings['plans'] | undefined;
   readonly before: ReadEntries | undefined;
 }

@@ -30,9 +30,12 @@ export interface KeptFile {
 
 /** Valid settings. Some files may be represented by their last valid content and not by their content on disk. */
 export interface KeepingSettings extends ValidSettings {
-  /** Empty when every file on disk is in use. */
+  /** The files that keep their last valid content. The list is empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
-  /** New contents of the main file and the keys file that conflict with other files. Only their revocations take effect. */
+  /**
+   * New contents of the main file and the keys file that conflict with other files. Only the revocations of these contents take
+   * effect.
+   */
   readonly revoking: Contents;
   /** The same digest as `version`, but computed from the files on disk. */
   readonly versionOnDisk: string;
@@ -62,7 +65,10 @@ export function loadKeepingValid(
   const read = new Map<string, ReadFile>();
   const kept = new Map<string, Fault[]>();
 
-  /** Reads each file once, so that all attempts of a load use the same content. Otherwise an edit between two attempts would be missed. */
+  /**
+   * Reads each file once, so that all attempts of a load use the same content. Otherwise an edit between two attempts would be
+   * missed.
+   */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);
     read.set(file, result);

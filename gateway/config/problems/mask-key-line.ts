@@ -4,8 +4,8 @@ import { closestName } from '../../shared/schema/closest-name.ts';
  * Masks a line about keys. The result shows only harmless parts: structure, field names, and the values of fields without
  * secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
  *
- * The function works on text, because invalid YAML has no tree. It uses an allowlist, because a secret without the prefix `tg_`
- * cannot be recognised.
+ * The function works on text, because invalid YAML has no tree. The function uses an allowlist, because a secret without the
+ * prefix `tg_` cannot be recognised.
  */
 export function maskKeyLine(line: string, fieldNames: readonly string[]): string {
   return line.replace(piece, (text: string, harmless: string | undefined, name: string | undefined) => {

@@ -8,7 +8,10 @@ export interface Place {
   readonly line: number;
   /** The column, counted from 1 in UTF-16 units, as editors count. */
   readonly column: number;
-  /** The line from the file. `${VAR}` is not filled in, and possible secrets are masked. Empty if the file does not exist. */
+  /**
+   * The line from the file. `${VAR}` is not filled in, and possible secrets are masked. The text is empty if the file does not
+   * exist.
+   */
   readonly excerpt: string;
 }
 

@@ -35,8 +35,8 @@ type ProblemAt = (offset: number, message: string) => Problem;
 /**
  * Parses one YAML document, or an API document in JSON. Line and column numbers are computed only for problems.
  *
- * @param substitute fills in `${…}` in a scalar. It receives the scalar's path. It is called after parsing, so that a value
- *   cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
+ * @param substitute fills in `${…}` in a scalar. The function receives the scalar's path, and is called after parsing, so that a
+ *   value cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
  * @param tokensMax the maximum number of YAML tokens in the file
  */
 export function parseYaml(options: {
@@ -114,8 +114,8 @@ function offsetOfToken(text: string, tokensMax: number): number | undefined {
 }
 
 /**
- * Marks that the lexer inserts between tokens. They mark the start of a document, the end of a flow collection, and a following
- * scalar.
+ * Marks that the lexer inserts between tokens. The marks stand for the start of a document, the end of a flow collection, and a
+ * following scalar.
  */
 const lexerMarks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
 
@@ -230,7 +230,10 @@ function fillVariables(
   });
 }
 
-/** Converts a filled-in, unquoted scalar to a number or boolean if it looks like one, as YAML does for text in the file. */
+/**
+ * Converts a filled-in, unquoted scalar to a number or boolean if it looks like a number or boolean, as YAML does for text in the
+ * file.
+ */
 function resolvePlain(text: string): string | number | boolean {
   if (/^[-+]?\d+(\.\d+)?$/.test(text)) return Number(text);
   if (text === 'true' || text === 'false') return text === 'true';

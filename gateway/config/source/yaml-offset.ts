@@ -8,8 +8,8 @@ export type YamlPath = readonly PropertyKey[];
 export type YamlPart = 'value' | 'name';
 
 /**
- * Returns the character offset of the part at a path. A missing part has the offset of the nearest part around it. This is the
- * name of the enclosing field, or the start of the enclosing list entry.
+ * Returns the character offset of the part at a path. A missing part has the offset of the nearest part around it. The nearest
+ * part is the name of the enclosing field, or the start of the enclosing list entry.
  */
 export type OffsetOf = (path: YamlPath, part: YamlPart) => number;
 

@@ -56,7 +56,7 @@ export interface Away {
 
 export interface KeysFound {
   readonly kind: 'found';
-  /** The keys in the order of the ids. Undefined stands for a key that does not exist. */
+  /** The keys in the order of the ids. The value undefined stands for a key that does not exist. */
   readonly keys: readonly (DirectoryKey | 'unknown' | undefined)[];
 }
 

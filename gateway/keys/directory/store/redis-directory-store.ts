@@ -36,15 +36,16 @@ const behindTags = '\x01';
 
 /**
  * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or two in one slot. So the directory
- * works on a Redis Cluster and on several separate servers. A change takes several commands without a transaction; their order
- * keeps it safe.
+ * works on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of
+ * these commands keeps the data consistent.
  *
  * A new key gets a unique tag, even when its id was used before. First the id is listed with the tag. Then the digests are
- * indexed with the tag. The record is written last. A removal deletes the record first, and then only the entries with its
- * tag. So a late removal does not affect a newer key with the same id.
+ * indexed with the tag. The record is written last. A removal deletes the record first, and then only the entries with its tag.
+ * So a late removal does not affect a newer key with the same id.
  *
  * A process that dies between two steps leaves entries without a record. Such entries find no key, and a later request removes
- * them. Their removal is safe because a record is refused when its entry in the list is older than `directoryCreatedWithinMs`.
+ * them. The removal of such entries is safe, because a record is refused when its entry in the list is older than
+ * `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
