@@ -30,14 +30,14 @@ const catalogue = {
   no_tokens: {
     status: 403,
     message:
-      'No token is configured, so nobody may use the admin API: "tollgate admin token --name NAME --may read" makes one and prints the line for "admin.tokens".',
+      'No token is configured, so the admin API refuses all requests. "tollgate admin token --name NAME --may read" makes a token and prints the entry for "admin.tokens".',
   },
   read_only_token: { status: 403, message: 'The token may only read.' },
   foreign_origin: { status: 403, message: 'Pages of another origin may not use the admin API.' },
   conflict: { status: 409, message: 'The change conflicts with the present state.' },
   precondition_failed: {
     status: 412,
-    message: 'The key has changed since you read it: read it again, and decide again.',
+    message: 'The key has changed since you read it. Read the key again before you change it.',
   },
   unsupported_media_type: {
     status: 415,
@@ -58,7 +58,7 @@ const catalogue = {
   },
   busy: {
     status: 503,
-    message: 'Too many requests are under way, or this one took too long; retry later.',
+    message: 'Too many requests are under way, or this request took too long; retry later.',
   },
 } as const satisfies Record<string, { readonly status: number; readonly message: string }>;
 

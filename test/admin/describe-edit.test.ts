@@ -28,7 +28,7 @@ describe('the description of a reload', () => {
       'plans',
       { plans: { ...plans, old: { perDay: 5 }, own: { perDay: 5 } } },
       { plans: { ...plans, new: { perDay: 5 }, own: 'custom' } },
-      ['own has limits for each key now, 5 → no limit a day', 'plan new is new', 'plan old is gone'],
+      ['own now has separate limits for each key, 5 → no limit a day', 'plan new is new', 'plan old is gone'],
     ],
     [
       'an upstream, and a setting',

@@ -80,7 +80,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       const { status, body } = await one.ask(method, path, json);
       expect([status, body.message]).toEqual([
         409,
-        expect.stringMatching(/^The key in-yaml is written in .*keys\.yaml, line 1: edit it there\.$/),
+        expect.stringMatching(/^The key in-yaml is defined in .*keys\.yaml, line 1: edit it there\.$/),
       ]);
     }
     expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
@@ -203,7 +203,7 @@ it('a key without a directory, or an invalid key, is refused, and the message na
     [{ ...valid, plan: '__proto__' }, 'The member `plan` names no plan; plans are: free, pro, enterprise.'],
     [
       { ...valid, limits: { perDay: 5 } },
-      'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.',
+      'The member `limits` is only for custom plans: omit it (`null` removes it), or choose a custom plan.',
     ],
     [
       { ...valid, plan: 'enterprise' },
@@ -307,7 +307,7 @@ describe('a change of a key', () => {
     const bad = await one.ask('PATCH', '/keys/acme', { plan: 'pro' });
     expect([bad.status, bad.body.message]).toEqual([
       400,
-      expect.stringContaining('`limits` is for custom plans only'),
+      expect.stringContaining('`limits` is only for custom plans'),
     ]);
     const back = await one.ask('PATCH', '/keys/acme', {
       plan: 'pro',

@@ -88,7 +88,7 @@ async function show(path: string, width?: number): Promise<Page> {
 it('dragging the line of a limit changes figures, table and address, and the address restores the limit', async () => {
   const page = await show('/plans?plan=free');
   expect(await verdictOf(page)).toBe(
-    '10 requests of 127 (7.9 %) were refused. Drag a limit, or type another one.',
+    '10 requests of 127 (7.9 %) were refused. Drag a limit, or type a new value.',
   );
   expect(await textOf(page, '.certainty summary')).toEqual([
     'The replay of the present plan agrees with the record.',

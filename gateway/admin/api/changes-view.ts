@@ -23,7 +23,7 @@ const listedShape = {
   at: instant,
   process: processId,
   processes: positive.describe(
-    'The number of processes that reported the change; the first of them is `process`.',
+    'The number of processes that reported the change; `process` is the first of these processes.',
   ),
 };
 
@@ -35,7 +35,11 @@ export const changesPage = z.object({
       action: words(...keyActions, 'token', 'reload', 'reload_failed').describe(
         'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. `reload` and `reload_failed` are loads of the configuration.',
       ),
-      by: z.string().describe('The name of the token, or `file` if the configuration files were edited.'),
+      by: z
+        .string()
+        .describe(
+          'The author of the change: the name of the token, or `file` for an edit of the configuration files.',
+        ),
       key: z.string().optional().describe('The id of the key.'),
       files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
       text: z.string().describe('The change as a sentence.'),
@@ -54,7 +58,7 @@ export const changesPage = z.object({
         .object({ processes: positive, of: positive })
         .optional()
         .describe(
-          'The number of processes that have the configuration of a `reload` now; absent if there is none.',
+          'The number of processes that use the configuration of a `reload` now; absent if no process uses it.',
         ),
       before: changed,
       after: changed,

@@ -68,4 +68,4 @@ export const version = z.string().meta({
 });
 export const isComplete = z
   .boolean()
-  .describe('False while Redis is away. The response then shows only the data of this process.');
+  .describe('False while Redis is away. The response then has only the data of this process.');

@@ -26,14 +26,14 @@ const failed = z.object({
   requests: count,
   sinceAt: instant
     .optional()
-    .describe('Since when at least a hundredth of the requests fails; absent while fewer fail.'),
+    .describe('The instant since which at least 1 % of the requests fail; absent while fewer requests fail.'),
 });
 const ownPart = quantity
   .optional()
   .describe(
     "The gateway's own part of the time of the last ten seconds' requests, as p50 and p99; absent without requests.",
   );
-const upstreamPart = quantity.optional().describe('The upstream’s part of the time of these requests.');
+const upstreamPart = quantity.optional().describe('The time of these requests at the upstream.');
 
 /** The published state of a process. A stopped process stays listed for five seconds. */
 const gatewayProcess = z.object({
@@ -71,7 +71,7 @@ const gatewayProcess = z.object({
   store: z.object({
     kind: storeKind,
     available,
-    sinceAt: instant.optional().describe('Since when Redis is reachable, or away.'),
+    sinceAt: instant.optional().describe('The instant of the last change of `available`.'),
   }),
   targets: count.describe('Targets of all upstreams.'),
   healthyTargets: count,
@@ -81,7 +81,7 @@ const gatewayProcess = z.object({
 const keptFile = z.object({
   file: z.string(),
   reason: z.string().describe('The first problem, with file, line and column.'),
-  since: instant.describe('When this content was found.'),
+  since: instant.describe('The instant at which the gateway found the invalid content.'),
   revokes: z
     .boolean()
     .describe(
@@ -94,7 +94,7 @@ const storeShown = z
     kind: storeKind,
     available,
     onFailure: words('local', 'refuse').optional(),
-    sinceAt: instant.optional().describe('Since when Redis is reachable, or away.'),
+    sinceAt: instant.optional().describe('The instant of the last change of `available`.'),
     reason: z.string().optional().describe('The reason why Redis is away.'),
     missingCommands: list(z.string())
       .optional()
@@ -109,7 +109,7 @@ const storeShown = z
     )
       .optional()
       .describe(
-        'The servers of a Redis Cluster. Each may be away by itself, with its keys. `available` of the store is true only if all servers are reachable.',
+        'The servers of a Redis Cluster. A server that is away affects only its own keys. `available` of the store is true only if all servers are reachable.',
       ),
   })
   .describe('The store that counts the requests of keys, as this process sees it.');
@@ -124,12 +124,12 @@ export const fleetState = z.object({
       lastError: z
         .string()
         .optional()
-        .describe(
-          'The reason why a part of the present files is not effective: every problem, as `tollgate check` prints it.',
-        ),
+        .describe('Every problem of the files that are not effective, in the form of `tollgate check`.'),
       kept: list(keptFile)
         .optional()
-        .describe('Files that are not valid, or do not fit the others. Each keeps its last valid content.'),
+        .describe(
+          'Files that are invalid by themselves or together with the other files. The gateway keeps using the last valid content of such a file.',
+        ),
       waitsForRestart: list(z.string())
         .optional()
         .describe(
@@ -172,7 +172,7 @@ export const fleetState = z.object({
       replaced: count.describe('Workers that have ended since the start, and were replaced.'),
     })
     .optional()
-    .describe('The workers of the gateway that answers; absent if it is one process.'),
+    .describe('The workers of the gateway that sends this response; absent if this gateway is one process.'),
 });
 
 export type FleetState = z.output<typeof fleetState>;

@@ -9,7 +9,7 @@ const targetShape = {
   address: z.string(),
   healthy: z.boolean().describe('Whether every process finds the target healthy.'),
   sinceAt: instant.describe(
-    'Since when every process finds the target healthy, or since when the first process does not.',
+    'The instant since which the target is healthy for every process, or unhealthy for at least one process.',
   ),
   inFlight: count.describe('Requests that were sent to the target or wait for it, over all processes.'),
 };
@@ -20,7 +20,7 @@ const target = z.object({
     z.object({
       id: processId,
       healthy: z.boolean(),
-      sinceAt: instant.describe('Since when this process sees this state.'),
+      sinceAt: instant.describe('The instant since which this process reports this state.'),
       inFlight: count,
       tunnels: count.describe('Open WebSockets.'),
       full: z.boolean().describe('Whether all connections to the target are in use.'),
@@ -41,7 +41,7 @@ export const upstreamsPage = z.object({
         .string()
         .optional()
         .describe(
-          'The path that a healthy target answers with 2xx; absent: a healthy target accepts a connection.',
+          'The path of the health check, which a healthy target answers with 2xx. Absent if a target is healthy when it accepts a connection.',
         ),
       host: words('keep', 'target'),
       timeouts: z.object({ connectMs: positive, headersMs: positive, totalMs: positive }),

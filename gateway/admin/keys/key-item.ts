@@ -62,7 +62,9 @@ export const banAndGrantShape = { ban, grant: grantShown.optional() };
 export const keyItem = z.object({
   id: z.string(),
   name: z.string().optional(),
-  plan: z.string().describe('The plan; empty if even the definition of a key of the directory is `unknown`.'),
+  plan: z
+    .string()
+    .describe('The plan of the key; empty if the definition of a directory key cannot be read.'),
   state: keyState,
   source: words('file', 'directory').describe('The source of the key.'),
   file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
@@ -73,7 +75,7 @@ export const keyItem = z.object({
       limit: positive,
       used: count,
       remaining: count,
-      resetMs: epochMs.describe('When the window resets, epoch milliseconds.'),
+      resetMs: epochMs.describe('The instant at which the window resets, epoch milliseconds.'),
     }),
   ).describe('The windows, the shortest first; none if the state is `unknown`.'),
   ...banAndGrantShape,

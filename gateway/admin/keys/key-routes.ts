@@ -61,7 +61,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
         if ('kind' in period) return errorResponse('invalid_request', period.message);
         const asked = rowsOf({ ...period, step });
         if (asked > rowsMax) {
-          const message = `So many rows are not sent at once: ${asked} of one ${step}. Ask for at most ${rowsMax}, or for longer steps.`;
+          const message = `The period has ${asked} rows of one ${step}, and a response has at most ${rowsMax}. Request a shorter period or a longer step.`;
           return errorResponse('invalid_request', message);
         }
         // The rows of a removed key are also returned, so the key's existence is checked only without rows.

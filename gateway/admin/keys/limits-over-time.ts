@@ -12,7 +12,7 @@ export const limitsSteps = z.object({
     z.object({
       fromAt: instant.describe('These limits apply from this instant until the next step.'),
       limits: limitsByField.describe(
-        'Empty where the key had no limit that is known, or was not created yet.',
+        'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
       ),
     }),
   ).meta({ minItems: 1 }),

@@ -25,13 +25,13 @@ export const keyDetail = z.object({
     .describe('The revision of the definition in the directory. Each change increases it.'),
   operations: list(z.string())
     .optional()
-    .describe('The operations that the key may call; absent: every operation.'),
+    .describe('The operations that the key may call; absent if the key may call every operation.'),
   secrets: list(
     z.object({
       digestStart,
       createdAt: instant
         .optional()
-        .describe('When the secret was issued; absent if the file does not state it.'),
+        .describe('The instant at which the secret was issued; absent if the keys file does not contain it.'),
       lastUsedAt: instant
         .optional()
         .describe('The last request with the secret; absent without a recorded request.'),

@@ -51,20 +51,22 @@ export const whyShown = z.object({
       minutesRefused: count.describe('The number of minutes with a refusal.'),
       firstRefusedAt: instant.optional(),
       unauthorized: count.describe(
-        'Requests with an invalid secret of the key. They do not count as offered.',
+        'Requests with an invalid secret of the key, which do not count as offered.',
       ),
       refusedNetworks: list(
         z.object({
           network: z
             .string()
-            .describe('The /24 of an IPv4 address or the /48 of an IPv6 address; `*`: all further networks.'),
+            .describe(
+              'The /24 of an IPv4 address or the /48 of an IPv6 address. `*` stands for all further networks.',
+            ),
           requests: positive,
           lastAt: instant,
         }),
       )
         .optional()
         .describe(
-          'Requests with a valid secret from addresses that the key does not allow, by network, to the hour. They do not count as offered. Absent: none.',
+          'Requests with a valid secret from addresses that the key does not allow, by network, with the precision of an hour. Such requests do not count as offered. Absent without such requests.',
         ),
     })
     .optional(),
@@ -196,7 +198,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
     // The requests of a key without a valid secret are described by `unauthorizedSentence`.
     if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
-      ? 'Its requests are not on record yet, which takes up to 10 s.'
+      ? 'Its requests are not recorded yet; recording takes up to 10 s.'
       : 'In the last 24 h it sent no request.';
   }
   const [first] = refusing;

@@ -27,7 +27,7 @@ export const callers = z.object({
     }),
   ),
   days: list(z.object({ at: instant, requests: count })).describe(
-    'All calls of the operation on each recorded day, today last.',
+    'The calls of the operation on each recorded day. The last day is today.',
   ),
   more: positive.optional().describe('The number of callers that are not in this list.'),
 });

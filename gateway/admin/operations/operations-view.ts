@@ -38,7 +38,7 @@ export const deprecationShape = {
 
 export const operationCost = count
   .optional()
-  .describe('The units that a request is charged in each window; absent: 1.');
+  .describe('The cost of a request: the units that each window is charged. Absent for 1 unit.');
 
 const operationUse = z.object({
   operationId: z.string(),
@@ -49,7 +49,11 @@ const operationUse = z.object({
   cost: operationCost,
   deprecation: z.object({ ...deprecationShape, daysToSunset: integer.optional() }).optional(),
   requests: count.optional().describe('Requests for the operation; absent without a usage record.'),
-  statuses: byName(positive).optional().describe('Responses by status; 499 means that the client left.'),
+  statuses: byName(positive)
+    .optional()
+    .describe(
+      'The number of responses by status. 499 means that the client closed the connection before the response.',
+    ),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),
   lastMs: epochMs.optional().describe('The last request, epoch milliseconds.'),

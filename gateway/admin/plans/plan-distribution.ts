@@ -24,7 +24,7 @@ const spread = z
         to: z.number().meta({
           type: 'integer',
           minimum: 2,
-          description: 'The number of units that a key in this bucket stays below.',
+          description: 'The upper bound of the bucket: every key in it has fewer units.',
         }),
         keys: count,
       }),

@@ -33,11 +33,13 @@ const milliseconds = wholeNumber(1, 1e12);
 
 export const simulateBody = fields('an object with plans and keys, the limits to try', {
   from: date.optional().describe('By default 24 hours before `to`, and no earlier than the record.'),
-  to: date.optional().describe('The last minute is the one of this instant. By default now.'),
+  to: date
+    .optional()
+    .describe('The end of the period. The minute of this instant is the last minute. By default now.'),
   plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
     .default({})
     .describe(
-      'New limits by the name of a plan. Windows that are not named stay as they are. null removes a limit.',
+      'New limits by the name of a plan. Windows that are not named stay unchanged. null removes a limit.',
     ),
   keys: membersByName(keyId, limitEdit, 'an object of limits by the id of a key')
     .default({})

@@ -59,7 +59,7 @@ const simulatedMinute = z.object({
   at: instant,
   offered: count,
   admittedNow: count,
-  admittedThen: count.describe('The middle of the certain lower and upper bound.'),
+  admittedThen: count.describe('The mean of the lower and the upper bound.'),
 });
 
 type SimulatedMinute = z.output<typeof simulatedMinute>;
@@ -92,13 +92,13 @@ export const simulationShown = z.object({
       z.object({
         at: instant,
         keys: count.describe('The number of keys with a difference.'),
-        of: list(z.string()).describe('Some of these keys.'),
+        of: list(z.string()).describe('The ids of some of these keys.'),
         recordedRefusals: count.describe('Recorded refusals of these keys in this minute.'),
         replayedRefusals: count,
         why: z
           .string()
           .describe(
-            'The recorded outage, edit, grant or restart that explains the difference, if there is one.',
+            'The recorded outage, edit, grant or restart that explains the difference, or a text that none is known.',
           ),
       }),
     ).describe('The first minutes with a difference.'),
@@ -115,7 +115,7 @@ export const simulationShown = z.object({
       refusedThenMin: count
         .optional()
         .describe(
-          'The certain lower bound, as `refusedThenMax` is the upper bound. Absent if both are equal to `refusedThen`.',
+          'The lower bound of `refusedThen`; `refusedThenMax` is the upper bound. Absent if both equal `refusedThen`.',
         ),
       refusedThenMax: count.optional(),
       firstRefusedAt: instant

@@ -78,7 +78,9 @@ function settingTexts(before: Settings, after: Settings): string[] {
 
 function planText(change: Parameters<typeof changeText>[0]): string {
   if (change.member !== 'isCustom') return changeText(change);
-  return change.after === true ? 'has limits for each key now' : 'has limits of its own now';
+  return change.after === true
+    ? 'now has separate limits for each key'
+    : 'now has the same limits for every key';
 }
 
 async function keyTexts(

@@ -78,11 +78,11 @@ export const settingsShown = z.object({
         .string()
         .optional()
         .describe('The URL without user information and without values of parameters.'),
-      cluster: list(z.string()).optional().describe('Servers of a Redis Cluster, in place of url.'),
+      cluster: list(z.string()).optional().describe('The servers of a Redis Cluster, instead of `url`.'),
       sentinel: z
         .object({ name: z.string(), hosts: list(z.string()) })
         .optional()
-        .describe('Sentinels that name the master, in place of url.'),
+        .describe('The Sentinels that name the master, instead of `url`.'),
       tls: clientTls
         .optional()
         .describe(
@@ -105,7 +105,7 @@ export const settingsShown = z.object({
           headersMs: integer.optional(),
           totalMs: integer.optional(),
         })
-        .describe('The timeouts that are set.'),
+        .describe('The configured timeouts.'),
       tls: clientTls.extend({ serverName: z.string().optional() }).optional(),
     }),
   ),

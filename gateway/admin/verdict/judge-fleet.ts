@@ -9,22 +9,28 @@ import type { GatewayState } from '../readiness.ts';
 export const verdictShown = z
   .object({
     severity: words('well', 'warning', 'bad').describe(
-      'The severity of the gravest fault. A notice does not change it.',
+      'The severity of the gravest fault. A fault with the severity `notice` does not count.',
     ),
-    sentence: z.string().describe('The gravest fault, or that all is well, with the served requests.'),
+    sentence: z
+      .string()
+      .describe(
+        'The gravest fault in a sentence, or a sentence that there is no fault, with the rate of requests.',
+      ),
     faults: list(
       z.object({
         severity: words('bad', 'warning', 'notice').describe(
-          '`bad`: requests fail or are counted wrong. `warning`: that may come, so somebody should look. `notice`: it harms nobody.',
+          '`bad`: requests fail or are counted wrongly. `warning`: this may happen soon, so an operator should check. `notice`: the fault has no effect on requests.',
         ),
         code: z.string().meta({
           pattern: '^[a-z_]+$',
           description: 'The kind of the fault, such as `upstream_down`. Later versions may have other kinds.',
         }),
         text: z.string().describe('The fault in one sentence.'),
-        sinceAt: instant.describe('The beginning of the fault, according to the process that saw it first.'),
+        sinceAt: instant.describe(
+          'The beginning of the fault, as reported by the first process that detected the fault.',
+        ),
       }),
-    ).describe('All faults, the gravest first. A fault that several processes see is listed once.'),
+    ).describe('All faults, the gravest first. A fault that several processes report is listed once.'),
   })
   .describe('The health of the fleet, as the pages and `tollgate top` show it.');
 

@@ -289,7 +289,7 @@ test('a command for the directory reports a missing directory, and a key that is
     const env = { TOLLGATE_ADMIN: gateway.adminUrl, TOLLGATE_ADMIN_TOKEN: writer.token };
     const ask = (command: string) => runTollgate(['keys', ...command.split(' '), '--directory'], env);
     expect((await ask('revoke written')).stderr).toMatch(
-      /^The key written is written in gateway\.yaml, line \d+: edit it there\.\n$/,
+      /^The key written is defined in gateway\.yaml, line \d+: edit it there\.\n$/,
     );
     const { exitCode, stderr } = await ask('create acme --plan free');
     expect({ exitCode, stderr }).toEqual({

@@ -24,7 +24,7 @@ import {
 
 export const grantBody = fields('an object with limits and untilAt', {
   limits,
-  fromAt: date.optional().describe('The beginning of the grant; absent: at once.'),
+  fromAt: date.optional().describe('The beginning of the grant; by default at once.'),
   untilAt: date.describe('The end of the grant.'),
 });
 

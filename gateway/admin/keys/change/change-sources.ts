@@ -56,7 +56,7 @@ export async function findInDirectory(
   if (settings().keys.has(id)) {
     const place = placeOfKey(settings(), id);
     const where = place === undefined ? 'in the configuration' : `in ${place.file}, line ${place.line}`;
-    return refused('conflict', `The key ${id} is written ${where}: edit it there.`);
+    return refused('conflict', `The key ${id} is defined ${where}: edit it there.`);
   }
   // The check of the id keeps invalid ids out of Redis keys.
   if (directory === undefined || !keyIdPattern.test(id)) return noSuchKey();

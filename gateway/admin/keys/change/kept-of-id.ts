@@ -16,15 +16,15 @@ export const keptOfIdShown = z
       z.object({
         name: windowName,
         used: positive,
-        resetMs: epochMs.describe('When the window resets, epoch milliseconds.'),
+        resetMs: epochMs.describe('The instant at which the window resets, epoch milliseconds.'),
       }),
     )
       .optional()
-      .describe('Windows with counted requests.'),
+      .describe('The windows in which requests are counted.'),
     ...banAndGrantShape,
   })
   .describe(
-    'What holds for the next key with this id because a key before had it; only where a key is issued or deleted. Absent: nothing.',
+    'State of an earlier key with this id that applies to the next key. Only in responses that issue or delete a key, and absent if there is no such state.',
   );
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;

@@ -24,7 +24,7 @@ export function termsFault(
     case 'limits_missing':
       return `The member \`limits\` is missing: the plan ${plan} is custom; write ${anyLimitField}.`;
     case 'limits_of_plan':
-      return 'The member `limits` is for custom plans only: leave it out (`null` removes it), or choose a custom plan.';
+      return 'The member `limits` is only for custom plans: omit it (`null` removes it), or choose a custom plan.';
     case undefined:
   }
   const ids = new Set(known.map(({ id }) => id));

@@ -84,7 +84,10 @@ function removal(key: DirectoryKey, start: string): Edit | Refused {
   const [found, ...others] = key.secrets.filter(({ digest }) => digest.startsWith(start));
   if (found === undefined) return refused('not_found', `${key.id} has no secret with this digest.`);
   if (others.length > 0) {
-    return refused('conflict', `Several secrets of ${key.id} have digests that begin so: write more digits.`);
+    return refused(
+      'conflict',
+      `Several secrets of ${key.id} have a digest that begins with these digits: send more digits.`,
+    );
   }
   return {
     kind: 'edit',

@@ -26,7 +26,7 @@ export const owner = z.discriminatedUnion('known', [
     refusedFor: words('id_in_configuration', 'no_plan')
       .optional()
       .describe(
-        'Why a key of the directory is refused that is neither revoked nor expired: the configuration has another key with this id, or no limits for it on its plan. Absent otherwise.',
+        'The reason why a directory key that is neither revoked nor expired is refused: the configuration has another key with this id, or gives the key no limits. Absent for other keys.',
       ),
   }),
 ]);

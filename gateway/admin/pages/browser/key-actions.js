@@ -40,7 +40,7 @@ const actions = {
     isOffered: ({ ban }) => ban !== undefined,
     title: 'Lift the ban of',
     says: ({ id }, where) =>
-      `${id} can send requests again within a second, ${where}. Earlier refusals no longer count towards the next ban. What it has used stays used.`,
+      `${id} can send requests again within a second, ${where}. Earlier refusals no longer count towards the next ban. Used requests stay counted.`,
     run: (key) => change('POST', `${pathOf(key)}/unban`),
     done: ({ id }) => `The ban of ${id} is lifted.`,
   },
@@ -49,7 +49,7 @@ const actions = {
     isOffered: () => true,
     title: 'Grant other limits to',
     says: ({ grant }, where) =>
-      `The new limits replace its own within a second, ${where}, or from the time that you choose. They end by themselves. What it has used stays used.${grant === undefined ? '' : grant.fromMs ? ' It has a grant that begins later. End that grant first.' : ' Its present grant is replaced.'}`,
+      `The new limits replace the key's own limits within a second, ${where}, or from the time that you choose. The grant ends by itself. Used requests stay counted.${grant === undefined ? '' : grant.fromMs ? ' The key has a grant that begins later. End that grant first.' : ' The new grant replaces the present grant.'}`,
     fields: grantFields,
     run: (key, form) => change('POST', `${pathOf(key)}/grant`, grantIn(form)),
     done: ({ id }, form) => {
@@ -64,7 +64,8 @@ const actions = {
     button: 'End the grant…',
     isOffered: ({ grant }) => grant !== undefined,
     title: 'End the grant of',
-    says: (_, where) => `Its own limits apply again within a second, ${where}. What it has used stays used.`,
+    says: (_, where) =>
+      `The key's own limits apply again within a second, ${where}. Used requests stay counted.`,
     run: (key) => change('DELETE', `${pathOf(key)}/grant`),
     done: ({ id }) => `The grant of ${id} has ended. Its own limits apply.`,
   },
@@ -92,7 +93,7 @@ const actions = {
     isOffered: (key) => isInDirectory(key) && isRevoked(key),
     title: 'Restore',
     says: (_, where) =>
-      `Its secrets work again within a second, ${where}. Secrets that have ended stay ended.`,
+      `The key's secrets work again within a second, ${where}. Secrets that have ended stay ended.`,
     run: (key) => change('PATCH', pathOf(key), { disabled: false }),
     done: ({ id }) => `${id} is restored.`,
   },
@@ -101,7 +102,7 @@ const actions = {
     isOffered: (key) => isInDirectory(key) && !isRevoked(key),
     title: 'Revoke',
     says: ({ id }, where) =>
-      `From its next request on, ${id} gets 401, ${where}. Nothing is deleted. You can restore the key later.`,
+      `The next request of ${id} gets 401, ${where}. Nothing is deleted. You can restore the key later.`,
     isTyped: true,
     run: (key) => change('PATCH', pathOf(key), { disabled: true }),
     done: ({ id }) => `${id} is revoked. Its requests get 401.`,
@@ -111,7 +112,7 @@ const actions = {
     isOffered: isInDirectory,
     title: 'Delete',
     says: ({ id }, where) =>
-      `${id} and its secrets are deleted for good. From its next request on, it gets 401, ${where}. A grant ends. What it has used and a ban stay, and apply to a later key with this id.`,
+      `${id} and its secrets are deleted permanently. The next request of ${id} gets 401, ${where}. A grant ends. Used requests and a ban stay, and apply to a later key with this id.`,
     isTyped: true,
     run: (key) => change('DELETE', pathOf(key)),
     done: ({ id }, _, changed) =>
@@ -203,7 +204,7 @@ function ActionDialog({ of: key, action, where, onDone, onClose }) {
   };
   if (secret !== '') {
     return html`<${Dialog} title=${`The new secret of ${subject.id}`} onClose=${onClose}>
-      <p>It is shown only now. Clients send it as <code>Authorization: Bearer …</code></p>
+      <p>The secret is shown only now. Clients send it as <code>Authorization: Bearer …</code></p>
       <${Secret} text=${secret} />
       <p><${CopyButton} text=${secret} /></p>
     <//>`;

@@ -342,7 +342,7 @@ export function paging({ first, further, after, next }, more) {
 export function newestFirst(polled, rows, { title, after, tools, name = '', row, empty }) {
   const { next, isComplete = true } = polled.body ?? {};
   return html`<${Section} title=${title} heading="h1" polled=${polled} tools=${tools}>
-    ${!isComplete && html`<p class="near">Redis is away, so this list has only the entries of the process that responds.</p>`}
+    ${!isComplete && html`<p class="near">Redis is away, so this list has only the entries of one process.</p>`}
     ${
       rows.length === 0
         ? instead(polled, empty)

@@ -26,11 +26,11 @@ export function TokenForm({ refusal, onToken }) {
       </div>
     </form>
     <p>
-      <code>npm start</code> prints the token of its run. Elsewhere, create a token on the machine of the gateway:
+      <code>npm start</code> prints a token. For any other gateway, create a token on the gateway's machine:
     </p>
     <pre tabindex="0">npm run tollgate -- admin token --name YOUR-NAME --may read</pre>
     <p>
-      Put the entry that it prints under <code>admin.tokens</code> in the configuration. The token works two seconds later. It stays in this
+      Put the printed entry under <code>admin.tokens</code> in the configuration. The token works two seconds later. It stays in this
       tab until you close the tab.
     </p>
   </main>`;

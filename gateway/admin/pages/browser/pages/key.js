@@ -250,7 +250,9 @@ function zoomIn(query) {
 function operations({ operations24h }, known, polled) {
   const deprecated = new Set(known.filter((one) => one.deprecation).map(({ operationId }) => operationId));
   const rows = operations24h ?? [];
-  const none = operations24h ? 'No calls in the last 24 hours.' : 'Nothing is recorded: usage.keepDays is 0.';
+  const none = operations24h
+    ? 'No calls in the last 24 hours.'
+    : 'Usage is not recorded, because usage.keepDays is 0.';
   return listSection('Operations, 24 h', polled, rows, none, {
     idOf: ({ operationId }) => operationId,
     columns: [
@@ -283,7 +285,7 @@ function secrets({ secrets, source }, polled) {
         {
           title: 'SHA-256',
           kind: 'id',
-          hint: 'The first digits of its SHA-256 digest',
+          hint: 'The first digits of the SHA-256 digest of the secret',
           cell: ({ digestStart }) => html`<code>${digestStart}…</code>`,
         },
         {
@@ -295,7 +297,7 @@ function secrets({ secrets, source }, polled) {
         {
           title: 'Got 401',
           kind: 'number',
-          hint: 'Requests with this secret after it expired or while the key was disabled, and when the last one came',
+          hint: 'Requests with this secret after it expired or while the key was disabled, and the time of the last request',
           cell: ({ unauthorized }) =>
             unauthorized ? html`${count(unauthorized.requests)}, ${instant(unauthorized.lastAt)}` : noFigure,
         },

@@ -287,7 +287,7 @@ function Charts({ live: { totals, polled }, traffic, period, events }) {
         series: timeSeries,
         write: (ms) => (ms === undefined ? noFigure : `${milliseconds(ms)} ms`),
         writeAxis: (ms) => (ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`),
-        label: 'Own and upstream time, half and 99 of 100 requests, in milliseconds, on a logarithmic scale',
+        label: 'p50 and p99 of own and upstream time, in milliseconds, on a logarithmic scale',
       })}
     <//>
   </div>`;

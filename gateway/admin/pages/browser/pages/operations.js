@@ -139,7 +139,7 @@ function Callers({ operationId, deprecation }) {
       days.length > 0 &&
       html`<div class="trend">
         <p class="sentence">
-          ${`${counted(callers.length + more, 'key')} called it in the last 24 hours${timeLeft(deprecation)}. ${byDay} `}
+          ${`${counted(callers.length + more, 'key')} called this operation in the last 24 hours${timeLeft(deprecation)}. ${byDay} `}
           <span class="muted">For a mailing list: <code>tollgate callers ${operationId} --csv</code></span>
         </p>
         ${sparkline(perDay, byDay)}

@@ -148,7 +148,7 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
   const { refusedNow, offered } = totals;
   const sentence = isTried
     ? sentenceOf(totals, tried)
-    : `${counted(refusedNow, 'request')} of ${count(offered)} (${percent(refusedNow / offered)}) were refused. Drag a limit, or type another one.`;
+    : `${counted(refusedNow, 'request')} of ${count(offered)} (${percent(refusedNow / offered)}) were refused. Drag a limit, or type a new value.`;
   const part =
     examinedKeys < activeKeys
       ? ` Of ${count(activeKeys)} active keys, ${count(examinedKeys)} are replayed.`
@@ -178,8 +178,8 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
         : 'The replay of the present plan agrees with the record.';
   return html`<details class="certainty">
     <summary class=${minutesThatDiffer > 0 ? 'near' : 'muted'}>${summary}</summary>
-    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits of the second and mixed costs.</p>`}
-    <p>The replay of the present plan repeats ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
+    ${isBounded && html`<p>At least ${count(refusedThenMin)} and at most ${counted(refusedThenMax, 'request')} would have been refused. The exact number depends on the order of requests within a minute, because of bans, limits per second and requests of different costs.</p>`}
+    <p>The replay of the present plan reproduces ${count(Math.min(recordedRefusals, replayedRefusals))} of ${counted(recordedRefusals, 'recorded refusal')}.</p>
     ${
       minutesThatDiffer > 0 &&
       html`<ul class="differences">
@@ -191,7 +191,7 @@ function certainty({ refusedThenMin, refusedThenMax }, reproduced) {
         )}
       </ul>`
     }
-    <p class="muted">In a minute with refusals a client sends less, so such a minute does not show how much it would have sent.</p>
+    <p class="muted">Clients send fewer requests in a minute with refusals. The record does not show how many requests they would have sent.</p>
   </details>`;
 }
 

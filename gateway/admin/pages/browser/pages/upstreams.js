@@ -17,7 +17,7 @@ export function Upstreams() {
   const { upstreams = [], isComplete = true } = polled.body ?? {};
   return html`<div class="upstreams">
     <h1>Upstreams</h1>
-    ${!isComplete && html`<p class="near">Redis is away, so this page shows only what the process that responds sees.</p>`}
+    ${!isComplete && html`<p class="near">Redis is away, so this page shows only the data of one process.</p>`}
     ${upstreams.length === 0 && instead(polled, 'There is no upstream.')}
     ${upstreams.map((upstream, index) => {
       const events = happened.filter((event) => event.upstream === upstream.name);
@@ -39,10 +39,10 @@ function upstreamSection(
       ${url} · ${health === undefined ? 'healthy when it accepts a connection' : `health ${health}`} · Host ${host === 'keep' ? 'of the client' : 'of the target'} · timeouts: connect
       ${` ${duration(timeouts.connectMs)}`}, headers ${duration(timeouts.headersMs)}, total ${duration(timeouts.totalMs)}
     </p>
-    ${lookupError !== undefined && html`<p class="bad">The look-up of its host name fails: ${lookupError}.</p>`}
+    ${lookupError !== undefined && html`<p class="bad">The DNS lookup of the upstream's host name fails: ${lookupError}.</p>`}
     ${
       targets.length === 0
-        ? html`<p class="empty">It has no known address, so its requests get 503.</p>`
+        ? html`<p class="empty">The upstream has no known address, so its requests get 503.</p>`
         : cards(targets, {
             idOf: ({ address }) => address,
             columns: [
