@@ -45,8 +45,8 @@ function refusesFirst(window: Window, other: Window): boolean {
 /**
  * Returns the earliest time, not before `fromMs`, at which all windows have room for `units` more units. This is the latest
  * reset of the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these
- * times. The result 0 means that there is room now. A window never has room for more units than its limit. If only a new limit can
- * make room, the result is the next reset.
+ * times. The result 0 means that there is room now. A window never has room for more units than its limit. If there
+ * never is room, the result is the latest reset of the windows that have no room now.
  *
  * @param told the result of `rateLimitState` for this state
  */
@@ -58,27 +58,24 @@ export function roomAtMs(
 ): number {
   let atMs = Math.max(fromMs, lastReset(told, units));
   const grant = unendedGrant(state.grant, terms.nowMs);
-  if (grant === undefined) return finite(atMs, told);
-  for (const changeMs of [grant.fromMs ?? 0, grant.untilMs]) {
+  for (const changeMs of grant === undefined ? [] : [grant.fromMs ?? 0, grant.untilMs]) {
     if (changeMs <= terms.nowMs) continue;
     if (atMs < changeMs) break;
     const then = rateLimitState(state, { ...terms, nowMs: changeMs });
     atMs = Math.max(fromMs, changeMs, lastReset(then, units));
   }
-  return finite(atMs, told);
+  return Number.isFinite(atMs) ? atMs : Math.max(fromMs, resetOfFull(told, units));
 }
 
-function finite(atMs: number, { inForce }: RateLimitState): number {
-  return Number.isFinite(atMs) ? atMs : inForce.resetMs;
+/** The time from which the limits leave room. Infinity if the units are above a limit. */
+function lastReset(told: RateLimitState, units: number): number {
+  for (const { limit } of told.windows) if (limit < units) return Number.POSITIVE_INFINITY;
+  return resetOfFull(told, units);
 }
 
-/** The latest reset of the windows without room. Infinity if the units are above a limit. */
-function lastReset({ windows }: RateLimitState, units: number): number {
+/** The latest reset of the windows without room. */
+function resetOfFull({ windows }: RateLimitState, units: number): number {
   let atMs = 0;
-  for (const { limit, remaining, resetMs } of windows) {
-    if (remaining >= units) continue;
-    if (limit < units) return Number.POSITIVE_INFINITY;
-    if (resetMs > atMs) atMs = resetMs;
-  }
+  for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;
   return atMs;
 }

@@ -1,43 +1,77 @@
-/** A process with one limiter of its own. The process decides `requests` requests of one key and sends the outcomes to its parent. */
+/**
+ * A process with one limiter of its own. The process sends `requests` requests of each key, and sends the outcomes to its parent.
+ */
 import { pino } from 'pino';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
+import type { RedisPlace } from '../../support/connect-redis.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
-interface Options {
-  readonly url: string;
+export interface FloodOptions {
+  readonly place: RedisPlace;
   readonly prefix: string;
-  readonly keyId: string;
+  readonly keys: readonly FloodedKey[];
+  /** The number of requests of each key. */
   readonly requests: number;
-  readonly perMinute: number;
   /** The error of this process's clock. */
   readonly skewMs: number;
   readonly windowsMs: WindowsMs;
 }
 
-const options: Options = JSON.parse(process.argv[2] ?? '');
-const { url, prefix, keyId, requests, perMinute, skewMs, windowsMs } = options;
+export interface FloodedKey {
+  readonly id: string;
+  readonly perMinute: number;
+  /** Each request has one of these costs, chosen at random. */
+  readonly costs: readonly number[];
+}
+
+/** The outcomes of the requests of one key. */
+export interface Flooded {
+  admitted: number;
+  refused: number;
+  /** The units of the admitted requests. */
+  units: number;
+  /** Refused requests that would have fitted into the remainder in their own response. */
+  refusedWithRoom: number;
+}
+
+const options: FloodOptions = JSON.parse(process.argv[2] ?? '');
+const { place, prefix, keys, requests, skewMs, windowsMs } = options;
 
 const limiter = createLimiter({
-  redis: { url, prefix, onFailure: 'local' },
+  redis: { ...place, prefix, onFailure: 'local' },
   log: pino(process.stderr),
   nowMs: () => Date.now() + skewMs,
   planOf: () => undefined,
   bounds: tunedBounds({ ...patientStore, windowsMs }),
 });
-const key = { id: keyId, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
 const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+const clientsPerKey = 20;
 
-const counts: Record<string, number> = {};
-const clients = Array.from({ length: 20 }, async () => {
-  for (let index = 0; index < requests / 20; index++) {
-    const { kind } = await limiter.decide(key, bans, 1);
-    counts[kind] = (counts[kind] ?? 0) + 1;
-  }
-});
-await Promise.all(clients);
-process.send?.(counts);
+const flooded = await Promise.all(
+  keys.map(async ({ id, perMinute, costs }) => {
+    const key = { id, plan: 'free', limits: limitsOf({ perMinute, perDay: 1_000_000 }), disabled: false };
+    const counts: Flooded = { admitted: 0, refused: 0, units: 0, refusedWithRoom: 0 };
+    const clients = Array.from({ length: clientsPerKey }, async () => {
+      for (let index = 0; index < requests / clientsPerKey; index++) {
+        const units = costs[Math.floor(Math.random() * costs.length)] ?? 1;
+        const decision = await limiter.decide(key, bans, units);
+        if (decision.kind === 'admitted') {
+          counts.admitted += 1;
+          counts.units += units;
+        } else if (decision.kind === 'refused') {
+          counts.refused += 1;
+          const hasRoom = decision.rateLimit.windows.every(({ remaining }) => remaining >= units);
+          if (hasRoom) counts.refusedWithRoom += 1;
+        }
+      }
+    });
+    await Promise.all(clients);
+    return counts;
+  }),
+);
+process.send?.(flooded);
 await limiter.close();
 process.disconnect?.();

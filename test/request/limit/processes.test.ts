@@ -1,40 +1,48 @@
-/** In `npm test`: `test/integration/exactness.test.ts` shows the same with whole gateways and fewer requests. */
-
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { connectRedis, removeAll } from '../../support/connect-redis.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
-import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { freshPrefix } from '../../support/redis.ts';
+import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
+import type { Flooded, FloodedKey, FloodOptions } from './flooding-process.ts';
 
-/** Runs `flooding-process.ts`. @returns the number of requests for each decision */
-async function flood(options: object): Promise<Record<string, number>> {
+/** Runs `flooding-process.ts`. @returns the outcomes of each key */
+async function flood(options: FloodOptions): Promise<readonly Flooded[]> {
   const child = fork(new URL('flooding-process.ts', import.meta.url), [JSON.stringify(options)]);
-  const [counts] = await once(child, 'message');
+  const [flooded] = await once(child, 'message');
   await once(child, 'exit');
-  return counts as Record<string, number>;
+  return flooded as Flooded[];
 }
 
-it('three processes with clocks minutes apart together admit exactly the limit', {
-  tags: 'full',
-}, async () => {
-  // The windows have just begun, so the previous windows have not ended on the clock that is behind.
-  const windowsMs = freshWindows(Date.now());
-  const prefix = freshPrefix();
-  const shared = {
-    url: redisUrl(),
-    prefix,
-    keyId: 'burst',
-    requests: 4_000,
-    perMinute: 5_000,
-    windowsMs,
-  };
-  const counts = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
-  expect(counts.reduce((sum, { admitted = 0 }) => sum + admitted, 0)).toBe(5_000);
-  expect(counts.reduce((sum, { admitted = 0, refused = 0 }) => sum + admitted + refused, 0)).toBe(12_000);
-  const client = new Redis(shared.url);
-  const hash = await client.hgetall(`${prefix}:{burst}`);
-  expect([hash.minuteUsed, hash.dayUsed]).toEqual(['5000', '5000']);
-  await client.del(`${prefix}:{burst}`);
-  client.disconnect();
-});
+const keys: readonly FloodedKey[] = [
+  { id: 'equal', perMinute: 5_000, costs: [1] },
+  { id: 'mixed', perMinute: 5_000, costs: [1, 2, 5] },
+  // No request has a cost of 1, so the last unit of an odd limit fits no request.
+  { id: 'dear', perMinute: 5_001, costs: [2, 4] },
+];
+
+for (const form of allRedisForms) {
+  describe(`three processes with clocks minutes apart, on ${form.name}`, { tags: tagsOf(form) }, () => {
+    const place = startForm(form);
+
+    it('together admit exactly the limit, and leave units only where no request fits', async () => {
+      // The windows have just begun, so on the slow clock the previous windows have not yet ended.
+      const windowsMs = freshWindows(Date.now());
+      const prefix = freshPrefix();
+      const shared = { place: place(), prefix, keys, requests: 4_000, windowsMs };
+      const processes = await Promise.all([-90_000, 0, 90_000].map((skewMs) => flood({ ...shared, skewMs })));
+      const redis = await connectRedis({ prefix, place: place() });
+      for (const [at, { id, perMinute, costs }] of keys.entries()) {
+        const sum = (name: keyof Flooded) =>
+          processes.reduce((total, of) => total + (of[at]?.[name] ?? 0), 0);
+        const hash = await redis.commands.hgetall(`${prefix}:{${id}}`);
+        const units = perMinute - (perMinute % Math.min(...costs));
+        expect([id, sum('units'), sum('refusedWithRoom')]).toEqual([id, units, 0]);
+        expect([id, sum('admitted') + sum('refused')]).toEqual([id, 12_000]);
+        expect([id, hash.minuteUsed, hash.dayUsed]).toEqual([id, String(units), String(units)]);
+      }
+      await removeAll(redis);
+    });
+  });
+}

@@ -175,6 +175,15 @@ describe('under a grant', () => {
     expect(decision).toMatchObject({ kind: 'refused', retryAtMs: grant.untilMs });
   });
 
+  it('a request that only a grant admits gets the reset of its windows, although it may fit in no window after the grant', () => {
+    const grant = { limits: limitsOf({ perMinute: 50 }), untilMs: dayEnd };
+    const state = { ...emptyQuotaState, minute, minuteUsed: 40, day, dayUsed: 70, grant };
+    const outcome = { nowMs, admitted: 0, refused: 1, banned: 0, state };
+    const retryAtMs = (units: number) =>
+      decisionAt(0, { outcome, source: 'shared', units, limits, windowsMs }) as { retryAtMs?: number };
+    expect([20, 40].map((units) => retryAtMs(units).retryAtMs)).toEqual([minuteEnd, dayEnd]);
+  });
+
   it.each([
     { limits: { perMinute: 50 }, fromMs: nowMs + 1, untilMs: dayEnd, dayUsed: 50, retryAtMs: nowMs + 1 },
     { limits: { perMinute: 50 }, fromMs: minuteEnd, untilMs: dayEnd, dayUsed: 50, retryAtMs: minuteEnd },
