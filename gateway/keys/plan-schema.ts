@@ -7,10 +7,10 @@ const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 const changesMax = 20;
 
-/** The limits of a plan from an instant. */
+/** An entry of `changes`: the limits that a plan has from an instant. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
-    'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',
+    'The instant from which the limits of this entry apply, on the clock of Redis. A date means its first instant in UTC.',
   ),
   ...limitFieldsShape,
 })
