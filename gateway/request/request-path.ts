@@ -109,7 +109,10 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { operation } = route.offered;
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
-  if (decision.units < units) return refused(decided, costRefusal(units, decision.rateLimit));
+  if (decision.units < units) {
+    found(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
+    return refused(decided, costRefusal(units, decision.rateLimit));
+  }
 
   return forward(permit(decided, route.offered), stations);
 }

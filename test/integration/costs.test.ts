@@ -10,6 +10,7 @@ import { limitsOf } from '../support/limits-of.ts';
 import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
+import { until } from '../support/until.ts';
 import { askForWebSocket } from '../support/web-socket.ts';
 
 const sunset = { deprecated: true, 'x-deprecated-since': '2020-01-01', 'x-deprecated-sunset': '2021-01-01' };
@@ -31,6 +32,8 @@ const document = {
 
 let port: number;
 let forwarded: () => number;
+/** The access lines. */
+const logged: string[] = [];
 let stop = () => Promise.resolve();
 const keys = Array.from({ length: 5 }, () => makeKey({ plan: 'small' }));
 
@@ -47,7 +50,10 @@ beforeAll(async () => {
   };
   const gateway = createGateway({
     settings: await settingsOf(overrides, { 'costs.yaml': stringify(document) }),
-    log: { logger: pino({ level: 'silent' }), access: () => {} },
+    log: {
+      logger: pino({ level: 'silent' }),
+      access: (line) => void logged.push(line),
+    },
     bounds: tunedBounds({ windowsMs: freshWindows(Date.now()) }),
   });
   ({ port } = (await gateway.start()).listen);
@@ -137,6 +143,8 @@ it('an operation that costs more than a limit gets an uncharged 403 with the rea
     expect(message).toBe('This request costs 50 units, and the API key may use at most 12 in a minute.');
   }
   expect(forwarded()).toBe(before);
+  const cause = '"cause":"the operation costs 50 units, more than a limit of the key"';
+  await until('the log names the reason', () => logged.filter((line) => line.includes(cause)).length === 5);
 });
 
 it('a grant that raises the limits admits an operation that costs more than the plan has', async () => {

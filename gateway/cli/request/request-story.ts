@@ -1,5 +1,5 @@
 import { errors } from '../../shared/errors.ts';
-import { figure, milliseconds } from '../output/figures.ts';
+import { counted, figure, milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 
 /**
@@ -63,7 +63,7 @@ const buckets: Readonly<Record<string, string>> = {
 
 /** The decision about the limits or the key. */
 function limitReason(entry: LogEntry): string | undefined {
-  const { decision, source, window, limit, remaining, keyStatus, keyId, secret } = entry;
+  const { decision, source, window, limit, remaining, units, keyStatus, keyId, secret } = entry;
   const bucket = buckets[text(window)];
   const alone =
     source === 'local' ? ', by the counts of this process alone, because Redis was unavailable' : '';
@@ -84,9 +84,13 @@ function limitReason(entry: LogEntry): string | undefined {
   }
   switch (decision) {
     case 'admitted':
-      return `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${window}${alone}`;
+      return units === undefined
+        ? `it was admitted, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} requests of this ${window}${alone}`
+        : `it was admitted at ${counted(Number(units), 'unit')}, and left ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${window}${alone}`;
     case 'refused':
-      return `the key had used all ${figure(Number(limit))} requests of this ${window}${alone}`;
+      return units === undefined
+        ? `the key had used all ${figure(Number(limit))} requests of this ${window}${alone}`
+        : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${window} left${alone}`;
     case 'banned':
       return `the key was banned, because it had kept sending after it was refused${alone}`;
     case 'unavailable':

@@ -243,6 +243,16 @@ describe('the story of a request', () => {
       'The key had used all 60 requests of this minute, by the counts of this process alone, because Redis was unavailable;',
     ],
     [
+      'refused at its cost',
+      { status: 429, error: 'rate_limited', decision: 'refused', source: 'shared', units: 5, remaining: 3 },
+      'It costs 5 units, and the key had 3 of the 60 units of this minute left.',
+    ],
+    [
+      'admitted at its cost',
+      { status: 200, decision: 'admitted', source: 'shared', units: 5, remaining: 3 },
+      'It was admitted at 5 units, and left 3 of the 60 units of this minute.',
+    ],
+    [
       'undecided',
       { status: 503, error: 'store_unavailable', fault: 'gateway', decision: 'unavailable', source: 'local' },
       "Redis was away, and redis.onFailure is refuse; the fault is the gateway's.",

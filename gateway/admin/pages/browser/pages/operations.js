@@ -47,8 +47,8 @@ function byUrgency(one, other) {
   return rank(one) - rank(other) || (other.requests ?? 0) - (one.requests ?? 0);
 }
 
-/** The cost of a request. Requests without an operation cost 1 unit. @type {import('../parts.js').Column<Operation>} */
-const unitsColumn = { title: 'Units', kind: 'number', cell: ({ cost = 1 }) => count(cost) };
+/** The units that a request costs. Requests without an operation cost 1 unit. @type {import('../parts.js').Column<Operation>} */
+const unitsColumn = { title: 'Cost', kind: 'number', cell: ({ cost = 1 }) => count(cost) };
 
 /**
  * @param {string | undefined} open @param {boolean} hasCosts whether an operation has another cost than 1 unit
