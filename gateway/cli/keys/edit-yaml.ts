@@ -52,7 +52,8 @@ export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYa
   const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
   const document = parse(text);
   try {
-    let wanted = plainOf(document);
+    // A copy without shared parts. An edit of a value that an alias shares must change only one of the two copies.
+    let wanted: unknown = JSON.parse(JSON.stringify(plainOf(document)));
     const splices = edits.map((edit) => {
       const { splice, apply } = planEdit(edit, { text, eol, document });
       wanted = apply(wanted);
