@@ -312,10 +312,7 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   return warnings;
 }
 
-/**
- * Warns about the last change of each plan that has taken effect, because this change replaces the plan's own limits and all
- * earlier entries.
- */
+/** Explains the last change of each plan that has taken effect. It replaces the plan's own limits and all earlier entries. */
 function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): string[] {
   return Object.entries(raw.plans).flatMap(([name, { changes = [] }]) => {
     const index = changes.findLastIndex(({ from }) => from <= nowMs);
@@ -364,8 +361,7 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  // At this point the reader has read the main file, the keys and the secret files. These files must not appear in the API
-  // reference.
+  // The digests of this point have the main file, the keys and the secret files, which must not appear in the API reference.
   const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
   const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
   const open = (path: string, mentionedAt: Place) => {
@@ -381,8 +377,8 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
 }
 
 /**
- * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and
- * the API reference publishes the files of the document. Symbolic links are resolved before the check.
+ * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and the API
+ * reference publishes the files of the document. Symbolic links are resolved before the check.
  */
 function refusalOf(
   path: string,
@@ -397,7 +393,7 @@ function refusalOf(
   return 'this `$ref` leads out of the folders of the configuration and of the API document; copy the file there';
 }
 
-/** Resolves symbolic links. The path of a missing file is returned unchanged, so that a later read reports the missing file. */
+/** Resolves symbolic links. A missing file keeps its path, so that its absence is reported. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

@@ -8,13 +8,22 @@ import { toLimits } from './limit-fields.ts';
  * @returns undefined when the plan does not exist, or when the plan is custom and the key states no limits
  */
 export function compileKey(
-  { id, plan, name, limits: ownLimits, operations: own, addresses, disabled }: StatedKey,
+  { id, plan, name, limits: ownLimits, concurrent, operations: own, addresses, disabled }: StatedKey,
   plans: Plans,
 ): Key | undefined {
   const onPlan = plans.get(plan);
   const limits = onPlan?.isCustom ? ownLimits && toLimits(ownLimits) : onPlan?.limits;
   if (limits === undefined) return undefined;
-  return { id, plan, name, limits, operations: scopeOf(onPlan?.operations, own), addresses, disabled };
+  return {
+    id,
+    plan,
+    name,
+    limits,
+    concurrent: concurrent ?? onPlan?.concurrent,
+    operations: scopeOf(onPlan?.operations, own),
+    addresses,
+    disabled,
+  };
 }
 
 /** Returns the operations that a key may call. A key can restrict the operations of its plan, but cannot extend them. */

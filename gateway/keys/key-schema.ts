@@ -32,6 +32,8 @@ export const limits = fields(`a mapping with ${anyLimitField}`, limitFieldsShape
   .refine((stated) => Object.keys(stated).length > 0, expects(`a mapping with ${anyLimitField}`))
   .meta({ minProperties: 1 });
 
+export const concurrent = wholeNumber(1, 1_000_000);
+
 /** A list of operationIds. Duplicates are removed. */
 export const operationIds = list(text('the operationId of an operation'), 'a list of operationIds')
   .min(1, expects('a list of at least one operationId; without `operations` all may be called'))
@@ -91,6 +93,11 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
     .optional()
     .describe('A name for operators. Clients and backends never receive it.'),
   limits: limits.optional().describe('The limits of a key on a custom plan.'),
+  concurrent: concurrent
+    .optional()
+    .describe(
+      'The number of requests of this key that may be in progress at the same time. Without it, the number of the plan applies.',
+    ),
   operations: operationIds
     .optional()
     .describe(

@@ -29,7 +29,7 @@ export class KeyTable implements Keys {
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  /** The plans at the instant for which the table was made. */
+  /** The plans of the instant for which the table was made. */
   readonly plans: Plans;
   readonly #changedIds: readonly string[];
   /** The ids of changed keys by the digests of their secrets. */
@@ -153,17 +153,14 @@ export function tableIn(keys: Keys): KeyTable {
   throw new Error('these keys were not loaded');
 }
 
-/** Returns settings whose keys have the plans of an instant, in epoch ms on the store's clock. */
+/** The settings with keys that have the plans of an instant, epoch ms on the store's clock. */
 export function settingsAt(settings: Settings, nowMs: number): Settings {
   const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);
   return plans === before.plans ? settings : { ...settings, keys: before.with(new Map(), plans) };
 }
 
-/**
- * Returns the plans that the keys of these settings have. Keys of the directory get the same plans, so all keys of a plan change
- * together.
- */
+/** The plans that the keys of these settings have. Keys of the directory get the same plans, so all keys of a plan change together. */
 export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
   return tableIn(keys).plans;
 }

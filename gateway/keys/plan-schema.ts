@@ -1,16 +1,16 @@
 import * as z from 'zod';
 import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { date, limitFieldsShape, operationIds } from './key-schema.ts';
+import { concurrent, date, limitFieldsShape, operationIds } from './key-schema.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 const changesMax = 20;
 
-/** An entry of `changes`: the limits that a plan has from an instant. */
+/** The limits of a plan from an instant. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
-    'The instant from which the limits of this entry apply, on the clock of Redis. A date means its first instant in UTC.',
+    'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',
   ),
   ...limitFieldsShape,
 })
@@ -35,6 +35,11 @@ const planChanges = list(planChange, 'a list of mappings, each with from and lim
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
   ...limitFieldsShape,
+  concurrent: concurrent
+    .optional()
+    .describe(
+      'The number of requests of one key, WebSockets included, that may be in progress at the same time. Without it, the number is not limited.',
+    ),
   operations: operationIds
     .optional()
     .describe(

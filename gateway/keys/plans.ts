@@ -3,31 +3,30 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * Returns the plans with the limits that apply at an instant, in epoch ms on the store's clock. Code that applies a plan calls
- * this function. The keys of a configuration have the plans of one instant (`plansInForce`), and are made again at each change
- * (`server/plan-changes.ts`).
+ * The plans with the limits that apply at an instant, epoch ms on the store's clock. Code that applies a plan calls this function. The
+ * keys of a configuration have the plans of one instant (`plansInForce`), and are made again at each change (`server/plan-changes.ts`).
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
   if (lastChangeMs(plans, nowMs) === undefined) return plans;
   return new Map([...plans].map(([name, plan]) => [name, { ...plan, limits: limitsAt(plan, nowMs) }]));
 }
 
-/** Returns the limits of a plan at an instant. The plan must be a result of `compilePlan`, and not of `plansAt`. */
+/** The limits of a plan at an instant. The plan must be as `compilePlan` made it. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
 }
 
-/** Returns the changes of a plan after an instant. */
+/** The changes of a plan after an instant. */
 export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: number): readonly PlanChange[] {
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** Returns the instant of the last change of any plan up to an instant, or undefined if there was no change. */
+/** The instant of the last change of any plan until an instant; undefined when there was none. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }
 
-/** Returns the instant of the next change of any plan, or undefined if there is no later change. */
+/** The instant of the next change of any plan; undefined when there is none. */
 export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
   const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
   return later.length === 0 ? undefined : Math.min(...later);
@@ -50,6 +49,7 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
     name,
     isCustom: stated.custom,
     limits: toLimits(stated),
+    concurrent: stated.concurrent,
     operations: stated.operations,
     changes: stated.changes?.map(({ from, ...limits }) => ({ fromMs: from, limits: toLimits(limits) })),
   };

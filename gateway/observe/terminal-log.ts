@@ -6,9 +6,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
 /**
- * Creates the log for a person at a terminal. Similar requests that follow each other closely share one line with
- * their number, so that a loop of requests does not scroll earlier lines away. Each failure of the gateway or an
- * upstream has its own line.
+ * The log for a person. Similar requests that follow each other closely share one line with their number, so that a loop of requests
+ * does not scroll away earlier lines. Failures of the gateway or an upstream have a line each.
  */
 export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,
@@ -48,24 +47,21 @@ export function createTerminalLog(
   };
 }
 
-/** Opens standard output. When the terminal is closed, lines are lost and requests continue. */
+/** When the terminal is closed, lines are lost and requests continue. */
 function openStandardOutput(): pino.DestinationStream {
   return pino.destination({ dest: 1, sync: true }).on('error', () => {});
 }
 
-/**
- * Parses an entry of the log, and removes control characters. Causes and paths come from outside and must not control
- * the terminal.
- */
+/** An entry of the log. Causes and paths are foreign text, which must not control the terminal. */
 // biome-ignore lint/suspicious/noExplicitAny: an entry has whatever was logged
 function printableEntry(line: string): any {
   return printableJson(JSON.parse(line));
 }
 
-/** The control sequence that moves the cursor to the line above and clears this line. */
+/** Moves to the line above and clears it. */
 const previousLine = '\u001b[1A\u001b[2K';
 
-/** Returns a text that is equal for requests that share a line. */
+/** Equal for requests that share a line. */
 function sameness({
   status,
   method,
@@ -83,10 +79,7 @@ function withDetails({ level: _level, time: _time, msg, ...details }: Record<str
   return [msg, shown.join(', ')].filter((part) => part !== '').join(': ');
 }
 
-/**
- * Formats a value of an entry. A socket is shown by its address and port, and lists and texts are shown without
- * quotes.
- */
+/** The address and port of a socket. Lists and texts without quotes. */
 function detail(value: unknown): string {
   if (Array.isArray(value)) return value.map(detail).join(' ');
   if (typeof value === 'string') return value;

@@ -34,8 +34,17 @@ export async function serveExchange(exchange: Exchange, stations: Stations): Pro
     stations.reportBug(bug, exchange);
     await failForBug(exchange, stations);
   } finally {
+    releaseSlot(exchange, stations);
     record(exchange, stations);
   }
+}
+
+/** Ends the request for the concurrency limit of its key. A WebSocket lasts until its socket is closed. */
+function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stations): void {
+  if (key?.concurrent === undefined || decision?.kind !== 'admitted') return;
+  const { id } = key;
+  if (status === 101 && !req.socket.destroyed) req.socket.once('close', () => limiter.release(id));
+  else limiter.release(id);
 }
 
 /** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the others. */

@@ -65,7 +65,7 @@ function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {
     ...key,
     expiry: keyExpiryOf(expiresMs),
     digestStart,
-    policyText: createPolicyText(),
+    policyText: createPolicyText(key.concurrent),
     logged: keyMembers(key, digestStart),
   };
 }

@@ -239,5 +239,6 @@ function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {
   if (decidedMs === undefined) return status < 400 ? 'served' : 'rejected';
   // The key has too many unfinished request bodies or WebSockets.
   if (status >= 500) return 'refused';
+  if (decision?.kind === 'crowded') return 'refused';
   return decision?.kind === 'banned' || decision?.kind === 'refused' ? decision.kind : 'served';
 }

@@ -51,6 +51,12 @@ const catalogue = {
     fault: 'client',
     message: 'The rate limit is exceeded; retry after the time in the Retry-After header.',
   },
+  too_many_concurrent: {
+    status: 429,
+    fault: 'client',
+    message:
+      'The API key has as many requests in progress as it may have at the same time; retry when one of them has ended.',
+  },
   key_banned: {
     status: 429,
     fault: 'client',

@@ -25,6 +25,8 @@ export interface Plan {
   /** The limits of the plan; empty for a custom plan. */
   readonly limits: Limits;
   /** Ids of the operations that keys on the plan may call; undefined: all. */
+  /** The number of requests of one key that all processes may serve at the same time; absent: any number. */
+  readonly concurrent?: number | undefined;
   readonly operations: readonly string[] | undefined;
   /** Later limits of the plan, the earliest first; undefined when there are none. `limits` is the limits before them (`plansAt`). */
   readonly changes?: readonly PlanChange[] | undefined;
@@ -45,6 +47,8 @@ export interface Key {
   readonly plan: string;
   readonly name?: string | undefined;
   readonly limits: Limits;
+  /** The number of requests that all processes may serve at the same time; absent: any number. */
+  readonly concurrent?: number | undefined;
   /** Ids of the operations that the key may call; absent: all. */
   readonly operations?: readonly string[] | undefined;
   /** The addresses and CIDR ranges from which clients may use the key; absent: every address. */
@@ -205,6 +209,14 @@ export type Decision =
        */
       readonly kind: 'refused' | 'banned';
       /** The cost that the request would have had. */
+      readonly units: number;
+      readonly rateLimit: RateLimitState;
+      readonly source: DecisionSource;
+      readonly retryAtMs: number;
+    }
+  | {
+      /** A refusal by the concurrency limit, which charges nothing. `retryAtMs` is a guess, because nobody knows when a request ends. */
+      readonly kind: 'crowded';
       readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;

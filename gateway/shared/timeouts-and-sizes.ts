@@ -89,6 +89,12 @@ export const defaultBounds = Object.freeze({
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
   storeDeadlineMs: 50,
+  /**
+   * How long the requests of a key that a process serves count towards the concurrency limit after their last renewal, and how often
+   * they are renewed. The requests of a process that was killed count for at most this time.
+   */
+  leaseMs: 30_000,
+  leaseRenewalMs: 10_000,
   /** The deadline of a store call for an operator, who reads counts, lifts a ban or resets a quota. */
   storePatientDeadlineMs: 1_000,
   /** The interval at which an unavailable store is probed. */

@@ -5,7 +5,7 @@ import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.t
 import { outcomes, sumOf, type Tally, talliesIn, tallyNumber, unitsNumber } from './tally.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
-/** The totals of each day of a key, by the day's number since 1970. */
+/** Days of a key's totals, by the day's number since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
 /** Keeps the totals of each day of a key after the minutes of the day are deleted. */
@@ -15,18 +15,15 @@ export interface DailyTotalsKeeper {
   close(): void;
 }
 
-/** How long totals are kept. The time is rounded up to whole months, because one field contains one month. */
+/** Totals are kept this long, rounded up to whole months because one field holds one month. */
 export const totalsKeptDays = 400;
 
-/**
- * The sender's name in batches of totals, which is the same for all processes. The day is the batch number, so each
- * day is added once, in ascending order.
- */
+/** All processes add totals under this name. The day is the batch number, so each day is added once, in ascending order. */
 const sender = 'days';
 
 /**
- * Adds a day of a key to the totals one full day after its end, when every process has sent its counts. The day is
- * added when the key sends requests on a new day, or by a daily pass over all recently active keys.
+ * Adds a day to the totals one full day after its end, when every process has sent its counts. This happens when the key
+ * sends requests on a new day, and once a day for all recently active keys.
  */
 export function createDailyTotals({
   store,
@@ -63,7 +60,7 @@ export function createDailyTotals({
     const [keyId] = waiting;
     if (keyId !== undefined) {
       waiting.delete(keyId);
-      // A failed key moves to the end of the queue, because maybe only this key's server is away or almost full.
+      // The key moves to the end of the queue, because only its own server may be away or almost full.
       if (!(await addDays(keyId))) waiting.add(keyId);
     }
     isBusy = false;
@@ -146,7 +143,7 @@ function daysIn({ fields }: StoredRecord): DailyTotals {
   return days;
 }
 
-/** Returns the month in the name of a totals field. */
+/** The month in the name of a field of totals. */
 function monthIn(field: string): string {
   return field.slice(field.indexOf(':') + 1);
 }
@@ -165,12 +162,12 @@ function unpackCounts(packed: PackedCounts = []): Counts {
   return counts;
 }
 
-/** Returns the number of the first day of a month such as 2026-11. */
+/** The number of the first day of a month such as 2026-11. */
 export function firstDayOf(month: string): number {
   return Date.parse(`${month}-01T00:00:00Z`) / 86_400_000;
 }
 
-/** Returns the next month, for example 2027-01 for 2026-12. */
+/** The month after a month: 2027-01 for 2026-12. */
 export function monthAfter(month: string): string {
   return monthOf(firstDayOf(month) + 31).month;
 }
@@ -185,7 +182,7 @@ function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefi
   return tallies.length === 0 ? undefined : sumOf(tallies);
 }
 
-/** Returns the month of a day, such as 2026-11, and the day's position in the month from 0. */
+/** The month of a day, such as 2026-11, and its place in it from 0. */
 function monthOf(day: number): { readonly month: string; readonly place: number } {
   const date = new Date(day * 86_400_000).toISOString();
   return { month: date.slice(0, 7), place: Number(date.slice(8, 10)) - 1 };

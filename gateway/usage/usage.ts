@@ -8,15 +8,15 @@ import type { UsageStore } from './store/usage-store.ts';
 import { usageCalendar } from './usage-calendar.ts';
 import { createUsageReader, type UsageReader } from './usage-reader.ts';
 
-/** The usage record, which counts the requests of each key and their outcomes. */
+/** The usage record counts the requests of each key and their outcomes. */
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  /** The store of the usage record, from which a reader in another thread reads. */
+  /** The store behind the reader, for a reader in another thread. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
-   * Returns the daily totals of each key for up to 400 days, or for one month such as 2026-11. Totals also exist for
-   * days whose minutes are already deleted. Undefined when the store does not answer.
+   * The daily totals of each key for up to 400 days, or for one month such as 2026-11. The minutes of these days may be deleted
+   * already. Undefined when the store does not answer.
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
@@ -25,18 +25,15 @@ export interface Usage {
 }
 
 export interface UsageState {
-  /** The number of days for which minutes are kept; 1 without Redis. */
+  /** For how many days minutes are kept: 1 without Redis. */
   readonly keptDays: number;
-  /** The reason why recording is paused; absent while recording is not paused. */
+  /** The reason why recording is paused; absent while it is not. */
   readonly pausedBecause?: string;
-  /** The number of requests of this process that were not recorded because the store was away or full for too long. */
+  /** Requests of this process that were not recorded because the store was away or full for too long. */
   readonly lostRequests: number;
 }
 
-/**
- * The number of days for which a record is kept beyond `keepDays`, so that the first minute of the oldest day is
- * still recorded.
- */
+/** How long a record stays after its last day is over, so that the first minute of the oldest day is still there. */
 const graceDays = 2;
 
 export function createUsage({
@@ -47,12 +44,12 @@ export function createUsage({
   onPause,
   bounds,
 }: {
-  /** The Redis connection; without it, the record is in memory and keeps one day. */
+  /** Absent: in memory, for a day. */
   readonly redis?: RedisConnection | undefined;
   readonly keepDays: number;
-  /** The length of a minute. Tests use shorter minutes. */
+  /** How long a minute is; tests have shorter ones. */
   readonly minuteMs: number;
-  /** Returns the time of the store's clock, epoch ms. */
+  /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   /** Called with the reason when recording pauses, and with undefined when it resumes. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;

@@ -31,6 +31,10 @@ const grantsBegin = 'a grant begins at its instant, and not one millisecond earl
 const grantCharges =
   'requests under a grant are charged to the windows as before, and stay counted after the grant';
 const grantsWindows = 'a grant limits no window that the limits do not name';
+const places =
+  'requests of a key in progress on all processes are at most the concurrency limit, and a place is free when they end';
+const leasesExpire =
+  'the requests of a process that does not renew its lease stop counting when the lease expires';
 const staleCalls =
   'a call with another generation than the key’s is stale: it decides nothing, charges nothing and keeps no counts';
 const clock = 'all processes count in the same window, whatever their own clocks say';
@@ -112,6 +116,30 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     mistake: 'a grant limits every window that it names',
     caughtBy: grantsWindows,
     make: altered(limitWhateverIsGranted),
+  },
+  {
+    mistake: 'a process never ends its lease',
+    caughtBy: places,
+    make: withCalls(({ concurrency, ...call }) => ({
+      ...call,
+      concurrency: concurrency && { ...concurrency, active: Math.max(3, concurrency.active) },
+    })),
+  },
+  {
+    mistake: 'each process has all places',
+    caughtBy: places,
+    make: withCalls(({ concurrency, ...call }) => ({
+      ...call,
+      concurrency: concurrency && { ...concurrency, process: 'all' },
+    })),
+  },
+  {
+    mistake: 'a lease never expires',
+    caughtBy: leasesExpire,
+    make: withCalls(({ concurrency, ...call }) => ({
+      ...call,
+      concurrency: concurrency && { ...concurrency, leaseMs: 86_400_000 },
+    })),
   },
   { mistake: 'a stale call charges', caughtBy: staleCalls, make: altered(chargeStaleCalls) },
   {

@@ -34,6 +34,38 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect([last.state.minuteUsed, last.state.dayUsed]).toEqual([50, 50]);
   },
 
+  async 'requests of a key in progress on all processes are at most the concurrency limit, and a place is free when they end'(
+    subject,
+  ) {
+    const lengths = await freshLengths(subject);
+    const [one, other] = await Promise.all([1, 2].map(() => subject.open(lengths)));
+    const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
+    const ask = (store: QuotaStore | undefined, process: string, active: number, requests: number) =>
+      decide(store, { ...call, requests, concurrency: { max: 4, process, active, leaseMs: 60_000 } });
+    expect(await ask(one, 'one', 0, 3)).toMatchObject({ admitted: 3, crowded: 0 });
+    expect(await ask(other, 'other', 0, 3)).toMatchObject({ admitted: 1, crowded: 2, refused: 0, banned: 0 });
+    expect(await ask(one, 'one', 3, 1)).toMatchObject({ admitted: 0, crowded: 1 });
+    await ask(one, 'one', 0, 0);
+    const last = await ask(other, 'other', 1, 4);
+    expect(last).toMatchObject({ admitted: 3, crowded: 1 });
+    expect([last.state.minuteUsed, last.state.strikes]).toEqual([7, 0]);
+  },
+
+  async 'the requests of a process that does not renew its lease stop counting when the lease expires'(
+    subject,
+  ) {
+    const store = await subject.open(await freshLengths(subject));
+    const call = callOf(limitsOf({ perMinute: 50, perDay: 1000 }));
+    const ask = (process: string, leaseMs: number) =>
+      decide(store, { ...call, requests: 2, concurrency: { max: 2, process, active: 0, leaseMs } });
+    const { admitted, nowMs } = await ask('killed', 150);
+    expect(admitted).toBe(2);
+    const early = await ask('other', 60_000);
+    if (early.nowMs < nowMs + 150) expect(early.admitted).toBe(0);
+    while ((await subject.nowMs()) < nowMs + 150) await sleep(5);
+    expect((await ask('other', 60_000)).admitted).toBe(2);
+  },
+
   async 'the day limit holds as exactly as the minute limit'(subject) {
     const store = await subject.open(await freshLengths(subject));
     const call = callOf(limitsOf({ perMinute: 1000, perDay: 30 }));

@@ -110,10 +110,7 @@ function basePathOf(api: string): string {
   }
 }
 
-/**
- * Returns the part of a YAML document that contains `servers`. The whole document is parsed later. A JSON document is returned as
- * a whole.
- */
+/** The member `servers` of a document in YAML. The whole document is parsed later. JSON is returned as a whole. */
 function serversOf(text: string): string {
   return /^\s*\{/.test(text) ? text : (/^servers:.*(?:\n(?:[ \t#-].*)?)*/m.exec(text)?.[0] ?? '');
 }

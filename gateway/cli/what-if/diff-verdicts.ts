@@ -10,10 +10,7 @@ export interface LimitVerdict {
   readonly key?: string;
   /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
-  /**
-   * The instant of a later change of a plan, if the edit is such a change. The verdict states what the limits of this change
-   * would have done to the recorded requests.
-   */
+  /** The instant of a later change of a plan. The verdict tells what its limits would have done to the recorded requests. */
   readonly from?: string;
   /** The number of keys with this limit, the number of keys with more refusals, and the number of additional refusals. */
   readonly affectedKeys: number;

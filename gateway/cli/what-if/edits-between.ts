@@ -47,17 +47,14 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   };
 }
 
-/** A change of a plan at a later instant, expressed as an edit of the plan's present limits. */
+/** A change that a plan has for a later instant, as an edit of its present limits. */
 export interface LaterEdit {
   readonly plan: string;
   readonly from: string;
   readonly edit: EditByField;
 }
 
-/**
- * Returns the later changes that the plans of `after` have and the plans of `before` lack. Each change is expressed as an edit of
- * the limits that `before` has now.
- */
+/** The later changes of the plans of `after` that `before` does not have. They are edits of the limits that `before` has now. */
 export function laterEdits(
   { settings: before }: Shown,
   { settings: after }: Shown,

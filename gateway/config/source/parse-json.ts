@@ -1,8 +1,8 @@
 import type { OffsetOf } from './yaml-offset.ts';
 
 /**
- * Parses an API document in JSON. The YAML parser would take thirty times as long. Returns undefined if the text is not JSON, or
- * if the YAML parser must report a problem: a name that occurs twice in an object, the name `__proto__`, or too many tokens.
+ * Parses an API document that is JSON. The YAML parser takes thirty times as long. Returns undefined if the text is no JSON, or if the
+ * YAML parser must report a problem: a name that occurs twice in an object, the name `__proto__`, or too many tokens.
  *
  * @param tokensMax the maximum number of punctuation characters outside of strings
  */
@@ -14,7 +14,7 @@ export function parseJson(text: string, tokensMax: number): { readonly value: un
     const value: unknown = JSON.parse(text);
     return countNames(value) === colons ? { value } : undefined;
   } catch {
-    // The text is not JSON, or it is nested too deeply.
+    // The text is no JSON, or it is nested too deeply.
     return undefined;
   }
 }
@@ -47,8 +47,8 @@ function countColons(text: string, tokensMax: number): number | undefined {
 const depthMax = 200;
 
 /**
- * Counts the names of all objects. The text has more colons if a name occurs twice in an object. Returns NaN if a name is
- * `__proto__`, or if the value is nested deeper than `depthMax`.
+ * Counts the names of all objects. The text has more colons if a name occurs twice in an object. Returns NaN if a name is `__proto__`,
+ * or if the value is nested deeper than `depthMax`.
  */
 function countNames(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -64,7 +64,7 @@ function countNames(value: unknown, depth = 0): number {
   return names;
 }
 
-/** The offsets of a member's name and value. An entry of a list has no name. */
+/** An offset of a member's name, which a list entry lacks, and of its value. */
 interface MemberOffset {
   readonly name: number | undefined;
   readonly value: number;
@@ -91,7 +91,7 @@ export function createJsonOffsetOf(text: string): OffsetOf {
   };
 }
 
-/** Finds the members of the object or list at an offset. A value of any other kind has no members. */
+/** Finds the members of the object or list at an offset. Another value has no members. */
 function indexMembers(text: string, start: number): ReadonlyMap<PropertyKey, MemberOffset> {
   const members = new Map<PropertyKey, MemberOffset>();
   const isObject = text.charCodeAt(start) === openBrace;

@@ -1,12 +1,9 @@
 import { collectDefaultMetrics, type MetricObject, Registry } from '@prometheus-io/client';
 
-/** The metrics `process_*` and `nodejs_*` of a process, which the library collects, as plain data. */
+/** The library's metrics of a process, `process_*` and `nodejs_*`, as plain data. */
 export type ProcessMetrics = readonly MetricObject[];
 
-/**
- * Metrics of the library that are omitted because promtool rejects their names: gauges with the name of a counter,
- * and names that contain a type.
- */
+/** Gauges of the library that are named like a counter, and names with a type in them. */
 const rejectedByPromtool = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -15,10 +12,7 @@ const rejectedByPromtool = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-/**
- * Creates the registry with the metrics of this process. The registry watches garbage collection and the event loop,
- * so it is created only at the first scrape.
- */
+/** Metrics of this process. It watches garbage collection and the event loop, so it is made only when it is first needed. */
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -26,15 +20,12 @@ export function createProcessRegistry(): Registry {
   return registry;
 }
 
-/**
- * Joins the metrics of several processes. The library defines for each metric whether the result is the sum, the mean
- * or the maximum.
- */
+/** Joins the metrics of several processes: the sum, or the mean or maximum that the library defines. */
 export async function joinProcessMetrics(all: readonly ProcessMetrics[]): Promise<ProcessMetrics> {
   return Registry.aggregate(all.map((metrics) => [...metrics])).getMetricsAsJSON();
 }
 
-/** Returns the metrics whose values must not decrease when a process ends. */
+/** The metrics that must not fall when a process ends. */
 export function lastingMetrics(metrics: ProcessMetrics): ProcessMetrics {
   return metrics.filter(({ type }) => `${type}` === 'counter' || `${type}` === 'histogram');
 }

@@ -3,7 +3,7 @@ import { quantileMs } from '../../shared/structures/histogram.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
-/** The figures of a process over the last seconds, and its failures in the last minute. */
+/** The figures of a process for the last seconds, and its failures in the last minute. */
 type RecentFigures = Pick<
   ProcessState,
   | 'requestsPerSecond'
@@ -20,9 +20,9 @@ type RecentFigures = Pick<
 const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
-/** The counts of requests at one instant. */
+/** The counts at an instant. */
 interface Reading {
-  /** The instant, on the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
   readonly failures: ReadonlyMap<string, number>;
@@ -30,10 +30,7 @@ interface Reading {
   readonly upstream: readonly number[];
 }
 
-/**
- * Computes the figures once a second from the difference between the present counts and earlier counts, some seconds
- * and a minute ago. The computation adds no work to a request.
- */
+/** Compares the counts with those some seconds and a minute ago, once a second, which costs requests nothing. */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
   { nowMs, bounds }: { readonly nowMs: () => number; readonly bounds: Bounds },
@@ -41,10 +38,7 @@ export function createRecentFigures(
   /** The readings of the last minute, oldest first, and the oldest reading of the last seconds. */
   let readings = [readNow(metrics)];
   let [recent] = readings;
-  /**
-   * The instant at which the share of failed requests became too large, ISO 8601 in UTC; undefined while the share is
-   * smaller.
-   */
+  /** When the share of failed requests became too large, ISO 8601, in UTC. Undefined while fewer fail. */
   const failingSince = {
     gateway: undefined as string | undefined,
     upstream: undefined as string | undefined,
@@ -58,7 +52,7 @@ export function createRecentFigures(
 
   function lastMinute(now: Reading): RecentFigures['lastMinute'] {
     const before = readings[0] ?? now;
-    // Each request is in one bucket, so the buckets add up to the number of requests.
+    // Each request is in one bucket.
     const requests = total(difference(now.own, before.own));
     const failedBy = (whose: 'gateway' | 'upstream') => {
       const failed = (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);
@@ -73,8 +67,7 @@ export function createRecentFigures(
     read() {
       const now = readNow(metrics);
       const before = recent ?? now;
-      // The time has a minimum, because a single request in the first milliseconds would otherwise be a rate of
-      // thousands.
+      // Otherwise a single request in the first moments would be a rate of thousands.
       const seconds = Math.max(now.atMs - before.atMs, bounds.presenceIntervalMs) / 1_000;
       const byOutcome = outcomes.map(
         (outcome) =>
@@ -115,10 +108,7 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   };
 }
 
-/**
- * Returns the outcome of a status. A 429 to an admitted request is from the upstream, because no limit of the gateway
- * has refused it.
- */
+/** The 429 of an admitted request is the upstream's, because no limit of the gateway has refused it. */
 function outcomeOf(status: number, decision: DecisionLabel): Outcome {
   if (status === 429 && decision !== 'admitted') return '429';
   if (status >= 500) return '5xx';

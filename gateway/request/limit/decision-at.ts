@@ -7,8 +7,8 @@ import { type Asked, chargedUnits, type QuotaOutcome } from './store/decide-quot
 export function decisionAt(
   index: number,
   { outcome, source, units, limits, windowsMs, usedLater = 0 }: DecidedTogether,
-): Extract<Decision, { kind: 'admitted' | 'refused' | 'banned' }> {
-  const { nowMs, admitted, refused, state } = outcome;
+): Exclude<Decision, { kind: 'unavailable' }> {
+  const { nowMs, admitted, refused, banned, crowded = 0, state } = outcome;
   if (index < admitted) {
     const later = usedLater + (admitted - 1 - index) * units;
     return {
@@ -24,6 +24,10 @@ export function decisionAt(
     const retryAtMs = roomAtMs(after, state, terms, { units });
     return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   }
+  if (crowded > 0 && index >= admitted + refused + banned) {
+    // Nobody knows when a request will end.
+    return { kind: 'crowded', units, rateLimit: after, source, retryAtMs: nowMs + crowdedRetryMs };
+  }
   const untilMs = state.bannedUntilMs;
   const retryAtMs = roomAtMs(after, state, terms, { units, fromMs: untilMs });
   return {
@@ -35,9 +39,12 @@ export function decisionAt(
   };
 }
 
+/** A client that the concurrency limit refused may retry after this time. */
+export const crowdedRetryMs = 1_000;
+
 /** The decisions on a run of consecutive requests with equal cost. */
 export interface DecidedTogether extends RunTerms {
-  readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'state'>;
+  readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'banned' | 'crowded' | 'state'>;
   /** The cost of each request in units. */
   readonly units: number;
   /** Charged units in `outcome` that belong to later runs. */
@@ -63,11 +70,24 @@ export function decidedRuns(
   let usedLater = chargedUnits(asked, outcome);
   // The refused requests of a call all precede its banned requests.
   let refusedLeft = outcome.refused;
+  // Requests beyond the concurrency limit are the last of the call.
+  let overWindowsLeft = outcome.refused + outcome.banned;
   return [asked, ...later].map(({ requests, units }, at) => {
     const admitted = admittedOf[at] ?? 0;
-    const refused = Math.min(requests - admitted, refusedLeft);
+    const overWindows = Math.min(requests - admitted, overWindowsLeft);
+    overWindowsLeft -= overWindows;
+    const refused = Math.min(overWindows, refusedLeft);
     refusedLeft -= refused;
+    const banned = overWindows - refused;
+    const crowded = requests - admitted - overWindows;
     usedLater -= admitted * units;
-    return { outcome: { nowMs, admitted, refused, state }, source, units, limits, windowsMs, usedLater };
+    return {
+      outcome: { nowMs, admitted, refused, banned, crowded, state },
+      source,
+      units,
+      limits,
+      windowsMs,
+      usedLater,
+    };
   });
 }

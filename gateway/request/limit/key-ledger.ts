@@ -99,11 +99,17 @@ export function createKeyLedger(bounds: Bounds) {
      * Decides without the store, on the last known counts. The result is sent later, unless the store may have charged the
      * requests.
      */
-    decideAlone(terms: KeyTerms, { requests, units, later }: Asked, nowMs: number, mayBeCharged: boolean) {
+    decideAlone(
+      terms: KeyTerms,
+      { requests, units, later }: Asked,
+      nowMs: number,
+      mayBeCharged: boolean,
+      slots?: number,
+    ) {
       const entry = entryOf(terms);
       const { keyId, limits, bans } = terms;
       const call = { keyId, limits, bans, requests, units, later };
-      const outcome = decideQuota(entry.state, call, windowsMs, nowMs);
+      const outcome = decideQuota(entry.state, call, windowsMs, nowMs, slots);
       entry.state = outcome.state;
       entry.seenMs = undefined;
       if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, call));

@@ -1,7 +1,8 @@
 import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { createActiveRequests } from './active-requests.ts';
 import type { BanLog } from './ban-log.ts';
-import { type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
+import { crowdedRetryMs, type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
 import { rateLimitState } from './rate-limit-state.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-quota.ts';
@@ -58,6 +59,11 @@ export function createKeyLimiter(deps: {
 }) {
   const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
   const { windowsMs } = bounds;
+  const active = createActiveRequests({ nowMs, bounds });
+  /** Batches that wait for the reply to an earlier call of the same key, in their order. */
+  const waiting = new Map<string, Batch[]>();
+  /** The last terms of each key with a concurrency limit, to tell the store when its requests end. */
+  const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
   /** The decisions on banned keys that were made since `toldFromMs` on the store's clock. */
@@ -85,6 +91,15 @@ export function createKeyLimiter(deps: {
       const state = ledger.lastSeen({ keyId: key.id, limits: key.limits }, storeNowMs);
       return { kind: 'known', state, nowMs: storeNowMs } as const;
     },
+    /** Ends a request that was admitted to a key with a concurrency limit. */
+    release(keyId: string): void {
+      active.release(keyId);
+      tellStore(keyId);
+    },
+    /** Renews the leases of keys whose requests last long. */
+    renewLeases(): void {
+      for (const keyId of active.toRenew()) tellStore(keyId);
+    },
     /** Replaces the local counts of a key after an operator's change: a lifted ban, a reset, or a grant. */
     forget(keyId: string, state: Readonly<QuotaState>) {
       toldBans.delete(keyId);
@@ -102,6 +117,7 @@ export function createKeyLimiter(deps: {
       batch.limits === key.limits &&
       batch.generation === key.generation &&
       batch.bans === bans &&
+      batch.concurrent === key.concurrent &&
       batch.size < bounds.requestsPerCallMax
     );
   }
@@ -126,26 +142,36 @@ export function createKeyLimiter(deps: {
       limits: key.limits,
       generation: key.generation,
       bans,
+      concurrent: key.concurrent,
       units,
       requests: 0,
       later: undefined,
       size: 0,
       answer: Promise.withResolvers<Answer>(),
     };
-    if (turn.length === 0) setImmediate(endTurn);
-    turn.push(batch);
+    if (key.concurrent !== undefined) lastTerms.set(key.id, { key, bans });
+    sendAtTurnEnd(batch);
     openBatches.set(key.id, batch);
     return batch;
   }
 
+  function sendAtTurnEnd(batch: Batch): void {
+    if (turn.length === 0) setImmediate(endTurn);
+    turn.push(batch);
+  }
+
   function refuseFromMemory(
-    { id: keyId, limits }: Key,
+    { id: keyId, limits, concurrent }: Key,
     bans: BanPolicy,
     units: number,
   ): Decision | undefined {
     const storeNowMs = clock.nowMs();
     const repeated = repeatBan(keyId, units, storeNowMs);
     if (repeated !== undefined) return repeated;
+    if (concurrent !== undefined && active.of(keyId) >= concurrent) {
+      const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
+      if (state.bannedUntilMs <= storeNowMs) return crowded(state, { limits, source, units, storeNowMs });
+    }
     const outcome = ledger.refuse({ keyId, limits, bans }, units, storeNowMs);
     if (outcome === undefined) return undefined;
     const decision = decisionAt(0, { outcome, source, units, limits, windowsMs });
@@ -165,10 +191,12 @@ export function createKeyLimiter(deps: {
   }
 
   function endTurn(): void {
-    const batches = turn;
+    const ended = turn;
     turn = [];
     // A new Map replaces the old one, because a cleared Map can keep memory in use; see `renewed-map.ts`.
     openBatches = new Map();
+    const batches = ended.filter((batch) => batch.concurrent === undefined || isFirst(batch));
+    if (batches.length === 0) return;
     if (health.reach() === 'all') decideTurn(batches);
     else void health.started.then(() => decideTurn(batches));
   }
@@ -185,7 +213,10 @@ export function createKeyLimiter(deps: {
   }
 
   function fail(batches: readonly Batch[], error: unknown): void {
-    for (const batch of batches) batch.answer.reject(error);
+    for (const batch of batches) {
+      served(batch, 0, false);
+      batch.answer.reject(error);
+    }
   }
 
   async function decidePart(part: StorePart, batches: readonly Batch[]): Promise<void> {
@@ -194,16 +225,72 @@ export function createKeyLimiter(deps: {
       return;
     }
     const sentMs = nowMs();
-    const calls = batches.map((batch) => ledger.openCall(batch, batch, batch.generation));
+    const calls = batches.map(callOf);
     const replies = await send(part, calls, sentMs);
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];
       if (reply?.kind === 'decided') {
+        served(batch, reply.outcome.admitted, true);
         resolve(batch, reply.outcome, source);
       } else if (reply?.kind === 'stale') {
+        served(batch, 0, false);
         batch.answer.resolve(reply);
       } else answerAlone(batch, reply?.mayHaveRun ?? true);
     }
+  }
+
+  /** Whether a batch can be sent now. Otherwise it waits for the reply to an earlier call of its key, and requests may still join it. */
+  function isFirst(batch: Batch): boolean {
+    const { keyId } = batch;
+    if (!active.isAsking(keyId)) {
+      active.markAsking(keyId);
+      return true;
+    }
+    const before = waiting.get(keyId);
+    if (before === undefined) waiting.set(keyId, [batch]);
+    else before.push(batch);
+    openBatches.set(keyId, batch);
+    return false;
+  }
+
+  function callOf(batch: Batch): QuotaCall {
+    const call = ledger.openCall(batch, batch, batch.generation);
+    const { keyId, concurrent } = batch;
+    return concurrent === undefined ? call : { ...call, concurrency: active.begin(keyId, concurrent) };
+  }
+
+  /** Ends the call of a batch of a key with a concurrency limit, and sends the next call of the key. */
+  function served(batch: Batch, admitted: number, stored: boolean): void {
+    if (batch.concurrent === undefined) return;
+    const { keyId } = batch;
+    const mustTell = active.end(keyId, admitted, stored);
+    const [next, ...later] = waiting.get(keyId) ?? [];
+    if (later.length > 0) waiting.set(keyId, later);
+    else waiting.delete(keyId);
+    if (next !== undefined) sendAtTurnEnd(next);
+    else if (mustTell) tellStore(keyId);
+    if (!active.has(keyId)) lastTerms.delete(keyId);
+  }
+
+  /** Tells the store how many requests of a key this process serves, unless an open batch does so anyway. */
+  function tellStore(keyId: string): void {
+    const terms = lastTerms.get(keyId);
+    if (terms === undefined || openBatches.has(keyId) || active.isAsking(keyId)) return;
+    // Nobody waits for this answer.
+    openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
+  }
+
+  function crowded(
+    state: Readonly<QuotaState>,
+    {
+      limits,
+      source,
+      units,
+      storeNowMs,
+    }: { limits: Key['limits']; source: DecisionSource; units: number; storeNowMs: number },
+  ): Decision {
+    const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs: storeNowMs });
+    return { kind: 'crowded', units, rateLimit, source, retryAtMs: storeNowMs + crowdedRetryMs };
   }
 
   async function send(part: StorePart, calls: readonly QuotaCall[], sentMs: number) {
@@ -234,10 +321,13 @@ export function createKeyLimiter(deps: {
   function answerAlone(batch: Batch, mayBeCharged: boolean): void {
     const storeNowMs = clock.nowMs();
     if (onFailure === 'refuse') {
+      served(batch, 0, false);
       batch.answer.resolve(unavailable(batch, storeNowMs));
       return;
     }
-    const outcome = ledger.decideAlone(batch, batch, storeNowMs, mayBeCharged);
+    const slots = batch.concurrent && batch.concurrent - active.of(batch.keyId);
+    const outcome = ledger.decideAlone(batch, batch, storeNowMs, mayBeCharged, slots);
+    served(batch, outcome.admitted, false);
     deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
     deps.onDecidedAlone(batch.size);
     resolve(batch, outcome, 'local');
@@ -290,6 +380,7 @@ interface Batch extends OpenRun {
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
+  readonly concurrent: number | undefined;
   later: OpenRun[] | undefined;
   /** The number of requests in all runs. */
   size: number;

@@ -96,6 +96,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   });
   const readStatuses = createStatusReader({ ...backing, reach: backing.health.reach, windowsMs });
   const reportTimer = setInterval(keys.report, bounds.reportIntervalMs).unref();
+  const renewalTimer = setInterval(keys.renewLeases, bounds.leaseRenewalMs / 2).unref();
 
   return {
     /**
@@ -103,6 +104,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
      * together. The decision can be `stale` only for a key with a `generation`.
      */
     decide: keys.decide,
+    /** Ends a request that was admitted to a key with a concurrency limit. Called once for each such request. */
+    release: keys.release,
     /** Charges one request without a valid key to the bucket of its client address (`address-group.ts`). */
     chargeAddress: (address: string, perMinute: number) =>
       buckets.address.charge(addressGroup(address), perMinute),
@@ -170,6 +173,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Sends the unsent local decisions to the store and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */
     async close() {
       clearInterval(reportTimer);
+      clearInterval(renewalTimer);
       bans.close();
       const deadline = Promise.withResolvers<void>();
       const deadlineTimer = setTimeout(deadline.resolve, bounds.storeCloseTimeoutMs);

@@ -20,6 +20,8 @@ export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'reque
       const message = `The API key is banned until ${until}, because it kept sending after 429. Retry in ${seconds} s.`;
       return { code: 'key_banned', message, fields };
     }
+    case 'crowded':
+      return { code: 'too_many_concurrent', fields };
     case 'unavailable':
       return { code: 'store_unavailable', fields };
   }

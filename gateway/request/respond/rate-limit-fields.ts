@@ -8,12 +8,13 @@ export type PolicyText = (windows: readonly Window[]) => string;
  * Creates a function that caches the value of `RateLimit-Policy` for one key. The value changes only with a grant, or when the
  * length of the month changes.
  */
-export function createPolicyText(): PolicyText {
+export function createPolicyText(concurrent?: number): PolicyText {
   let text = '';
   let made: readonly Window[] = [];
   return (windows) => {
     if (!haveSamePolicy(windows, made)) {
       text = policyOf(windows);
+      if (concurrent !== undefined) text += `, "concurrent";q=${concurrent};qu="concurrent-requests"`;
       made = windows;
     }
     return text;

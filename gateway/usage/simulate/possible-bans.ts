@@ -1,22 +1,20 @@
 import type { BanPolicy } from '../../shared/model.ts';
 
 /**
- * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins
- * when windows have refused `after` requests within `withinMs`. A ban can therefore begin only in a minute that has
- * at least `after` refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each
- * ban in a row, and each ban needs `after` further refusals.
+ * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins when
+ * windows have refused `after` requests within `withinMs`. So it can begin only in a minute that has at least `after`
+ * refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each ban in a row, and each ban takes
+ * `after` refusals of its own.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
   private readonly minuteMs: number;
-  /**
-   * A ring buffer with the refusals of each minute that may still count. `place` is the position of the last minute.
-   */
+  /** A ring of the refusals in each minute that may still count. `place` is the position of the last minute. */
   private readonly ring: Float64Array;
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** The number of refusals that can have caused the present row of bans. */
+  /** Refusals that can have caused the bans in a row. */
   private inRow = 0;
   private untilMs = Number.NEGATIVE_INFINITY;
 
@@ -33,7 +31,7 @@ export class PossibleBans {
   }
 
   /**
-   * Adds a minute with the largest number of requests that windows can have refused. Minutes ascend.
+   * Counts the most requests that windows can refuse in a minute. Minutes ascend.
    *
    * @returns whether a ban can begin in it
    */
@@ -46,7 +44,7 @@ export class PossibleBans {
     return true;
   }
 
-  /** Adds a recorded ban. The ban's level is not recorded, so the longest ban is assumed. */
+  /** Counts a recorded ban. Its level is not on record, so the longest ban is assumed. */
   recorded(minute: number): void {
     this.extend(minute, this.bans.maxMs);
   }
@@ -81,8 +79,5 @@ export class PossibleBans {
   }
 }
 
-/**
- * The largest size of the ring buffer, a week of minutes. If `withinMs` is longer, all refusals count, which gives an
- * upper bound.
- */
+/** The size limit of the ring, a week of minutes. If `withinMs` is longer, all refusals count, which is an upper bound. */
 const ringMax = 10_081;

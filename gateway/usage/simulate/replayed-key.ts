@@ -11,19 +11,17 @@ export interface Terms {
 
 /** The record of one key, and the terms of the replay. */
 export interface ReplayedKey {
-  /** The recorded minutes, from the beginning of a day. Minutes before `fromMinute` only fill the windows. */
+  /** Begins with a whole day. Minutes before `fromMinute` only fill the windows. */
   readonly minutes: KeyMinutes;
-  /**
-   * The first minute of the replay, in which the edit takes effect. Earlier requests still count against the windows.
-   */
+  /** The first minute of the replay, with which the edit takes effect. Earlier requests still count against the windows. */
   readonly fromMinute: number;
-  /** The units that windows were charged before the first of the `minutes`. */
+  /** The units of windows that began before `minutes` begin. */
   readonly usedEarlier?: UsedEarlier | undefined;
   readonly present: Terms;
   readonly edited: Terms;
 }
 
-/** Receives the number of requests that each minute of the period would have admitted, for a chart. */
+/** Receives what each minute of the period would have admitted; for a chart. */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /** The result of one replay. */
@@ -34,19 +32,19 @@ export interface Replayed {
   readonly firstRefusedMinute: number;
 }
 
-/** Returns the requests in the minute at a position of the record. */
+/** The requests in the minute at a place of the record. */
 export function minuteAt(minutes: KeyMinutes, place: number) {
   const admitted = minutes.admitted[place] ?? 0;
   const bySecond = minutes.bySecond[place] ?? 0;
   const banned = minutes.banned[place] ?? 0;
   const undecided = minutes.undecided[place] ?? 0;
-  /** The number of requests that a window refused. */
+  /** Requests that a window refused. */
   const recorded = (minutes.refused[place] ?? 0) + bySecond;
   const offered = admitted + recorded + banned + undecided;
   return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
 }
 
-/** Returns the costs of the requests in the minute at a position of the record. */
+/** The costs in the minute at a place of the record, where requests cost different numbers of units. */
 export function costsAt(minutes: KeyMinutes, place: number) {
   const { costs } = minutes;
   const free = (costs?.admitted.free[place] ?? 0) + (costs?.banned.free[place] ?? 0);
@@ -59,10 +57,10 @@ export function costsAt(minutes: KeyMinutes, place: number) {
   return { free, freeAdmitted: costs?.admitted.free[place] ?? 0, units };
 }
 
-/** The limit per second; Infinity without such a limit. */
+/** The limit of the second; Infinity without one. */
 export interface Second {
   readonly max: number;
-  /** The limit multiplied by the number of seconds in a minute. */
+  /** The sum of the limit over all seconds of a minute. */
   readonly inMinute: number;
 }
 
@@ -71,15 +69,12 @@ export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Sec
   return { max, inMinute: (max * minuteMs) / windowsMs.second };
 }
 
-/**
- * Returns the recorded refusals by the limit per second, but at most the number that it can have refused in this
- * minute.
- */
+/** The recorded refusals by the second, but not more than the limit of the second can have refused in this minute. */
 export function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
   return Math.min(recorded, Math.max(0, decided - max));
 }
 
-/** Computes the possible bans at the beginning of the period, under the edited terms. */
+/** The possible bans from before the period, under the edited terms. */
 export function possibleBans(
   { minutes, fromMinute, edited }: ReplayedKey,
   { minuteMs }: Calendar,
@@ -93,7 +88,7 @@ export function possibleBans(
   return bans;
 }
 
-/** Returns the mean of both bounds, rounded down, so that an estimate of no refusals is certain. */
+/** The estimate between both bounds. Rounds down, so an estimate of no refusals is certain. */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }

@@ -1,11 +1,11 @@
 import { type WindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Limit, Limits, PlanWindow } from '../../shared/model.ts';
 
-/** The lengths of the minutes and windows of a record. */
+/** The calendar that a record was made with. */
 export interface Calendar {
-  /** The length of a minute of the record. Tests use shorter minutes. */
+  /** How long a minute of the record is; tests have shorter ones. */
   readonly minuteMs: number;
-  /** The lengths of the windows, each a whole number of minutes. */
+  /** The windows, each of whole minutes. */
   readonly windowsMs: WindowsMs;
 }
 
@@ -16,26 +16,22 @@ export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; read
 export interface BeforeEdit {
   /** The minute in which the edit takes effect. */
   readonly editMinute: number;
-  /**
-   * The limits before the edit. A window without a limit was not counted, so its count begins at zero when the edit
-   * takes effect.
-   */
+  /** The limits before the edit. A window without a limit was not counted, so its count starts at zero when the edit takes effect. */
   readonly limits: Limits;
   /** The units of windows that began before the first minute of the replay. */
   readonly earlier?: UsedEarlier | undefined;
 }
 
 /**
- * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts
- * per minute is exact. Each minute admits its first requests until the fullest window has no room left, and refuses
- * the rest. A refused request takes no room in any window.
+ * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts per minute is exact.
+ * Each minute admits its first requests until the fullest window has no room left, and refuses the rest. A refused
+ * request takes no room in any window.
  *
- * Until the next window ends, each charged unit takes the same room in all windows longer than a minute, so one
- * number is enough for these windows. This class ignores the limit per second, because a second is shorter than a
- * minute.
+ * Until the next window ends, all windows longer than a minute lose the same room, so one number is enough for all of them.
+ * This class ignores the limit of the second, since a second is shorter than a minute.
  */
 export class WindowRooms {
-  /** The minute limit; Infinity without such a limit. */
+  /** The limit of the minute; Infinity without one. */
   readonly minuteMax: number;
   /** The minute in which the next of the longer windows ends. */
   nextEnd = Number.NEGATIVE_INFINITY;
@@ -52,11 +48,11 @@ export class WindowRooms {
   }
 
   /**
-   * Opens the windows that contain a minute.
+   * Opens the windows that a minute lies in.
    *
    * @param minute not before that of an earlier call
-   * @param used the units used since the last call, at most until `nextEnd`
-   * @returns the room of the longer windows; negative if more units were used
+   * @param used since the last call, until `nextEnd` at most
+   * @returns what the longer windows have room for; negative where more was used
    */
   open(minute: number, used: number): number {
     const isBefore = this.lastMinute < this.before.editMinute;
@@ -81,7 +77,7 @@ interface RoomyWindow extends LongWindow {
 /** A window that is longer than a minute. */
 export interface LongWindow {
   readonly limit: Limit;
-  /** Whether the window had no limit before the edit. */
+  /** The window had no limit before the edit. */
   readonly isNew: boolean;
   endMinute: number;
 }
@@ -96,10 +92,7 @@ export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWi
     }));
 }
 
-/**
- * Opens the window that contains a minute. @returns the units that the window was charged before the first minute of
- * the replay
- */
+/** Opens the window at a minute. @returns the units that the window was charged before the first minute of the replay */
 export function openWindow(
   window: LongWindow,
   minute: number,
@@ -114,12 +107,12 @@ export function openWindow(
   return known?.index === index ? known.used : 0;
 }
 
-/** Returns the minute limit; Infinity without such a limit. */
+/** The limit of the minute; Infinity without one. */
 export function minuteMaxOf(limits: Limits): number {
   return limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
 }
 
-/** Returns how many of the requests have room. */
+/** How many of these requests find room. */
 export function fitting(requests: number, minuteMax: number, room: number): number {
   const fits = requests < minuteMax ? requests : minuteMax;
   return fits < room ? fits : room > 0 ? room : 0;

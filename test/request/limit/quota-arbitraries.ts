@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { Asked } from '../../../gateway/request/limit/store/decide-quota.ts';
+import type { Concurrency } from '../../../gateway/request/limit/store/leases.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 
 /** Limits for one or more windows, the shortest window first. */
@@ -47,6 +48,14 @@ export const runs: fc.Arbitrary<Asked> = fc.record(
 /**
  * Counts that have not been sent: in the current or previous windows, of the current or an older generation.
  */
+/** Two processes with a few requests each, and leases that expire during a run. */
+export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
+  max: fc.integer({ min: 1, max: 8 }),
+  process: fc.constantFrom('one', 'other'),
+  active: fc.nat({ max: 4 }),
+  leaseMs: fc.constantFrom(4, 15, 1_000),
+});
+
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),
   used: fc.integer({ min: 0, max: 5 }),

@@ -16,6 +16,7 @@ import {
   unendedGrant,
   usedIn,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
+import { freeSlots, type Lease, renewLease } from '../../../gateway/request/limit/store/leases.ts';
 import type { QuotaReply } from '../../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
@@ -48,6 +49,7 @@ const request = fc.record({
       key: fc.nat({ max: 2 }),
       runs: arbitrary.runs,
       unsent: fc.option(arbitrary.unsent, { nil: undefined }),
+      concurrency: fc.option(arbitrary.concurrency, { nil: undefined }),
     }),
     { minLength: 1, maxLength: 5 },
   ),
@@ -63,6 +65,7 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
       async (plans, bans, sequence) => {
         const prefix = freshPrefix();
         const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
+        const leases: (readonly Lease[])[] = [[], [], []];
         const modelOf = (key: number) => models[key] ?? emptyQuotaState;
         for (const [index, { pauseMs, verb, key, calls, grant }] of sequence.entries()) {
           if (pauseMs > 0) await sleep(pauseMs);
@@ -81,7 +84,7 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
             models[key] = changed.state;
             continue;
           }
-          const sent = calls.map(({ key, runs, unsent }) => ({
+          const sent = calls.map(({ key, runs, unsent, concurrency }) => ({
             key,
             ...runs,
             // Each key has a different plan, and gets another plan every five steps.
@@ -89,15 +92,20 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
             keyId: `${prefix}-${key}`,
             bans,
             unsent: unsent && toUnsent(unsent, modelOf(key)),
+            concurrency,
           }));
           const replies = await store.decide(sent);
           for (const [at, { key, ...call }] of sent.entries()) {
             const actual = outcomeOf(replies[at]);
+            const { concurrency } = call;
+            const held = leases[key] ?? [];
+            const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
             const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
-              limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs), call.limits),
+              limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs, slots), call.limits),
             );
             expect(expected).toContainEqual(actual);
             models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits) };
+            if (concurrency) leases[key] = renewLease(held, concurrency, actual.admitted, actual.nowMs);
           }
         }
       },

@@ -148,7 +148,7 @@ export function decideTwins(twins: Twins): TwinsRecorded {
       const byOutcome = new Map<number, number>();
       for (let request = 0; request < requests; request++) {
         const decision = decisionAt(request, { outcome, source: 'memory', units, ...terms });
-        const number = outcomes.indexOf(outcomeOf(decision));
+        const number = outcomes.indexOf(outcomeOf(decision) ?? 'undecided');
         byOutcome.set(number, (byOutcome.get(number) ?? 0) + 1);
       }
       for (const [number, count] of byOutcome) {

@@ -16,6 +16,8 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all its counts. Its fields:
   liftedMs, resetMs            the times of the last lifted ban and the last reset, the generations of decide-quota.ts
   grant                        temporary limits: their end in epoch ms, then the name and limit of each window. If they
                                start later, the start follows: `9 day 50 from 1`
+  leases                       the requests that processes serve now, only for keys with a concurrency limit: for each process its
+                               name, the number of requests, and the time at which the lease expires: `p1 3 1795 p2 1 1796`
   changedMs                    the time of the last change of the key itself. Only for keys of the key directory
 
 ARGV  for each key, one after the other:
@@ -26,11 +28,14 @@ ARGV  for each key, one after the other:
          argument is a list of runs in order of arrival: the number of requests, and the units of each. Example: `3*5,1*1`
       3. The changedMs of the key that the process has read, or an empty string to skip this check
       4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
-         resetMs, and for each window in the same order its number and the units charged in it
+         resetMs, and for each window in the same order its number and the units charged in it. If the key has a
+         concurrency limit, 0 or 1 is followed by a space and: the limit, the name of the process, the requests of the key
+         that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`
 
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
-       banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. If the call
-       has several runs for the key, the number of admitted requests of each run follows. The reply for a key is -1
+       banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. For a key
+       with a concurrency limit, the number of requests that exceeded this limit follows; these are the last requests of
+       the call. If the call has several runs for the key, the number of admitted requests of each run follows. The reply for a key is -1
        instead if the key has changed since it was read; nothing is then decided. It is the text of an error if the
        Redis key is not a hash
 
@@ -81,10 +86,15 @@ for each = 1, #KEYS do
     end
     requests, units = runs[1], runs[2]
   end
-  local unsentAt = ARGV[at + 3] == '1' and at + 4
+  local item = ARGV[at + 3]
+  local unsentAt = string.byte(item) == 49 and at + 4 -- 49 is `1`
+  -- The concurrency limit of the key, and the requests that the calling process serves.
+  local most, process, active, leaseMs
+  if #item > 1 then most, process, active, leaseMs = string.match(item, ' (%d+) (%S+) (%d+) (%d+)$') end
   at = at + 3
   if unsentAt then at = at + 5 + 2 * windows end
-  names[numbers + 2] = readMs ~= '' and 'changedMs' or nil
+  names[numbers + 2] = readMs ~= '' and 'changedMs' or most and 'leases' or nil
+  names[numbers + 3] = readMs ~= '' and most and 'leases' or nil
 
   local stored = redis.pcall('HMGET', key, unpack(names))
   if stored.err then
@@ -152,7 +162,19 @@ for each = 1, #KEYS do
       end
     end
 
-    local admitted, refused, banned = 0, 0, 0
+    local slots, otherLeases, storedLeases = math.huge, '', ''
+    if most then
+      slots = most - active
+      storedLeases = stored[numbers + (readMs ~= '' and 3 or 2)] or ''
+      for name, held, untilMs in string.gmatch(storedLeases, '(%S+) (%d+) (%d+)') do
+        if name ~= process and tonumber(untilMs) > nowMs then
+          slots = slots - held
+          otherLeases = otherLeases .. name .. ' ' .. held .. ' ' .. untilMs .. ' '
+        end
+      end
+    end
+
+    local admitted, refused, banned, crowded = 0, 0, 0, 0
     local room, charged, run = math.huge, 0, 1 -- `run`: the place of the current run in `runs`
     if bannedUntilMs <= nowMs then
       for i = 1, windows do
@@ -167,9 +189,13 @@ for each = 1, #KEYS do
       else
         if units == 0 then fitting = requests
         else fitting = math.max(0, math.min(requests, math.floor((room - charged) / units))) end
+        if fitting > slots then fitting = math.max(0, slots) end
+        slots = slots - fitting
         admitted, charged = admitted + fitting, charged + fitting * units
         local rest = requests - fitting
-        if rest > 0 then
+        if rest > 0 and slots <= 0 then
+          crowded = crowded + rest
+        elseif rest > 0 then
           moves = true
           local struck = math.min(rest, math.max(0, after - 1 - strikes))
           refused, banned = refused + struck, banned + rest - struck
@@ -203,6 +229,10 @@ for each = 1, #KEYS do
     reply[fieldsAt + 5], reply[fieldsAt + 6] = liftedMs, resetMs
     last = fieldsAt + numbers + 1
     reply[last] = grant or 0
+    if most then
+      last = last + 1
+      reply[last] = crowded
+    end
     if run > 3 then
       for i = 1, (run - 1) / 2 do reply[last + i] = runs[i] end
       last = last + (run - 1) / 2
@@ -210,8 +240,17 @@ for each = 1, #KEYS do
 
     -- Requests of a banned key change nothing, so nothing is written. Other calls write only the changed fields, mostly two
     -- counts.
-    if unsentAt or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
+    if unsentAt or most or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
       local fields, count = {}, 0
+      local leases = otherLeases
+      if most and active + admitted > 0 then
+        leases = leases .. process .. ' ' .. active + admitted .. ' ' .. nowMs + leaseMs
+        moves = true
+      end
+      if leases ~= '' and leases ~= storedLeases then
+        fields[1], fields[2] = 'leases', leases
+        count = 2
+      end
       for i = 1, numbers do
         if reply[fieldsAt + i] ~= (tonumber(stored[i]) or 0) then
           fields[count + 1], fields[count + 2] = names[i], reply[fieldsAt + i]
@@ -220,8 +259,10 @@ for each = 1, #KEYS do
       end
       if count > 0 then redis.call('HSET', key, unpack(fields)) end
       if grantHasEnded then redis.call('HDEL', key, 'grant') end
+      if leases == '' and storedLeases ~= '' then redis.call('HDEL', key, 'leases') end
       if moves then
         local expiresMs = math.max(
+          leases ~= '' and nowMs + leaseMs or 0,
           strikes > 0 and strikesFromMs + withinMs or 0,
           bannedUntilMs > 0 and bannedUntilMs + maxMs or 0,
           liftedMs > 0 and liftedMs + maxMs or 0)

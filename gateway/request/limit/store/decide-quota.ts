@@ -6,6 +6,7 @@ import {
   type PlanWindow,
   planWindows,
 } from '../../../shared/model.ts';
+import type { Concurrency } from './leases.ts';
 
 /**
  * Decides the requests of one key at one instant, in order of arrival. A ban is checked first, then every limited window. An
@@ -15,12 +16,16 @@ import {
  * One decision on n requests equals n decisions on one request. In each run of equal cost, first some requests have room, and then
  * the others have none. Requests without room are refused until the number of refusals reaches `bans.after`. From that refusal on
  * they are `banned`.
+ *
+ * @param slots the requests that the concurrency limit of the key allows to begin now. It is checked before the windows. A request that
+ * exceeds it is no strike.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
   call: QuotaCall,
   windowsMs: WindowsMs,
   nowMs: number,
+  slots = Number.POSITIVE_INFINITY,
 ): QuotaOutcome {
   const { limits, bans, unsent } = call;
   const state = { ...before, grant: unendedGrant(before.grant, nowMs) };
@@ -31,34 +36,44 @@ export function decideQuota(
     if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
   }
   const { later } = call;
-  const first = decideRun(state, call, call, nowMs);
+  const first = decideRun(state, call, call, nowMs, slots);
   if (later === undefined) return { nowMs, ...first, state };
-  const runs = [first, ...later.map((run) => decideRun(state, run, call, nowMs))];
-  const sum = (kind: keyof DecidedRun) => runs.reduce((total, run) => total + run[kind], 0);
+  const runs = [first];
+  for (const run of later) {
+    runs.push(decideRun(state, run, call, nowMs, slots - sumOf(runs, 'admitted')));
+  }
   return {
     nowMs,
-    admitted: sum('admitted'),
-    refused: sum('refused'),
-    banned: sum('banned'),
+    admitted: sumOf(runs, 'admitted'),
+    refused: sumOf(runs, 'refused'),
+    banned: sumOf(runs, 'banned'),
+    ...(first.crowded !== undefined && { crowded: sumOf(runs, 'crowded') }),
     admittedOf: runs.map(({ admitted }) => admitted),
     state,
   };
 }
 
-type DecidedRun = Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned'>;
+type DecidedRun = Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'crowded'>;
+
+function sumOf(runs: readonly DecidedRun[], kind: keyof DecidedRun): number {
+  return runs.reduce((total, run) => total + (run[kind] ?? 0), 0);
+}
 
 function decideRun(
   state: QuotaState,
   { requests, units }: Run,
   { limits, bans }: QuotaCall,
   nowMs: number,
+  slots: number,
 ): DecidedRun {
-  if (state.bannedUntilMs > nowMs) return { admitted: 0, refused: 0, banned: requests };
-  const admitted = fitting(requests, units, roomIn(state, limits, nowMs));
+  const limited = slots === Number.POSITIVE_INFINITY ? undefined : { crowded: 0 };
+  if (state.bannedUntilMs > nowMs) return { admitted: 0, refused: 0, banned: requests, ...limited };
+  const admitted = Math.min(fitting(requests, units, roomIn(state, limits, nowMs)), Math.max(0, slots));
   for (const { window } of limits) state[usedIn[window]] += admitted * units;
   const rest = requests - admitted;
+  if (rest > 0 && admitted >= slots) return { admitted, refused: 0, banned: 0, crowded: rest };
   const refused = rest === 0 ? 0 : strike(state, rest, bans, nowMs);
-  return { admitted, refused, banned: rest - refused };
+  return { admitted, refused, banned: rest - refused, ...limited };
 }
 
 /** For each window name the number of the current window (`windowIndex`), and in `…Used` the units charged in this window. */
@@ -111,6 +126,8 @@ export interface QuotaCall extends Asked {
   /** The `generation` of the `Key`. The store decides nothing when the key has changed after this generation. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
+  /** Undefined for a key without a concurrency limit. */
+  readonly concurrency?: Concurrency | undefined;
 }
 
 export interface QuotaOutcome {
@@ -119,6 +136,8 @@ export interface QuotaOutcome {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
+  /** Requests that exceeded the concurrency limit: the last requests of the call. They are not charged and are no strikes. Absent without such a limit. */
+  readonly crowded?: number;
   /** The number of admitted requests of each run. Absent if the call has one run. */
   readonly admittedOf?: readonly number[];
   /** The counts after all requests. */

@@ -9,6 +9,7 @@ import {
   resetQuota,
   setGrant,
 } from './decide-quota.ts';
+import { freeSlots, type Lease, renewLease } from './leases.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
 
 /** Creates the memory store of a single process, which applies `decideQuota` to at most `bounds.rememberedKeysMax` keys. */
@@ -38,9 +39,17 @@ export function createMemoryQuotaStore(deps: {
   };
 
   function decide(call: QuotaCall): QuotaDecided {
+    const { keyId, concurrency, bans } = call;
     const atMs = nowMs();
-    const outcome = decideQuota(stateOf(call.keyId, atMs), call, windowsMs, atMs);
-    keep(call.keyId, outcome.state, expiresMs(outcome.state, call.bans, windowsMs), atMs);
+    const before = entries.get(keyId)?.leases ?? [];
+    const slots = concurrency && freeSlots(before, concurrency, atMs);
+    const outcome = decideQuota(stateOf(keyId, atMs), call, windowsMs, atMs, slots);
+    const leases = concurrency ? renewLease(before, concurrency, outcome.admitted, atMs) : before;
+    const endMs = Math.max(
+      expiresMs(outcome.state, bans, windowsMs),
+      ...leases.map(({ untilMs }) => untilMs),
+    );
+    keep(keyId, { state: outcome.state, leases, expiresMs: endMs }, atMs);
     return { kind: 'decided', outcome };
   }
 
@@ -48,8 +57,9 @@ export function createMemoryQuotaStore(deps: {
   function change(keyId: string, verb: typeof liftBan, keptMs: number): QuotaChanged {
     const atMs = nowMs();
     const state = verb(stateOf(keyId, atMs), atMs);
-    const before = entries.get(keyId)?.expiresMs ?? 0;
-    keep(keyId, state, Math.max(before, atMs + keptMs, state.grant?.untilMs ?? 0), atMs);
+    const before = entries.get(keyId);
+    const endMs = Math.max(before?.expiresMs ?? 0, atMs + keptMs, state.grant?.untilMs ?? 0);
+    keep(keyId, { state, leases: before?.leases ?? [], expiresMs: endMs }, atMs);
     return { kind: 'changed', nowMs: atMs, state };
   }
 
@@ -58,9 +68,9 @@ export function createMemoryQuotaStore(deps: {
     return entry !== undefined && entry.expiresMs > atMs ? entry.state : emptyQuotaState;
   }
 
-  function keep(keyId: string, state: Readonly<QuotaState>, expiresMs: number, atMs: number): void {
+  function keep(keyId: string, entry: Entry, atMs: number): void {
     if (!entries.has(keyId) && entries.size >= bounds.rememberedKeysMax) makeRoom(atMs);
-    entries.set(keyId, { state, expiresMs });
+    entries.set(keyId, entry);
   }
 
   /** Deletes expired keys. Deletes the oldest key when no key has expired. */
@@ -73,5 +83,6 @@ export function createMemoryQuotaStore(deps: {
 
 interface Entry {
   readonly state: Readonly<QuotaState>;
+  readonly leases: readonly Lease[];
   readonly expiresMs: number;
 }

@@ -20,6 +20,7 @@ import {
   type Unsent,
   usedIn,
 } from './decide-quota.ts';
+import type { Concurrency } from './leases.ts';
 import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
 
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
@@ -95,14 +96,15 @@ export function createRedisQuotaStore(deps: {
     for (const { keyId } of calls) args.push(nameOf(keyId));
     let before: Terms | undefined;
     for (const call of calls) {
-      const { limits, bans, generation, unsent } = call;
+      const { limits, bans, generation, unsent, concurrency } = call;
       const terms = termsOf(limits, bans);
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
       before = terms;
       args.push(askedArgument(call), generation === undefined ? '' : String(generation));
-      if (unsent === undefined) args.push('0');
-      else args.push('1', ...unsentArguments(unsent, limits));
+      const flag = unsent === undefined ? '0' : '1';
+      args.push(concurrency === undefined ? flag : `${flag} ${leaseArgument(concurrency)}`);
+      if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
     }
     return client.decideQuotas(...args).then(
       (reply) => readReplies(reply, calls, from, arrived),
@@ -156,6 +158,10 @@ function askedArgument({ requests, units, later }: Asked): string {
   return text;
 }
 
+function leaseArgument({ max, process, active, leaseMs }: Concurrency): string {
+  return `${max} ${process} ${active} ${leaseMs}`;
+}
+
 function unsentArguments(unsent: Unsent, limits: Limits): string[] {
   const { strikes, bannedUntilMs, banLevel, liftedMs, resetMs } = unsent;
   const uses = limits.flatMap(({ window }) => [unsent[window], unsent[usedIn[window]]]);
@@ -185,7 +191,7 @@ function readReplies(
       at += 1;
     } else {
       arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, call) };
-      at += 10 + 2 * call.limits.length + runsInReply(call);
+      at += 10 + 2 * call.limits.length + (call.concurrency === undefined ? 0 : 1) + runsInReply(call);
     }
   }
 }
@@ -214,9 +220,10 @@ function toOutcome(nowMs: number, reply: ScriptReply, from: number, call: QuotaC
   }
   const grant = reply[at++];
   if (typeof grant === 'string') state.grant = unpackGrant(grant);
-  if (call.later === undefined) return { nowMs, admitted, refused, banned, state };
+  const decided = { nowMs, admitted, refused, banned, ...(call.concurrency && { crowded: next() }), state };
+  if (call.later === undefined) return decided;
   const admittedOf = reply.slice(at, at + runsInReply(call)).map(Number);
-  return { nowMs, admitted, refused, banned, admittedOf, state };
+  return { ...decided, admittedOf };
 }
 
 function toHash(flat: readonly (string | number)[]): Record<string, string> {

@@ -26,6 +26,40 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
+it('requests beyond the concurrency limit are the last of a call, take no unit and are no strike', () => {
+  fc.assert(
+    fc.property(
+      arbitrary.limits,
+      arbitrary.bans,
+      arbitrary.runs,
+      fc.integer({ min: -2, max: 12 }),
+      (limits, bans, asked, slots) => {
+        let oneByOne: Readonly<QuotaState> = emptyQuotaState;
+        const kinds: string[] = [];
+        let left = slots;
+        for (const { requests, units } of [asked, ...(asked.later ?? [])]) {
+          for (let index = 0; index < requests; index++) {
+            const call = { keyId: 'k', limits, bans, requests: 1, units };
+            const single = decideQuota(oneByOne, call, windowsMs, 1_000_000, left);
+            left -= single.admitted;
+            oneByOne = single.state;
+            kinds.push(single.crowded ? 'crowded' : single.admitted ? 'admitted' : 'refused');
+          }
+        }
+        const call = { keyId: 'k', limits, bans, ...asked };
+        const { state, crowded, admitted } = decideQuota(emptyQuotaState, call, windowsMs, 1_000_000, slots);
+        if (kinds.length > 0) expect(state).toEqual(oneByOne);
+        expect(crowded).toBe(kinds.filter((kind) => kind === 'crowded').length);
+        expect(admitted).toBe(kinds.filter((kind) => kind === 'admitted').length);
+        expect(kinds.slice(kinds.length - (crowded ?? 0))).not.toContain('refused');
+        expect(kinds.slice(kinds.length - (crowded ?? 0))).not.toContain('admitted');
+        expect(admitted).toBeLessThanOrEqual(Math.max(0, slots));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
 it('deciding n requests of any costs at once equals deciding them one by one, including bans', () => {
   fc.assert(
     fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {

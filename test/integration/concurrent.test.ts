@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { openRedis } from '../../gateway/redis/open-redis.ts';
+import { untilConnected } from '../../gateway/redis/redis-connection.ts';
+import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import { createGateway } from '../../gateway/server/gateway.ts';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { makeKey } from '../support/gateway-process.ts';
+import { freshPrefix, redisUrl } from '../support/redis.ts';
+import { settingsOf } from '../support/settings-of.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
+import { patientGateway } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
+
+/** A backend that holds each request until the test ends it, and counts the requests that it has at once. */
+async function startBackend() {
+  const held: ServerResponse[] = [];
+  const counts = { now: 0, most: 0 };
+  const enter = (closes: ServerResponse | Socket) => {
+    counts.now += 1;
+    counts.most = Math.max(counts.most, counts.now);
+    closes.once('close', () => {
+      counts.now -= 1;
+    });
+  };
+  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
+    if (req.url === '/healthz') return void res.end();
+    enter(res);
+    held.push(res);
+  }).listen(0, '127.0.0.1');
+  new WebSocketServer({ server }).on('connection', (_, req) => enter(req.socket));
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const endOne = () => held.shift()?.end('[]');
+  return { url: `http://127.0.0.1:${port}`, held, counts, endOne };
+}
+
+/** Gateways of one fleet on one Redis, without workers. */
+async function startFleet(size: number, backendUrl: string, overrides: Record<string, unknown> = {}) {
+  const key = makeKey({ plan: 'shared' });
+  const settings = await settingsOf({
+    upstream: { url: backendUrl, health: '/healthz' },
+    plans: { shared: { perMinute: 100_000, perDay: 1_000_000, concurrent: 4 } },
+    keys: [key.entry],
+    bans: { after: 3, within: '60s', for: '5m' },
+    limitsPath: '/limits',
+    redis: { url: redisUrl(), prefix: freshPrefix() },
+    ...overrides,
+  });
+  const bounds = tunedBounds({ ...patientGateway, leaseMs: 1_000, leaseRenewalMs: 200 });
+  const gateways = Array.from({ length: size }, () =>
+    createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, bounds }),
+  );
+  const ports: number[] = [];
+  for (const gateway of gateways) ports.push((await gateway.start()).listen.port);
+  onTestFinished(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.drain({ graceMs: 0 })));
+  });
+  const headers = { authorization: `Bearer ${key.secret}` };
+  const send = (at: number, init: RequestInit = {}) =>
+    fetch(`http://127.0.0.1:${ports[at % size]}/v1/pets`, { ...init, headers });
+  const used = async () => {
+    const limits = await fetch(`http://127.0.0.1:${ports[0]}/limits`, { headers });
+    return ((await limits.json()) as { windows: { used: number }[] }).windows.at(-1)?.used;
+  };
+  return { key, send, used, headers, ports };
+}
+
+it('three processes forward at most the allowed requests of a key at once, and a refused request costs nothing', async () => {
+  const backend = await startBackend();
+  const { send, used } = await startFleet(3, backend.url);
+  let served = 0;
+  let refused = 0;
+  const client = async (at: number) => {
+    while (served < 60) {
+      const response = await send(at);
+      if (response.status === 200) {
+        await response.arrayBuffer();
+        served += 1;
+      } else {
+        refused += 1;
+        expect(response.headers.get('retry-after')).toBe('1');
+        expect(response.headers.get('ratelimit-policy')).toContain(
+          '"concurrent";q=4;qu="concurrent-requests"',
+        );
+        expect(await response.json()).toMatchObject({ code: 'too_many_concurrent', status: 429 });
+      }
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 12 }, (_, at) => client(at)));
+  await until('the limit is reached', () => backend.counts.now === 4 && refused > 20);
+  const ending = setInterval(backend.endOne, 1);
+  onTestFinished(() => clearInterval(ending));
+  await clients;
+  expect(backend.counts.most).toBe(4);
+  // Many more refusals than `bans.after` have banned nobody, and the windows were charged for the served requests alone.
+  expect(await used()).toBe(served);
+});
+
+it('a place is free again when the client leaves, the backend fails or a WebSocket closes, and kept by what lasts longer than a lease', async () => {
+  const backend = await startBackend();
+  const { send, headers, ports } = await startFleet(2, backend.url, { api: undefined });
+  const sockets = [0, 1].map((at) => new WebSocket(`ws://127.0.0.1:${ports[at]}/v1/live`, { headers }));
+  await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  const leaving = new AbortController();
+  const left = send(0, { signal: leaving.signal }).catch(() => 'left');
+  const cut = send(1);
+  await until('all places are taken', () => backend.counts.now === 4);
+  const isFull = async () => (await send(0)).status === 429 && (await send(1)).status === 429;
+  // Three leases long nothing ends.
+  const endMs = performance.now() + 3_000;
+  while (performance.now() < endMs) expect(await isFull()).toBe(true);
+
+  const free = async (what: string, end: () => void) => {
+    end();
+    let response: Promise<Response> | undefined;
+    await until(`${what} gives its place back`, async () => {
+      const before = backend.held.length;
+      const tried = send(0);
+      const refusedStatus = await Promise.race([
+        tried.then(({ status }) => status),
+        until('it arrives', () => backend.held.length > before).then(() => undefined),
+      ]);
+      if (refusedStatus === undefined) response = tried;
+      return refusedStatus === undefined;
+    });
+    backend.held.pop()?.end('[]');
+    expect((await response)?.status).toBe(200);
+  };
+  await free('a client that leaves', () => leaving.abort());
+  expect(await left).toBe('left');
+  await free('a response that breaks off', () => backend.held.at(-1)?.destroy());
+  expect((await cut).status).toBe(502);
+  await free('a WebSocket', () => sockets[0]?.close());
+  expect(backend.counts.most).toBe(4);
+  for (const socket of sockets) socket.terminate();
+});
+
+it('a process without Redis counts alone, and a key may have another limit than its plan', async () => {
+  const backend = await startBackend();
+  const wide = makeKey({ plan: 'shared' });
+  const keys = [{ ...wide.entry, concurrent: 6 }];
+  const { ports } = await startFleet(1, backend.url, { redis: undefined, keys });
+  const headers = { authorization: `Bearer ${wide.secret}` };
+  const all = Array.from({ length: 9 }, () => fetch(`http://127.0.0.1:${ports[0]}/v1/pets`, { headers }));
+  await until('six arrive', () => backend.counts.now === 6);
+  const statuses = Promise.all(all.map(async (one) => (await one).status));
+  while (backend.held.length > 0) backend.endOne();
+  expect((await statuses).filter((status) => status === 429)).toHaveLength(3);
+  expect(backend.counts.most).toBe(6);
+});
+
+it('the place of a process that was killed is free when its lease has expired', async () => {
+  const backend = await startBackend();
+  const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const { key, send } = await startFleet(1, backend.url, { redis });
+  const connection = openRedis(redis, defaultBounds);
+  onTestFinished(() => connection.close());
+  await untilConnected(connection, 20_000);
+  const store = createRedisQuotaStore({
+    redis: connection,
+    windowsMs: defaultBounds.windowsMs,
+    deadlineMs: 20_000,
+    patientDeadlineMs: 20_000,
+    keysPerCallMax: 1,
+  });
+  const limits = [{ window: 'minute', max: 100_000 }] as const;
+  const bans = { after: 1_000, withinMs: 1_000, forMs: 1_000, maxMs: 1_000 };
+  const concurrency = { max: 4, process: 'killed', active: 4, leaseMs: 1_500 };
+  await store.decide([{ keyId: key.entry.id, limits, bans, requests: 0, units: 1, concurrency }]);
+  expect((await send(0)).status).toBe(429);
+  const ending = setInterval(backend.endOne, 1);
+  onTestFinished(() => clearInterval(ending));
+  await until('the lease expires', async () => (await send(0)).status === 200);
+});
