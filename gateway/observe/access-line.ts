@@ -13,15 +13,15 @@ const decisionMembers = rememberLast(
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
 /**
- * The log line of a finished request: flat JSON without headers, query or secrets. Add a new field of the line here. The line is
- * built member by member, because the log takes more CPU per request than anything else, and `JSON.stringify` took four times as
- * long.
+ * Returns the log line of a finished request: flat JSON without header fields, query or secrets. A new field of the
+ * line is added here. The line is built member by member, because the log takes more CPU per request than any other
+ * part, and `JSON.stringify` took four times as long.
  */
 export function accessLine(exchange: Exchange): string {
   const { arrival, req, path, offered, errorCode, fault, cause, key, invalidSecret, decision } = exchange;
   const { upstream, snapshot } = exchange;
   let line = beginning(exchange.id);
-  // The method of a request that the parser refuses is unknown.
+  // If the parser refuses a request, its method is unknown.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
   const traceId = traceIdOf(req.headers.traceparent);
   if (traceId !== undefined) line += `,"traceId":"${traceId}"`;
@@ -50,8 +50,9 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 }
 
 /**
- * The path without its long segments, since a careless client may put a secret there. Segments up to the length of a 64-bit integer stay. A very long path
- * is cut, because several processes can write only lines of up to 4 KiB into one pipe without tearing them.
+ * Returns the path without its long segments, because a client may put a secret there by mistake. Segments up to the
+ * length of a 64-bit integer stay. A very long path is cut, because the workers share a pipe, and the kernel keeps
+ * only writes of up to 4 KiB in one piece.
  */
 function shown(path: string): string {
   if (path.length <= segmentShownMax) return path;

@@ -2,15 +2,15 @@ import type { Logger } from 'pino';
 import type { Exchange } from '../request/exchange.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** A first segment that may be in the log. A longer one may be a secret in the wrong place. */
+/** Matches a first segment that the log may contain. A longer segment may be a secret in the wrong place. */
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
 /**
- * Logs a hint when the requests of keys begin with other paths than that of `baseUrl`, and none with that. Then every request gets
- * 404, and the path of `baseUrl` is probably a mistake.
+ * Logs a hint when no request of a key begins with the path of `baseUrl`, but requests begin with another path. Every
+ * request then gets 404, and `baseUrl` is probably wrong.
  */
 export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
-  /** How many requests began with each other first segment. */
+  /** The number of requests by their first segment, without the requests below `baseUrl`. */
   let others = new Map<string, number>();
   let below = 0;
   let timer: NodeJS.Timeout | undefined;

@@ -9,7 +9,10 @@ export interface Log {
   readonly logger: Logger;
   /** Writes the line of a finished request: a JSON object and a line break. */
   access(line: string): void;
-  /** Writes the buffer before the process ends. Gives up after `logCloseTimeoutMs` if standard output is not read. */
+  /**
+   * Writes the buffered lines before the process ends. The function gives up after `logCloseTimeoutMs` if no reader
+   * reads standard output.
+   */
   close(): Promise<void>;
 }
 
@@ -22,8 +25,8 @@ export interface LogOptions {
 }
 
 /**
- * The log of the process on standard output: JSON lines, or readable lines for a person. It needs no redaction, because it never
- * receives secrets or headers.
+ * Creates the log of the process on standard output, as JSON lines or as readable lines for a person. The log needs
+ * no redaction, because it never receives secrets or header fields.
  */
 export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
   const { stream, access, close } =
@@ -38,7 +41,8 @@ export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
       },
       stream,
     ),
-    // Not through pino, which serialises field by field. For these flat lines that took a quarter of a request's CPU.
+    // Access lines bypass pino, which serialises field by field. Pino took a quarter of a request's CPU for these
+    // flat lines.
     access,
     close,
   };
@@ -49,10 +53,11 @@ function openTerminal(terminal: Terminal, bounds: Bounds): Output {
 }
 
 /**
- * Lines are collected here instead of in pino's stream, which measures its whole buffer again for every line.
+ * Opens standard output as a file. Lines are buffered here instead of in pino's stream, which measures its whole
+ * buffer for every line.
  *
- * If several processes write into a pipe, a long write may be torn by a write of another process. Writes of up to PIPE_BUF octets
- * stay whole (pipe(7)). Files keep every write whole.
+ * If several processes write into a pipe, the kernel may split a long write and put a write of another process in
+ * between. Writes of up to PIPE_BUF octets are never split (pipe(7)). Writes to a file are never split.
  */
 function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }): Output {
   const isWhole = isShared && !fstatSync(1).isFile();
@@ -60,11 +65,11 @@ function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }):
     dest: 1,
     sync: false,
     maxLength: bounds.logUnreadBytesMax,
-    // Otherwise `flush` calls back before it has written.
+    // With the default, `flush` calls back before it has written.
     minLength: 1,
     maxWrite: isWhole ? bounds.logSharedBytesMax : undefined,
   });
-  // A full disk or a closed pipe loses lines, and requests continue.
+  // If the disk is full or the pipe is closed, lines are lost and requests continue.
   file.on('error', () => {});
   let lines = '';
   let bytes = 0;
@@ -101,8 +106,8 @@ function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }):
 }
 
 /**
- * Flushes and destroys the stream. Not with flushSync, which never returns if the pipe is not read or the disk is full. pino would
- * call it at the exit of the process for a stream that is not destroyed.
+ * Flushes and destroys the stream, without `flushSync`, which never returns if the pipe is not read or the disk is
+ * full. If the stream were not destroyed, pino would call `flushSync` at the exit of the process.
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {
   const flushed = new Promise<void>((resolve) => stream.flush(() => resolve()));

@@ -2,16 +2,15 @@ export interface RequestLineOptions {
   /** The longest line. */
   readonly columns: number;
   readonly colours: boolean;
-  /** The number of similar requests that the line stands for. */
+  /** The number of similar requests that the line represents. */
   readonly times: number;
 }
 
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * An access line for a person, for example
- * `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left  2.8 ms  6f1f2f3a`. A line that is longer than the terminal loses
- * its least important parts. The JSON log is complete.
+ * Formats an access line for a person, for example `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left
+ * 2.8 ms  6f1f2f3a`. A line that is longer than the terminal omits its least important parts.
  */
 export function requestLine(entry: Entry, { columns, colours, times }: RequestLineOptions): string {
   const time = `[${localTime(String(entry.time))}]`;
@@ -27,7 +26,7 @@ interface Parts {
   readonly caller: string;
   readonly plan: string;
   readonly limit: string;
-  /** Words behind the figures of the limit. */
+  /** The words after the figures of the limit. */
   readonly left: string;
   readonly duration: string;
   readonly upstream: string;
@@ -55,7 +54,7 @@ function partsOf(entry: Entry, times: number): Parts {
 const idShown = 8;
 const partShown = 16;
 
-/** Drops part after part until the line is short enough. The number of requests stays. */
+/** Omits one part after the other until the line is short enough. The number of requests is never omitted. */
 function narrowed(parts: Parts, columns: number): string {
   const withoutUpstream = { ...parts, end: parts.end.slice(0, idShown), upstream: '' };
   const withoutPlan = { ...withoutUpstream, plan: '' };
@@ -80,7 +79,9 @@ function join({ method, path, error, caller, plan, limit, left, duration, upstre
     .join('  ');
 }
 
-/** The beginning and the end of a long text with `…` between them. Keeps at least a few characters. */
+/**
+ * Shortens a long text to its beginning and its end with `…` between them. The result has at least a few characters.
+ */
 function shorten(text: string, length: number): string {
   const kept = Math.max(length, partShown);
   if (text.length <= kept) return text;
@@ -90,7 +91,7 @@ function shorten(text: string, length: number): string {
 
 const colourOf: Readonly<Record<string, number>> = { 1: 36, 2: 32, 3: 36, 4: 33, 5: 31 };
 
-/** Green for 2xx, cyan for 1xx and 3xx, yellow for 4xx, red for 5xx. */
+/** Colours a status: green for 2xx, cyan for 1xx and 3xx, yellow for 4xx, red for 5xx. */
 function coloured(status: string): string {
   return `\u001b[${colourOf[status.charAt(0)] ?? 39}m${status}\u001b[39m`;
 }

@@ -6,8 +6,9 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
 /**
- * The log for a person. Similar requests that follow each other closely share one line with their number, so that a loop of requests
- * does not scroll away earlier lines. Failures of the gateway or an upstream have a line each.
+ * Creates the log for a person at a terminal. Similar requests that follow each other closely share one line with
+ * their number, so that a loop of requests does not scroll earlier lines away. Each failure of the gateway or an
+ * upstream has its own line.
  */
 export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,
@@ -47,21 +48,24 @@ export function createTerminalLog(
   };
 }
 
-/** When the terminal is closed, lines are lost and requests continue. */
+/** Opens standard output. When the terminal is closed, lines are lost and requests continue. */
 function openStandardOutput(): pino.DestinationStream {
   return pino.destination({ dest: 1, sync: true }).on('error', () => {});
 }
 
-/** An entry of the log. Causes and paths are foreign text, which must not control the terminal. */
+/**
+ * Parses an entry of the log, and removes control characters. Causes and paths come from outside and must not control
+ * the terminal.
+ */
 // biome-ignore lint/suspicious/noExplicitAny: an entry has whatever was logged
 function printableEntry(line: string): any {
   return printableJson(JSON.parse(line));
 }
 
-/** Moves to the line above and clears it. */
+/** The control sequence that moves the cursor to the line above and clears this line. */
 const previousLine = '\u001b[1A\u001b[2K';
 
-/** Equal for requests that share a line. */
+/** Returns a text that is equal for requests that share a line. */
 function sameness({
   status,
   method,
@@ -79,7 +83,10 @@ function withDetails({ level: _level, time: _time, msg, ...details }: Record<str
   return [msg, shown.join(', ')].filter((part) => part !== '').join(': ');
 }
 
-/** The address and port of a socket. Lists and texts without quotes. */
+/**
+ * Formats a value of an entry. A socket is shown by its address and port, and lists and texts are shown without
+ * quotes.
+ */
 function detail(value: unknown): string {
   if (Array.isArray(value)) return value.map(detail).join(' ');
   if (typeof value === 'string') return value;

@@ -1,9 +1,9 @@
 import { addressGroup } from '../shared/address-group.ts';
 
-/** The size of the bitmap from which the number of distinct addresses is estimated. The addresses themselves are not stored. */
+/** The size of the bitmap for estimating the number of distinct addresses. The addresses themselves are not stored. */
 export const addressBits = 2_048;
 
-/** The bit of an address (IPv6 by its /64), from 0: FNV-1a, folded to eleven bits. */
+/** Returns the bit of an address (of its /64 for IPv6), from 0. The bit is the FNV-1a hash, folded to eleven bits. */
 export function addressBit(address: string): number {
   const group = addressGroup(address);
   let hash = 0x811c9dc5;

@@ -5,7 +5,7 @@ import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.t
 import { outcomes, sumOf, type Tally, talliesIn, tallyNumber, unitsNumber } from './tally.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
-/** Days of a key's totals, by the day's number since 1970. */
+/** The totals of each day of a key, by the day's number since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
 /** Keeps the totals of each day of a key after the minutes of the day are deleted. */
@@ -15,15 +15,18 @@ export interface DailyTotalsKeeper {
   close(): void;
 }
 
-/** Totals are kept this long, rounded up to whole months because one field holds one month. */
+/** How long totals are kept. The time is rounded up to whole months, because one field contains one month. */
 export const totalsKeptDays = 400;
 
-/** All processes add totals under this name. The day is the batch number, so each day is added once, in ascending order. */
+/**
+ * The sender's name in batches of totals, which is the same for all processes. The day is the batch number, so each
+ * day is added once, in ascending order.
+ */
 const sender = 'days';
 
 /**
- * Adds a day to the totals one full day after its end, when every process has sent its counts. This happens when the key
- * sends requests on a new day, and once a day for all recently active keys.
+ * Adds a day of a key to the totals one full day after its end, when every process has sent its counts. The day is
+ * added when the key sends requests on a new day, or by a daily pass over all recently active keys.
  */
 export function createDailyTotals({
   store,
@@ -60,7 +63,7 @@ export function createDailyTotals({
     const [keyId] = waiting;
     if (keyId !== undefined) {
       waiting.delete(keyId);
-      // The key moves to the end of the queue, because only its own server may be away or almost full.
+      // A failed key moves to the end of the queue, because maybe only this key's server is away or almost full.
       if (!(await addDays(keyId))) waiting.add(keyId);
     }
     isBusy = false;
@@ -143,7 +146,7 @@ function daysIn({ fields }: StoredRecord): DailyTotals {
   return days;
 }
 
-/** The month in the name of a field of totals. */
+/** Returns the month in the name of a totals field. */
 function monthIn(field: string): string {
   return field.slice(field.indexOf(':') + 1);
 }
@@ -162,12 +165,12 @@ function unpackCounts(packed: PackedCounts = []): Counts {
   return counts;
 }
 
-/** The number of the first day of a month such as 2026-11. */
+/** Returns the number of the first day of a month such as 2026-11. */
 export function firstDayOf(month: string): number {
   return Date.parse(`${month}-01T00:00:00Z`) / 86_400_000;
 }
 
-/** The month after a month: 2027-01 for 2026-12. */
+/** Returns the next month, for example 2027-01 for 2026-12. */
 export function monthAfter(month: string): string {
   return monthOf(firstDayOf(month) + 31).month;
 }
@@ -182,7 +185,7 @@ function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefi
   return tallies.length === 0 ? undefined : sumOf(tallies);
 }
 
-/** The month of a day, such as 2026-11, and its place in it from 0. */
+/** Returns the month of a day, such as 2026-11, and the day's position in the month from 0. */
 function monthOf(day: number): { readonly month: string; readonly place: number } {
   const date = new Date(day * 86_400_000).toISOString();
   return { month: date.slice(0, 7), place: Number(date.slice(8, 10)) - 1 };

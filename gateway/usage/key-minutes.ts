@@ -11,17 +11,17 @@ export interface KeyMinutes {
   /** The number of each minute since 1970. */
   readonly minute: Float64Array;
   readonly admitted: Uint32Array;
-  /** Refused by the minute, hour, day or month. */
+  /** Requests that the minute, hour, day or month limit refused. */
   readonly refused: Uint32Array;
-  /** Refused by the second. */
+  /** Requests that the limit per second refused. */
   readonly bySecond: Uint32Array;
   readonly banned: Uint32Array;
   readonly undecided: Uint32Array;
-  /** The cost of the requests in each column. Absent if every request cost 1 unit. */
+  /** The costs of the requests in each column. Absent if every request cost 1 unit. */
   readonly costs?: Readonly<Record<Column, Costs>> | undefined;
 }
 
-/** The minutes of `KeyMinutes`, in the same order. */
+/** The costs of one column, with one value for each minute of `KeyMinutes`. */
 interface Costs {
   /** Units in excess of 1 unit per request. */
   readonly extra: Float64Array;
@@ -31,7 +31,7 @@ interface Costs {
 
 type Column = Exclude<keyof KeyMinutes, 'minute' | 'costs'>;
 
-/** The column that each outcome is counted in, by its number. */
+/** The column in which each outcome is counted, by the outcome's number. */
 const columnOf: readonly Column[] = outcomes.map((outcome) => {
   switch (outcome) {
     case 'admitted':
@@ -83,10 +83,10 @@ export class KeyMinutesBuilder {
     banned: [],
     undecided: [],
   };
-  /** Costs by column and place. Most keys have none. */
+  /** The costs by column and by the minute's position. Most keys have no costs. */
   private readonly costs = new Map<Column, Map<number, { extra: number; free: number }>>();
 
-  /** Requests with this outcome in a minute that is the last one so far, or later. */
+  /** Adds requests with one outcome. The minute must be the last added minute or a later one. */
   add(minute: number, outcome: number, requests: number, extra = 0, free = 0): void {
     if (this.minutes.at(-1) !== minute) {
       this.minutes.push(minute);
@@ -103,7 +103,7 @@ export class KeyMinutesBuilder {
   }
 
   /**
-   * The minutes of one hour (`minutes:<hour>` and `units:<hour>` in `record-fields.ts`).
+   * Adds the minutes of one hour (`minutes:<hour>` and `units:<hour>` in `record-fields.ts`).
    *
    * @param hourStart the number of its first minute
    * @param firstMinute only from this minute on, and `lastMinute` is the last one
@@ -162,28 +162,28 @@ export class KeyMinutesBuilder {
   }
 }
 
-/** How many requests were asked for in the minute at this place. */
+/** Returns the number of offered requests in the minute at this position. */
 export function offeredAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += minutes[column][place] ?? 0;
   return offered;
 }
 
-/** The units that the requests in a column cost, in the minute at this place. */
+/** Returns the cost, in units, of the requests of one column in the minute at this position. */
 export function unitsAt(minutes: KeyMinutes, column: Column, place: number): number {
   const requests = minutes[column][place] ?? 0;
   const costs = minutes.costs?.[column];
   return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
 }
 
-/** The units that were asked for in the minute at this place. */
+/** Returns the cost, in units, of the offered requests in the minute at this position. */
 export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += unitsAt(minutes, column, place);
   return offered;
 }
 
-/** The units that the windows were charged, by minute. */
+/** Returns the units that were charged to the windows, by minute. */
 export function chargedUnits(minutes: KeyMinutes): Uint32Array | Float64Array {
   if (minutes.costs === undefined) return minutes.admitted;
   return Float64Array.from(minutes.minute, (_, place) => unitsAt(minutes, 'admitted', place));

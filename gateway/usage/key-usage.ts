@@ -25,10 +25,10 @@ import { outcomes, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
-/** The number of the outcome. */
+/** The number of the outcome `admitted`. */
 const admitted = 0;
 
-/** The shared name of all operations beyond `operationsMax`, and of all networks beyond `networksMax`. */
+/** The name under which operations beyond `operationsMax` and networks beyond `networksMax` are counted together. */
 const others = '*';
 
 interface OperationCounts {
@@ -50,7 +50,7 @@ interface KeyUsageDeps {
 
 interface SecretUse {
   readonly digestStart: string;
-  /** 0 when the secret was not used since the last write. */
+  /** The last use of the secret; 0 when it was not used since the last write. */
   lastMs: number;
 }
 
@@ -58,8 +58,9 @@ interface SecretUse {
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
- * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the current
- * hour, so a request costs only a few additions. They move into `unsent` when the minute or hour ends or the record is read.
+ * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the
+ * current hour, so counting a request takes only a few additions. These counts move into `unsent` when the minute or
+ * hour ends, or when the record is read.
  */
 export class KeyUsage {
   readonly keyId: string;
@@ -71,7 +72,7 @@ export class KeyUsage {
   private minute = -1;
   private minuteEndsMs = 0;
   private readonly byOutcome = Array<number>(outcomes.length).fill(0);
-  /** By outcome; undefined until a request does not cost 1 unit. */
+  /** The extra units by outcome; undefined while every request has cost 1 unit. */
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
   private hour = -1;
@@ -94,7 +95,7 @@ export class KeyUsage {
   private addressesDay = -1;
   /** The bit of today's first address. */
   private firstAddressBit = -1;
-  /** A bitmap from the second address on, so thousands of addresses take no more memory. */
+  /** A bitmap that is created for the second address. Its size does not grow with the number of addresses. */
   private addressesSeen: Uint8Array | undefined;
 
   constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {
@@ -140,7 +141,10 @@ export class KeyUsage {
     this.unsent.add(day, invalidSecretField(secret), invalidSecretNumber, 1);
   }
 
-  /** Counts a request from an address that the key does not allow. It is charged to no limit of the key, and is no use of the key. */
+  /**
+   * Counts a request from an address that the key does not allow. The request is not charged to the key's limits, and
+   * does not count as a use of the key.
+   */
   refusedAddress(atMs: number, network: string): void {
     const { hourMs, dayMs } = this.calendar;
     const day = Math.floor(atMs / dayMs);
@@ -224,7 +228,7 @@ export class KeyUsage {
     this.freeRequests = undefined;
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
-    // A later minute of this day may have been counted before. The record keeps the latest instant.
+    // A later minute of this day may already have been counted. The record keeps the latest instant.
     const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
     this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
     for (const use of this.secrets.values()) {
@@ -241,7 +245,10 @@ export class KeyUsage {
     else this.extraUnits[outcome] = (this.extraUnits[outcome] ?? 0) + units - 1;
   }
 
-  /** Without room for unsent counts, these requests are recorded as requests of 1 unit each. */
+  /**
+   * Adds the costs of the minute to the unsent counts. Without room for them, the requests are recorded as requests
+   * of 1 unit.
+   */
   private closeUnits(day: number, hour: number, outcome: number): void {
     const numbers = unitsNumber(minuteOfHour(this.minute), outcome);
     const extraUnits = this.extraUnits?.[outcome] ?? 0;

@@ -15,19 +15,19 @@ import type { ActiveKey, RecordRead } from './store/usage-store.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from './traffic.ts';
 import { daysOf, isWithin, type UsageCalendar } from './usage-calendar.ts';
 
-/** The part of the usage record that counts by operation. */
+/** Reads the part of the usage record that counts by operation. */
 export interface OperationsReader {
-  /** The calls of a key by operation and hour: of all operations, or of the named ones. */
+  /** Returns the calls of a key by operation and hour, for all operations or only the named operations. */
   operationsOf(
     keyId: string,
     period: Period,
     operationIds?: readonly string[],
   ): Promise<readonly OperationHour[] | undefined>;
-  /** The active keys that called an operation, with their calls. */
+  /** Returns the active keys that called an operation, with the number of their calls. */
   callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
-  /** The requests of all clients by minute, without empty minutes. */
+  /** Returns the requests of all clients by minute, without empty minutes. */
   traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
-  /** All operations, each with its hours in the period. */
+  /** Returns all recorded operations, each with its hours in the period. */
   operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
 }
 
@@ -48,7 +48,7 @@ export interface Caller extends Calls {
 }
 
 export interface OperationUsage {
-  /** Empty: requests that matched no operation. */
+  /** The id of the operation; empty for requests that matched no operation. */
   readonly operationId: string;
   readonly requests: number;
   readonly byStatus: ReadonlyMap<number, number>;
@@ -64,7 +64,7 @@ export interface TrafficMinute {
   readonly upstream: Buckets;
 }
 
-/** How many durations fell into each bucket of a histogram (`shared/structures/histogram.ts`). */
+/** The number of durations in each bucket of a histogram (`shared/structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
 /** Percentiles are estimates from a histogram (`quantileMs`). Undefined when no duration was counted. */

@@ -6,19 +6,19 @@ import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, type UsageCalendar } from './usage-calendar.ts';
 
 export interface EndedRequest {
-  /** Empty where no operation matched. */
+  /** The id of the operation; empty if the request matched no operation. */
   readonly operationId: string;
-  /** On the deciding clock where there was a decision, epoch ms. */
+  /** The instant of the decision on the store's clock, or of the request without a decision, epoch ms. */
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;
-  /** The duration without the upstream's share. For a WebSocket, only the handshake. */
+  /** The duration without the time of the upstream. For a WebSocket, the duration of the handshake. */
   readonly ownMs: number;
   /** Undefined when the request reached no upstream. */
   readonly upstreamMs: number | undefined;
 }
 
-/** Three digits, as HTTP has them (RFC 9110 §15). */
+/** An HTTP status has three digits (RFC 9110 §15). */
 const statusesMax = 1_000;
 
 /** The statuses and durations of one operation in the current hour. */
@@ -27,7 +27,7 @@ class OperationHour {
   readonly byStatus = Array<number>(statusesMax).fill(0);
   readonly own = new Histogram();
   readonly upstream = new Histogram();
-  /** 0: none since the last batch. */
+  /** The last request; 0 without a request since the last batch. */
   lastMs = 0;
 
   constructor(id: string) {
@@ -36,8 +36,8 @@ class OperationHour {
 }
 
 /**
- * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, plain numbers count the current
- * hour. They move into `unsent` when the hour ends or the record is read.
+ * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, plain numbers count the
+ * current hour. These counts move into `unsent` when the hour ends, or when the record is read.
  */
 export class OperationsUsage {
   readonly unsent: UnsentCounts;
@@ -103,8 +103,8 @@ export class OperationsUsage {
 }
 
 /**
- * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the next flush;
- * otherwise an operation with few requests per flush would appear to take no time.
+ * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the
+ * next flush. Otherwise the recorded time of an operation with few requests per flush would be zero.
  */
 function moveDurations(
   histogram: Histogram,

@@ -1,10 +1,11 @@
 import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
 
 /**
- * The fields of a record and the numbers in each field. Number 0 holds the latest instant (`counts.ts`), in ms of the day.
+ * The fields of a record and the numbers in each field. Number 0 is the latest instant (`counts.ts`), in ms of the
+ * day.
  *
  * | record | field | numbers |
- * |---|---|---|
+ *  |---|---|---|
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, extra units and free requests of these; `withCosts`; 0: the last decision |
@@ -30,7 +31,7 @@ export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).pad
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 
-/** The name in a field, such as the operation's id in `operation:<id>`; undefined for other fields. */
+/** Returns the name in a field, such as the operation's id in `operation:<id>`; undefined for other fields. */
 export function nameIn(field: string, fieldOf: (name: string) => string): string | undefined {
   const start = fieldOf('');
   return field.startsWith(start) ? field.slice(start.length) : undefined;
@@ -42,7 +43,7 @@ export const admittedNumber = (hour: number) => 2 + 2 * hour;
 /** The costs of the admitted requests, as in `Tally`. */
 export const extraUnitsNumber = (hour: number) => 49 + 2 * hour;
 export const freeNumber = (hour: number) => 50 + 2 * hour;
-/** Minutes with a request that did not cost 1 unit. Absent: the day has no `units:<hour>`. */
+/** The number of minutes with a request that did not cost 1 unit. Absent if the day has no `units:<hour>`. */
 export const withCosts = 97;
 
 /** In `unauthorized:<hour>`. */
@@ -59,12 +60,15 @@ export const requestsNumber = (hour: number) => 1 + 3 * hour;
 export const clientErrorsNumber = (hour: number) => 2 + 3 * hour;
 export const serverErrorsNumber = (hour: number) => 3 + 3 * hour;
 
-/** In a day of operations: the buckets of the histograms (`histogram.ts`), followed by the sum of the durations in ms. */
+/**
+ * The first numbers of the duration histograms in an operation's field. A histogram has its buckets (`histogram.ts`)
+ * and then the sum of the durations in ms.
+ */
 export const durationNumber = { own: 1_000, upstream: 1_100, sum: 99 } as const;
 
 export const isOperationField = (field: string) => /^\d\d:/.test(field);
 
-/** The hour of the day and the operation's id in the name of an operation field. */
+/** Returns the hour of the day and the operation's id from the name of an operation's field. */
 export function operationInHour(field: string): { readonly hour: number; readonly operationId: string } {
   return { hour: Number(field.slice(0, 2)), operationId: field.slice(3) };
 }

@@ -11,20 +11,26 @@ import { type Outcome, outcomeOf, outcomes } from './tally.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from './unsent-counts.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
-/** Counts the outcomes of requests in this process's memory, and adds the counts to the store every few seconds. */
+/**
+ * Counts the outcomes of requests in the memory of this process, and adds the counts to the store every few seconds.
+ */
 export interface UsageRecorder {
   /** Counts a decided request of a key. `secret` holds the first digits of the digest of the presented secret. */
   decided(keyId: string, decision: Decision, address: string, secret: string): void;
   /** Counts an exchange that has ended. */
   ended(exchange: EndedExchange): void;
   /**
-   * The counts of each record that the store may not have yet, in the order of `records`; undefined if there are none. Call it
-   * after reading the record. A batch that was sent in between is then in both, and its number shows that.
+   * Returns the counts of each record that may be missing from the store, in the order of `records`; undefined for a
+   * record without such counts. A caller must read the record first. A batch that was sent in between is then in both
+   * results, and its number shows the duplicate.
    */
   unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
-  /** The last request of each key that this process has counted lately. The index of active keys may have an older instant. */
+  /**
+   * Returns the last request of each key that this process has counted recently. The index of active keys may have an
+   * older instant.
+   */
   lastSeen(): ReadonlyMap<string, number>;
-  /** Requests that were not recorded because the store was away for too long. */
+  /** Returns the number of requests that were not recorded because the store was away for too long. */
   lost(): number;
   /** Sends everything that can be sent before the deadline. */
   close(): Promise<void>;
@@ -39,18 +45,18 @@ export interface EndedExchange extends EndedRequest {
   readonly refusedAddress?: { readonly keyId: string; readonly address: string } | undefined;
 }
 
-/** The counts of one key or of all operations, and their batch that the store has not confirmed yet. */
+/** The counts of one key or of all operations, and the batch that the store has not confirmed yet. */
 interface Source {
   readonly counted: { readonly unsent: UnsentCounts; close(): void };
   recordOf(day: number): RecordName;
   batch: Batch | undefined;
-  /** Batches that the store has confirmed lately. A reader may still have an older copy of the record. */
+  /** Batches that the store has confirmed recently. A reader may still use a copy of the record without them. */
   confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
 }
 
 interface KeySource extends Source {
   readonly counted: KeyUsage;
-  /** The last request of the key that the index of active keys has. */
+  /** The instant of the key's last request in the index of active keys. */
   notedMs: number;
   /** The day of the key's last batch. */
   day: number;
@@ -63,9 +69,10 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 >;
 
 /**
- * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are spread over this interval in slices.
- * A failed batch is sent again unchanged and under the same number, so the store adds it only once. The recorder sends it, and
- * newer counts, as soon as the store answers, because other processes must see a request after one interval at most.
+ * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are spread over this interval
+ * in slices. A failed batch is sent again unchanged and under the same number, so the store adds it only once. When
+ * the store answers again, the recorder sends the failed batch and newer counts at once. Other processes must see a
+ * request after at most one interval.
  */
 export function createUsageRecorder({
   store,
@@ -78,7 +85,7 @@ export function createUsageRecorder({
   readonly calendar: UsageCalendar;
   /** How long the record of a day is kept after that day. */
   readonly keptMs: number;
-  /** Called with each key that was counted on another day than before. */
+  /** Called with the id of a key at its first request on another day. */
   readonly onNewDay?: (keyId: string) => void;
   readonly bounds: Pick<
     Bounds,
@@ -98,7 +105,8 @@ export function createUsageRecorder({
     | 'usageFieldsPerCallMax'
   >;
 }): UsageRecorder {
-  // 48 random bits, because a record would drop the batches of a second process with the same name.
+  // The name of this process in batches. The name has 48 random bits, because a record drops the batches of a second
+  // process with the same name.
   const sender = randomBytes(6).toString('base64url');
   const room = new UnsentRoom(bounds.usageUnsentCountsMax);
   const keys = new Map<string, KeySource>();
@@ -110,10 +118,10 @@ export function createUsageRecorder({
     batch: undefined,
     confirmed: [],
   };
-  /** The next event often belongs to the same key. */
+  /** The source of the last event, because the next event often belongs to the same key. */
   let lastSource: KeySource | undefined;
   let nextSlice = 0;
-  /** Keys that were added since a slice was last flushed early. */
+  /** The number of keys that were added since the last early flush of a slice. */
   let keysAdded = 0;
   let batches = 0;
   let isNoting = false;
@@ -204,7 +212,7 @@ export function createUsageRecorder({
     keysAdded += 1;
     if (keys.size > bounds.usageKeysMax && keysAdded >= bounds.usageKeysMax / slices.length) {
       keysAdded = 0;
-      // The current request must not wait for the flush.
+      // The flush runs later, because it must not delay the current request.
       setImmediate(flushSlice);
     }
     return source;
@@ -242,7 +250,10 @@ export function createUsageRecorder({
     void noteActive([...(slice ?? [])]);
   }
 
-  /** Forgets confirmed batches after the timeouts of a store call and of a call between threads, since older reads have ended by then. */
+  /**
+   * Forgets confirmed batches after the timeouts of a store call and of a call between threads. All reads that began
+   * before the confirmation have ended by then.
+   */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;
     const sinceMs = performance.now() - bounds.usageCallTimeoutMs - bounds.readingCallTimeoutMs;
@@ -256,7 +267,8 @@ export function createUsageRecorder({
     const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);
     const send = (source: Source) => mayBeSent(source) && sendParts(source);
     if (first !== undefined) {
-      // The source moves to the end of the queue, because only its own server may be away or almost full.
+      // The failed source moves to the end of the queue, because maybe only this source's server is away or almost
+      // full.
       failed.delete(first);
       failed.add(first);
       if (await send(first)) await Promise.all(others.map(send));
@@ -265,7 +277,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Sends all counts of a source. They take several batches if they have too many fields, span two days, or follow a failed batch.
+   * Sends all counts of a source. The counts need several batches if they have too many fields, span two days, or
+   * follow a failed batch.
    *
    * @returns whether the store added all of them
    */
@@ -319,7 +332,7 @@ export function createUsageRecorder({
   }
 }
 
-/** The counts of a day that the store has not confirmed, and those that it confirmed a moment ago. */
+/** Returns the counts of a day that the store has not confirmed, or has confirmed only recently. */
 function unsentOn(day: number, source: Source): Omit<UnsentRecord, 'sender'> {
   source.counted.close();
   const batches = [...source.confirmed.map(({ batch }) => batch), ...(source.batch ? [source.batch] : [])];

@@ -2,8 +2,9 @@ import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts'
 import type { Counts } from './store/counts.ts';
 
 /**
- * The outcome of a request with a valid key. A window's name means that the window refused the request and is named in the
- * response. `undecided` means that Redis was away. The store uses each position as a number, so add new outcomes at the end.
+ * The outcome of a request with a valid key. The name of a window is the outcome of a request that this window
+ * refused and whose response names the window. `undecided` means that Redis was away. The store uses each position as
+ * a number, so add new outcomes at the end.
  */
 export const outcomes = [
   'admitted',
@@ -18,11 +19,11 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** Requests by outcome, and the cost of admitted requests that did not cost 1 unit. */
+/** The number of requests by outcome, and the costs of admitted requests that did not cost 1 unit. */
 export type Tally = Readonly<Record<Outcome, number>> & {
   /** Units of admitted requests in excess of 1 unit per request. */
   readonly extraUnits: number;
-  /** Admitted requests that cost nothing. */
+  /** The number of admitted requests that cost nothing. */
   readonly free: number;
 };
 
@@ -53,12 +54,12 @@ export function offeredOf(tally: Tally): number {
   return sum;
 }
 
-/** The units that the windows were charged. */
+/** Returns the units that were charged to the windows. */
 export function unitsOf({ admitted, extraUnits, free }: Tally): number {
   return admitted + extraUnits - free;
 }
 
-/** The units of a response. Undefined if they equal the admitted requests, as without costs. */
+/** Returns the units to show in a response; undefined if they equal the admitted requests. */
 export function differingUnits({ admitted, units }: { admitted: number; units: number }): number | undefined {
   return units === admitted ? undefined : units;
 }
@@ -74,9 +75,10 @@ export function sumOf(tallies: Iterable<Tally>): Tally {
 }
 
 /**
- * The tallies in a field that has one number for each outcome of a period, by the period's place in the field.
+ * Reads the tallies from a field, by the position of the period in the field. The field has one number for each
+ * outcome of a period.
  *
- * @param units the field beside it, with what requests cost (`unitsNumber`)
+ * @param units the field with the costs of the same requests (`unitsNumber`)
  */
 export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
   const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
@@ -95,33 +97,37 @@ export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
   return tallies;
 }
 
-/** A field has blocks of so many outcomes for so many places. One hour has 60 places, and one month has 31. */
+/**
+ * The size of a block of numbers in a field: 8 outcomes for each of 64 periods. A field has the 60 minutes of an hour
+ * or the 31 days of a month.
+ */
 const [blockOutcomes, blockPlaces] = [8, 64];
 const blockNumbers = blockOutcomes * blockPlaces;
 
 /**
- * The number under which an outcome of a period is counted; 0 is taken (`latest` in `counts.ts`). The ninth outcome begins a second
- * block, so the numbers of older records stay what they are.
+ * Returns the number under which an outcome of a period is counted. The number 0 is reserved (`latest` in
+ * `counts.ts`). The ninth outcome begins a second block, so the numbers in older records stay valid.
  */
 export function tallyNumber(place: number, outcome: number): number {
   const block = Math.floor(outcome / blockOutcomes);
   return 1 + block * blockNumbers + place * blockOutcomes + (outcome % blockOutcomes);
 }
 
-/** The place of a period in its field. */
+/** Returns the position of a period in its field. */
 export function placeOf(tallyNumber: number): number {
   return Math.floor(((tallyNumber - 1) % blockNumbers) / blockOutcomes);
 }
 
-/** The number of an outcome. */
+/** Returns the outcome that belongs to a number of a field. */
 export function outcomeAt(tallyNumber: number): number {
   const block = Math.floor((tallyNumber - 1) / blockNumbers);
   return block * blockOutcomes + ((tallyNumber - 1) % blockOutcomes);
 }
 
 /**
- * The numbers for the cost of requests by period and outcome. `extra` counts units in excess of 1 per request, and `free`
- * counts requests that cost nothing. If both are absent, every request cost 1 unit.
+ * Returns the numbers under which the costs of requests are counted, by period and outcome. `extra` counts units in
+ * excess of 1 per request, and `free` counts requests that cost nothing. If both are absent, every request cost 1
+ * unit.
  */
 export function unitsNumber(
   place: number,

@@ -4,8 +4,8 @@ import type { UnsentCounts } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, type UsageCalendar } from './usage-calendar.ts';
 
 /**
- * How requests ended, each in one way: served; refused by a limit or a ban; rejected before a key was known; or failed, by
- * fault of the gateway or of the upstream. The store uses each position as a number, so add new endings at the end.
+ * The ways in which a request can end: served; refused by a limit or a ban; rejected before a key was known; failed
+ * at the gateway; failed at the upstream. The store uses each position as a number, so add new endings at the end.
  */
 export const trafficEndings = [
   'served',
@@ -18,7 +18,10 @@ export const trafficEndings = [
 
 export type TrafficEnding = (typeof trafficEndings)[number];
 
-/** Numbers that a minute takes in `ended:<hour>`, and in `own:<hour>` and `upstream:<hour>`: a bucket each. */
+/**
+ * How many numbers a minute has in the field `ended:<hour>`, and in the fields `own:<hour>` and `upstream:<hour>`
+ * (one number for each bucket).
+ */
 const endingsPerMinute = 8;
 const bucketsPerMinute = 20;
 
@@ -28,7 +31,7 @@ const bucketNumber = (minute: number, bucket: number) => 1 + minute * bucketsPer
 export const trafficField = (what: 'ended' | 'own' | 'upstream', hour: number) =>
   `${what}:${String(hourOfDay(hour)).padStart(2, '0')}`;
 
-/** All requests of this process by minute, counted since the last batch. */
+/** Counts all requests of this process by minute, since the last batch. */
 export class Traffic {
   private readonly calendar: UsageCalendar;
   private readonly unsent: UnsentCounts;
@@ -77,7 +80,7 @@ function increase(counts: number[], index: number): void {
   counts[index] = (counts[index] ?? 0) + 1;
 }
 
-/** The numbers of a field by minute of its hour. */
+/** Groups the numbers of a field by the minute of the hour. */
 export function byMinute(
   counts: Counts | undefined,
   perMinute: 'endings' | 'buckets',

@@ -1,10 +1,10 @@
 import { addCount, addPacked, type Counts } from './store/counts.ts';
 import type { Batch, Fields, StoredRecord } from './store/usage-store.ts';
 
-/** Limits the unsent counts of the whole process, since the store may be away for long. */
+/** Limits the unsent counts of the whole process, because the store may be away for a long time. */
 export class UnsentRoom {
   private left: number;
-  /** Requests that were not recorded because there was no room. */
+  /** The number of requests that were not recorded because there was no room. */
   lost = 0;
 
   constructor(countsMax: number) {
@@ -22,9 +22,9 @@ export class UnsentRoom {
   }
 }
 
-/** Counts by day and field that were not put into a batch yet. */
+/** Counts by day and field that are not part of a batch yet. */
 export class UnsentCounts {
-  /** Undefined while it is empty, as it is for most keys. */
+  /** The counts by day and field; undefined while there are none, which saves memory for most keys. */
   private days: Map<number, Map<string, Counts>> | undefined;
   private readonly room: UnsentRoom;
 
@@ -58,7 +58,10 @@ export class UnsentCounts {
     return this.days?.get(day);
   }
 
-  /** Takes out at most `fieldsMax` fields of the earliest day. The caller gives their room back when they are sent. */
+  /**
+   * Removes and returns at most `fieldsMax` fields of the earliest day. The caller must release their room after
+   * sending them.
+   */
   takeDay(
     fieldsMax: number,
   ): { readonly day: number; readonly fields: ReadonlyMap<string, Counts> } | undefined {
@@ -77,16 +80,16 @@ export class UnsentCounts {
   }
 }
 
-/** Counts of a record that the store may not have yet, as plain data for another thread. */
+/** Counts of a record that may be missing from the store, as plain data for another thread. */
 export interface UnsentRecord {
   readonly sender: string;
-  /** Batches that were sent lately or are being sent, in ascending order. */
+  /** Batches that were sent recently or are being sent, in ascending order. */
   readonly batches: readonly Pick<Batch, 'number' | 'fields'>[];
   /** Counts that are in no batch yet. */
   readonly counted: Fields;
 }
 
-/** The stored record, by field, plus the counts that the process has not sent yet. */
+/** Returns the stored record, by field, with the unsent counts of the process added. */
 export function completeRecord(stored: StoredRecord, unsent: UnsentRecord | undefined): Map<string, Counts> {
   const fields = new Map<string, Counts>();
   const add = (more: Fields) => {

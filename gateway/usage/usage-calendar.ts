@@ -3,7 +3,7 @@ import type { Period } from '../shared/schema/dates-and-durations.ts';
 const minutesPerHour = 60;
 const hoursPerDay = 24;
 
-/** The lengths of the record's minutes, hours and days, which are numbered since 1970 in UTC. */
+/** The lengths of the minutes, hours and days of the usage record. They are numbered since 1970 in UTC. */
 export interface UsageCalendar {
   readonly minuteMs: number;
   readonly hourMs: number;
@@ -16,7 +16,7 @@ export function usageCalendar(minuteMs: number): UsageCalendar {
   return { minuteMs, hourMs, dayMs: hoursPerDay * hourMs };
 }
 
-/** The place of an hour in its day, of a minute in its hour: 0 to 23, 0 to 59. */
+/** The positions of an hour in its day (0 to 23) and of a minute in its hour (0 to 59). */
 export function hourOfDay(hour: number): number {
   return hour % hoursPerDay;
 }
@@ -25,17 +25,17 @@ export function minuteOfHour(minute: number): number {
   return minute % minutesPerHour;
 }
 
-/** The name of the field with the minutes of this hour. */
+/** Returns the name of the field with the minutes of this hour. */
 export function minutesField(hour: number): string {
   return `minutes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 }
 
-/** Whether any of the time from `atMs` on belongs to a period. */
+/** Whether a span of `lengthMs` that begins at `atMs` overlaps a period. */
 export function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Period): boolean {
   return atMs + lengthMs > fromMs && atMs <= toMs;
 }
 
-/** The days of a period, in ascending order. */
+/** Returns the days of a period, in ascending order. */
 export function daysOf({ fromMs, toMs }: Period, { dayMs }: UsageCalendar): number[] {
   const first = Math.floor(fromMs / dayMs);
   return Array.from({ length: Math.floor(toMs / dayMs) - first + 1 }, (_, index) => first + index);

@@ -34,52 +34,61 @@ import {
   type UsageCalendar,
 } from './usage-calendar.ts';
 
-/** Reads the usage record from the store, with the counts that this process has not sent yet. */
+/** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
 export interface UsageReader extends OperationsReader {
-  /** The minutes of the period in which a key sent requests, in ascending order. */
+  /** Returns the minutes of the period in which a key sent requests, in ascending order. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
-  /** The use of each secret of a key within the period, by the first digits of the secret's digest. */
+  /** Returns the use of each secret of a key within the period, by the first digits of the secret's digest. */
   secretsUsed(
     keyId: string,
     digestStarts: readonly string[],
     period: Period,
   ): Promise<ReadonlyMap<string, SecretUse> | undefined>;
-  /** The networks whose requests a key refused because of their address, by hour. `*` has all networks beyond the recorded ones. */
+  /**
+   * Returns the networks whose requests were refused because the key does not allow their address, by hour. The
+   * network `*` stands for all networks that were not recorded by name.
+   */
   refusedNetworks(keyId: string, period: Period): Promise<readonly RefusedNetwork[] | undefined>;
-  /** About how many client addresses a key used, on each day of the period. */
+  /** Returns an estimate of the number of client addresses of a key, for each day of the period. */
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /**
-   * The last 24 hours of each key, including the current minute. A key is `unknown` if its record cannot be read now. A key
-   * that was not seen for as long as records are kept is left out.
+   * Returns the usage of each key in the last 24 hours, including the current minute. The usage is `unknown` if the
+   * record cannot be read now. A key without a kept record is omitted.
    */
   recent(
     keyIds: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, RecentUsage | 'unknown'> | undefined>;
-  /** The requests of each key from `fromDay` to the day before `endDay`. Days are numbered since 1970. */
+  /** Returns the requests of each key from `fromDay` to the day before `endDay`. Days are numbered since 1970. */
   requestsOf(
     keyIds: readonly string[],
     days: { readonly fromDay: number; readonly endDay: number },
   ): Promise<readonly Requests[] | undefined>;
-  /** All minutes of each key in a period, in the order of the keys. Ask for few keys at once. */
+  /**
+   * Returns all minutes of each key in a period, in the order of the keys. A call should have few keys, because the
+   * result is large.
+   */
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
-  /** The keys that were active last, latest first: at most `usageActiveKeysMax`. */
+  /** Returns the keys that were active last, at most `usageActiveKeysMax`, the most recently active key first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
 }
 
 export interface UsageMinute {
-  /** When it begins, epoch ms. */
+  /** The beginning of the minute, epoch ms. */
   readonly atMs: number;
   readonly tally: Tally;
-  /** Requests with an invalid secret of the key, which no tally counts. Absent when there were none. */
+  /**
+   * The number of requests with an invalid secret of the key, which are not in the tally. Absent without such
+   * requests.
+   */
   readonly unauthorized?: number;
 }
 
-/** Instants are epoch ms; 0 where there is none. */
+/** The use of a secret. Instants are epoch ms, or 0 without a use. */
 export interface SecretUse {
-  /** The decision on the last request with the secret. */
+  /** The instant of the decision on the last request with the secret. */
   readonly lastMs: number;
-  /** Requests with the secret while the secret was not valid. */
+  /** The number of requests with the secret while the secret was not valid. */
   readonly unauthorized: number;
   readonly lastUnauthorizedMs: number;
 }
@@ -100,11 +109,11 @@ export interface RecentUsage extends Requests {
   readonly lastSeenMs: number;
 }
 
-/** The requests of one key over some hours or days. */
+/** The requests of one key in a period of hours or days. */
 export interface Requests {
   readonly offered: number;
   readonly admitted: number;
-  /** The units that the windows were charged. */
+  /** The units that were charged to the windows. */
   readonly units: number;
 }
 
@@ -116,7 +125,7 @@ export interface UnsentSource {
   lastSeen(): ReadonlyMap<string, number> | Promise<ReadonlyMap<string, number>>;
 }
 
-/** Reads records by field, with the counts that this process has not sent yet. */
+/** Reads records by field, and adds the counts that this process has not sent yet. */
 function createRecordReader(
   store: Pick<UsageStore, 'read'>,
   recorder: Pick<UnsentSource, 'unsent'>,
@@ -124,14 +133,14 @@ function createRecordReader(
 ) {
   return { read, readKnown };
 
-  /** Undefined when the store does not answer for one of the records. */
+  /** Reads records; undefined when the store does not answer for one of the records. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
     const records = (await readKnown(reads)) ?? [undefined];
     const known = records.filter((record) => record !== undefined);
     return known.length === records.length ? known : undefined;
   }
 
-  /** A record is undefined when the store does not answer for it. */
+  /** Reads records. A record is undefined when the store does not answer for it. */
   async function readKnown(
     reads: readonly RecordRead[],
   ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
@@ -266,7 +275,7 @@ export function createUsageReader({
       const recent = new Map<string, RecentUsage | 'unknown'>();
       for (const [index, keyId] of keyIds.entries()) {
         const sum = { offered: 0, admitted: 0, units: 0 };
-        // Only the index has the last request of a key that was not active since yesterday.
+        // If a key was not active since yesterday, only the index of active keys has its last request.
         let lastSeenMs = indexed?.[index] ?? 0;
         const ofDays = records.slice(2 * index, 2 * index + 2);
         for (const [place, day] of days.entries()) {
@@ -276,7 +285,7 @@ export function createUsageReader({
           const dayStart = (day * dayMs) / hourMs;
           for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++)
             addHour(sum, hours, hourOfDay(hour));
-          // The last 24 hours begin within the first hour, so earlier minutes are left out.
+          // The last 24 hours begin within the first hour, so only the later minutes of this hour count.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
           const counts: Counts = found.get(minutesField(firstHour)) ?? new Map();
           for (const [minute, tally] of talliesIn(counts, found.get(unitsField(firstHour)))) {
@@ -331,7 +340,7 @@ export function createUsageReader({
         ),
       );
       if (records === undefined) return undefined;
-      // Few keys have costs, so their days are read again with the costs.
+      // Few keys have costs, so only the days of such keys are read again, with the costs.
       const withUnits = records.flatMap((found, place) =>
         found.get(hoursField)?.has(withCosts) ? [place] : [],
       );
@@ -397,7 +406,7 @@ export function createUsageReader({
   }
 }
 
-/** Adds an hour of the day from the `hours` field. */
+/** Adds an hour from the field `hours` of a day to the sum. */
 function addHour(
   sum: { offered: number; admitted: number; units: number },
   hours: Counts,
@@ -409,7 +418,7 @@ function addHour(
   sum.units += admitted + (hours.get(extraUnitsNumber(hour)) ?? 0) - (hours.get(freeNumber(hour)) ?? 0);
 }
 
-/** Rows of whole hours or days, made of minutes. */
+/** Merges minutes into rows of whole hours or days. */
 export function byPeriod(minutes: readonly UsageMinute[], lengthMs: number): UsageMinute[] {
   const groups = Map.groupBy(minutes, ({ atMs }) => Math.floor(atMs / lengthMs) * lengthMs);
   return [...groups].map(([atMs, within]) => {

@@ -11,15 +11,15 @@ const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_60
 
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export interface UsageRow {
-  /** The beginning of the row, ISO 8601. */
+  /** The beginning of the minute, hour or day, ISO 8601. */
   readonly at: string;
   readonly offered: number;
   readonly admitted: number;
-  /** By the window that refused. */
+  /** The number of refused requests, by the window that refused them. */
   readonly refused: Readonly<Record<string, number>>;
   readonly banned: number;
   readonly undecided: number | undefined;
-  /** Undefined where it is the number of admitted requests. */
+  /** The charged units; undefined if they equal the admitted requests. */
   readonly units: number | undefined;
   readonly unauthorized: number | undefined;
 }
@@ -39,11 +39,11 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
 }
 
 /**
- * The usage of a key. Days without their minutes are included only as whole days. Undefined when the store does not
- * reply.
+ * Returns the usage of a key as rows. A day whose minutes are no longer recorded is included only if the step is a
+ * day. Undefined when the store does not reply.
  *
- * @param days whether days are made of their minutes while these are kept, or of the daily totals where there are some. Totals are
- * cheap, but do not have `unauthorized`.
+ * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
+ * totals if they exist. Totals are cheaper to read, but do not have `unauthorized`.
  */
 export async function usageRows(
   usage: RowSources,
@@ -62,7 +62,7 @@ export async function usageRows(
   const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
   const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
   if (totals === undefined) return undefined;
-  // A day gets its total one day after its end, so the days behind the last total have only minutes.
+  // A day gets its total one day after its end, so the days after the last total have only minutes.
   const minutesFromMs =
     days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
   const minutes = await usage.reader.minutes(keyId, {

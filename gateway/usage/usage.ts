@@ -8,15 +8,15 @@ import type { UsageStore } from './store/usage-store.ts';
 import { usageCalendar } from './usage-calendar.ts';
 import { createUsageReader, type UsageReader } from './usage-reader.ts';
 
-/** The usage record counts the requests of each key and their outcomes. */
+/** The usage record, which counts the requests of each key and their outcomes. */
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  /** The store behind the reader, for a reader in another thread. */
+  /** The store of the usage record, from which a reader in another thread reads. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
-   * The daily totals of each key for up to 400 days, or for one month such as 2026-11. The minutes of these days may be deleted
-   * already. Undefined when the store does not answer.
+   * Returns the daily totals of each key for up to 400 days, or for one month such as 2026-11. Totals also exist for
+   * days whose minutes are already deleted. Undefined when the store does not answer.
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
@@ -25,15 +25,18 @@ export interface Usage {
 }
 
 export interface UsageState {
-  /** For how many days minutes are kept: 1 without Redis. */
+  /** The number of days for which minutes are kept; 1 without Redis. */
   readonly keptDays: number;
-  /** The reason why recording is paused; absent while it is not. */
+  /** The reason why recording is paused; absent while recording is not paused. */
   readonly pausedBecause?: string;
-  /** Requests of this process that were not recorded because the store was away or full for too long. */
+  /** The number of requests of this process that were not recorded because the store was away or full for too long. */
   readonly lostRequests: number;
 }
 
-/** How long a record stays after its last day is over, so that the first minute of the oldest day is still there. */
+/**
+ * The number of days for which a record is kept beyond `keepDays`, so that the first minute of the oldest day is
+ * still recorded.
+ */
 const graceDays = 2;
 
 export function createUsage({
@@ -44,12 +47,12 @@ export function createUsage({
   onPause,
   bounds,
 }: {
-  /** Absent: in memory, for a day. */
+  /** The Redis connection; without it, the record is in memory and keeps one day. */
   readonly redis?: RedisConnection | undefined;
   readonly keepDays: number;
-  /** How long a minute is; tests have shorter ones. */
+  /** The length of a minute. Tests use shorter minutes. */
   readonly minuteMs: number;
-  /** The store's clock, epoch ms. */
+  /** Returns the time of the store's clock, epoch ms. */
   readonly nowMs: () => number;
   /** Called with the reason when recording pauses, and with undefined when it resumes. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;

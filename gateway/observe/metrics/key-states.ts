@@ -2,9 +2,9 @@ import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
- * The state of a key without a look-up in the store. `banned`: this process has seen the ban. `expired`: all secrets of the key
- * have expired. `no_secret`: the key has no secret. A key in several states counts in the first of `disabled`, `no_secret`,
- * `expired`, `banned`.
+ * The state of a key, as far as this process knows it without reading the store. `banned` means that this process has
+ * seen the ban. `expired` means that all secrets of the key have expired. `no_secret` means that the key has no
+ * secret. If several states apply, the key counts under the first of `disabled`, `no_secret`, `expired`, `banned`.
  */
 const keyStates = ['ok', 'banned', 'expired', 'no_secret', 'disabled'] as const;
 
@@ -17,8 +17,8 @@ export interface KeyCount {
 }
 
 /**
- * Counts the configured keys by plan and state, including zeros, because Prometheus would miss changes of a series that comes and
- * goes.
+ * Counts the configured keys by plan and state. Zeros are included, because Prometheus misses changes of a series
+ * that is not always present.
  */
 export function countKeys(
   settings: Pick<Settings, 'plans' | 'keys'>,

@@ -13,19 +13,19 @@ export interface ObservedState {
     readonly lastError?: string | undefined;
   };
   readonly storeAvailable: boolean;
-  /** Servers of Redis that are away. In a Cluster each server counts on its own. */
+  /** The number of Redis servers that are away. Each server of a Cluster counts separately. */
   readonly storeServersAway: number;
-  /** Undefined without a directory. */
+  /** Figures of the key directory; undefined without a directory. */
   readonly directory?:
     | { readonly lookUps: Iterable<readonly [string, number]>; readonly heldKeys: number }
     | undefined;
-  /** Undefined when usage is not recorded. */
+  /** The state of the usage record; undefined when usage is not recorded. */
   readonly usage?: { readonly pausedBecause?: string; readonly lostRequests: number } | undefined;
   /** Decisions of the store by result, and requests decided without the store. */
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;
   readonly connections: number;
-  /** Undefined when the gateway is one process. */
+  /** The numbers of workers; undefined when the gateway is one process. */
   readonly workers?:
     | { readonly configured: number; readonly serving: number; readonly replaced: number }
     | undefined;
@@ -34,7 +34,7 @@ export interface ObservedState {
   >;
   /** Bans that this process has seen, by plan. */
   readonly bans: ReadonlyMap<string, number>;
-  /** Banned keys, as far as this process has seen the bans. */
+  /** The ids of banned keys whose ban this process has seen. */
   readonly bannedKeys: Iterable<string>;
   /** The certificates of listeners with TLS, by the name of the setting. */
   readonly certificates: Readonly<Record<string, { readonly notAfterMs: number }>>;
@@ -54,7 +54,7 @@ export interface Family {
 interface Value {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** Set when it differs from the name of the family: `…_bucket`, `…_sum`, `…_count`. */
+  /** The name of the metric if it differs from the family's name: `…_bucket`, `…_sum`, `…_count`. */
   readonly metricName?: string;
 }
 
@@ -74,7 +74,7 @@ export const families: readonly Family[] = [
   ),
   histogram(
     'upstream_duration_seconds',
-    'The part of the request time at the upstream.',
+    'Time of a request at the upstream.',
     (counts) => counts.upstreamDuration,
   ),
   histogram(
@@ -84,8 +84,8 @@ export const families: readonly Family[] = [
   ),
   gauge('requests_in_flight', 'Requests in flight.', ({ inFlight }) => one(inFlight)),
   gauge('connections', 'Client connections.', ({ connections }) => one(connections)),
-  gauge('workers', 'Processes that should serve requests.', ({ workers }) => one(workers?.configured)),
-  gauge('workers_serving', 'Processes that do.', ({ workers }) => one(workers?.serving)),
+  gauge('workers', 'Workers that should serve requests.', ({ workers }) => one(workers?.configured)),
+  gauge('workers_serving', 'Workers that serve requests.', ({ workers }) => one(workers?.serving)),
   counter('workers_replaced_total', 'Workers that ended and were replaced.', ({ workers }) =>
     one(workers?.replaced),
   ),
@@ -103,7 +103,7 @@ export const families: readonly Family[] = [
       value: totalOfKeys(state.requests, id),
     })),
   ),
-  gauge('operation_sunset_timestamp_seconds', 'When a deprecated operation is removed.', (state) =>
+  gauge('operation_sunset_timestamp_seconds', 'Time at which a deprecated operation is removed.', (state) =>
     deprecated(state).flatMap(({ id, deprecation }) =>
       deprecation?.sunsetMs === undefined
         ? []
@@ -112,7 +112,7 @@ export const families: readonly Family[] = [
   ),
   gauge(
     'keys',
-    'Configured keys by state, as far as it is known without the store.',
+    'Configured keys by state and plan, without reading the store.',
     ({ settings, bannedKeys, nowMs }) =>
       countKeys(settings, bannedKeys, nowMs).map(({ state, plan, keys }) => ({
         labels: { state, plan },
@@ -120,31 +120,33 @@ export const families: readonly Family[] = [
       })),
   ),
   counter('bans_total', 'Bans that this gateway has seen, by plan.', ({ bans }) => by('plan', bans)),
-  gauge('store_available', '1 while the store of the counts replies, 0 while it is away.', (state) =>
+  gauge('store_available', '1 while the store of the counts replies, otherwise 0.', (state) =>
     one(Number(state.storeAvailable)),
   ),
-  gauge('store_servers_away', 'Servers of Redis that are away; each server of a Cluster counts.', (state) =>
+  gauge('store_servers_away', 'Redis servers that are away; each server of a Cluster counts.', (state) =>
     one(state.storeServersAway),
   ),
-  counter('store_calls_total', 'Decisions of the store, each for one key, by outcome.', ({ storeCalls }) =>
-    by('result', Object.entries(storeCalls)),
+  counter(
+    'store_calls_total',
+    'Calls to the store for decisions, each for one key, by result.',
+    ({ storeCalls }) => by('result', Object.entries(storeCalls)),
   ),
   counter('decided_locally_total', 'Requests decided without the store.', (state) =>
     one(state.decidedLocally),
   ),
-  counter('directory_look_ups_total', 'Look-ups in the key directory, by outcome.', ({ directory }) =>
+  counter('directory_look_ups_total', 'Lookups in the key directory, by result.', ({ directory }) =>
     by('result', directory?.lookUps ?? []),
   ),
   gauge('directory_held_keys', 'Keys of the directory in the cache of this process.', ({ directory }) =>
     one(directory?.heldKeys),
   ),
-  gauge('usage_recording', '1 while the usage record is written, 0 while it pauses.', ({ usage }) =>
+  gauge('usage_recording', '1 while usage is recorded, 0 while recording is paused.', ({ usage }) =>
     one(usage && Number(usage.pausedBecause === undefined)),
   ),
-  counter('usage_lost_requests_total', 'Requests that were not recorded.', ({ usage }) =>
+  counter('usage_lost_requests_total', 'Requests that are missing from the usage record.', ({ usage }) =>
     one(usage?.lostRequests),
   ),
-  gauge('target_healthy', '1 while a target of an upstream is healthy.', (state) =>
+  gauge('target_healthy', '1 while a target of an upstream is healthy, otherwise 0.', (state) =>
     targets(state, ({ healthy }) => Number(healthy)),
   ),
   gauge('target_in_flight', 'Requests sent to a target or waiting for it.', (state) =>
@@ -159,22 +161,26 @@ export const families: readonly Family[] = [
   counter('failures_total', 'Failed requests, by the side at fault: gateway or upstream.', ({ requests }) =>
     by('fault', requests.failures),
   ),
-  counter('upstream_retries_total', 'Attempts beyond the first of a request.', ({ requests }) =>
-    one(requests.upstreamRetries),
+  counter(
+    'upstream_retries_total',
+    'Repeated attempts, without the first attempt of a request.',
+    ({ requests }) => one(requests.upstreamRetries),
   ),
-  counter('upstream_failures_total', 'Requests that the upstream failed, by error code.', ({ requests }) =>
+  counter('upstream_failures_total', 'Requests that failed at the upstream, by error code.', ({ requests }) =>
     by('cause', requests.upstreamFailures),
   ),
-  gauge('config_last_reload_successful', '1 unless the configuration on disk is invalid.', ({ config }) =>
+  gauge('config_last_reload_successful', '1 unless a file of the configuration is invalid.', ({ config }) =>
     one(Number(config.lastError === undefined)),
   ),
-  gauge('config_last_reload_timestamp_seconds', 'When the configuration in force was loaded.', ({ config }) =>
-    one(Date.parse(config.loadedAt) / 1000),
+  gauge(
+    'config_last_reload_timestamp_seconds',
+    'Time at which the present configuration was loaded.',
+    ({ config }) => one(Date.parse(config.loadedAt) / 1000),
   ),
-  gauge('config_info', 'The version of the configuration in force, as a label.', ({ config }) => [
+  gauge('config_info', 'Version of the present configuration, as a label.', ({ config }) => [
     { labels: { version: config.version }, value: 1 },
   ]),
-  gauge('certificate_expiry_timestamp_seconds', 'Until when a certificate is valid.', ({ certificates }) =>
+  gauge('certificate_expiry_timestamp_seconds', 'Time at which a certificate expires.', ({ certificates }) =>
     Object.entries(certificates).map(([listener, { notAfterMs }]) => ({
       labels: { listener },
       value: notAfterMs / 1000,
@@ -206,7 +212,7 @@ function histogram(suffix: string, help: string, durationsOf: (counts: RequestCo
   return { suffix, type: 'histogram', help, valuesOf };
 }
 
-/** A metric without labels. It has no value when its part of the gateway does not exist. */
+/** Returns the value of a metric without labels. The metric has no value if its part of the gateway does not exist. */
 function one(value: number | undefined): Value[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
@@ -231,7 +237,10 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
   return settings.operations.filter(({ deprecation }) => deprecation !== undefined);
 }
 
-/** Requests without a valid key are not counted, because the gateway knows no holder to inform. */
+/**
+ * Adds up the requests of an operation that had a valid key. The metric is for informing key holders, so other
+ * requests do not count.
+ */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;
   for (const byDecision of requests.get(operation)?.values() ?? []) {

@@ -4,9 +4,10 @@ import { type Family, families, type ObservedState } from './metric-families.ts'
 import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts';
 
 /**
- * The metrics as text for Prometheus. The library writes the text and adds the metrics of the process. Requests are counted in
- * plain numbers, because the library builds the key of a label set on each count. One text is made at a time and cached, because
- * it takes a millisecond or more and asks every worker.
+ * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process.
+ * Requests are counted in plain numbers, because the library's counters build the key of a label set at each count.
+ * The text is cached and only one text is made at a time, because making it takes a millisecond or more and a message
+ * to every worker.
  *
  * @param others the metrics of the other processes of this gateway
  */
@@ -25,7 +26,10 @@ export function createMetricsText({
   for (const family of families) registry.registerMetric(metricOf(family, () => state));
   let own: Registry | undefined;
   let last: Promise<Buffer> = Promise.resolve(Buffer.alloc(0));
-  /** When the next text is due, on the clock of `performance.now()`. Infinity while one is being made. */
+  /**
+   * The time at which the cached text expires, on the clock of `performance.now()`; Infinity while a text is being
+   * made.
+   */
   let dueMs = 0;
 
   async function make(): Promise<Buffer> {
@@ -37,7 +41,7 @@ export function createMetricsText({
 
   return {
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    /** Prometheus's text exposition format, version 0.0.4. */
+    /** Returns the text in Prometheus's exposition format, version 0.0.4. */
     read(): Promise<Buffer> {
       if (performance.now() >= dueMs) {
         dueMs = Number.POSITIVE_INFINITY;
@@ -50,7 +54,10 @@ export function createMetricsText({
   };
 }
 
-/** The metrics of all processes together. Metrics that cannot be joined, such as the start time, are those of this process. */
+/**
+ * Joins the metrics of all processes. A metric that cannot be joined, such as the start time, has the value of this
+ * process.
+ */
 async function joined(own: Registry, others: readonly ProcessMetrics[]): Promise<Registry> {
   const all = [await own.getMetricsAsJSON(), ...others].map((metrics) => [...metrics]);
   const registry = Registry.aggregate(all);
@@ -61,7 +68,10 @@ async function joined(own: Registry, others: readonly ProcessMetrics[]): Promise
   return registry;
 }
 
-/** The library calls only `get` of a metric. Its own classes would have to count. */
+/**
+ * Makes a metric that reads its values when the library calls `get`. The library's own classes would count by
+ * themselves.
+ */
 function metricOf({ suffix, type, help, valuesOf }: Family, observe: () => ObservedState): Metric<string> {
   const name = `tollgate_${suffix}`;
   const get = () => Promise.resolve({ name, help, type, aggregator: 'sum', values: valuesOf(observe()) });

@@ -1,9 +1,12 @@
 import { collectDefaultMetrics, type MetricObject, Registry } from '@prometheus-io/client';
 
-/** The library's metrics of a process, `process_*` and `nodejs_*`, as plain data. */
+/** The metrics `process_*` and `nodejs_*` of a process, which the library collects, as plain data. */
 export type ProcessMetrics = readonly MetricObject[];
 
-/** Gauges of the library that are named like a counter, and names with a type in them. */
+/**
+ * Metrics of the library that are omitted because promtool rejects their names: gauges with the name of a counter,
+ * and names that contain a type.
+ */
 const rejectedByPromtool = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -12,7 +15,10 @@ const rejectedByPromtool = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-/** Metrics of this process. It watches garbage collection and the event loop, so it is made only when it is first needed. */
+/**
+ * Creates the registry with the metrics of this process. The registry watches garbage collection and the event loop,
+ * so it is created only at the first scrape.
+ */
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -20,12 +26,15 @@ export function createProcessRegistry(): Registry {
   return registry;
 }
 
-/** Joins the metrics of several processes: the sum, or the mean or maximum that the library defines. */
+/**
+ * Joins the metrics of several processes. The library defines for each metric whether the result is the sum, the mean
+ * or the maximum.
+ */
 export async function joinProcessMetrics(all: readonly ProcessMetrics[]): Promise<ProcessMetrics> {
   return Registry.aggregate(all.map((metrics) => [...metrics])).getMetricsAsJSON();
 }
 
-/** The metrics that must not fall when a process ends. */
+/** Returns the metrics whose values must not decrease when a process ends. */
 export function lastingMetrics(metrics: ProcessMetrics): ProcessMetrics {
   return metrics.filter(({ type }) => `${type}` === 'counter' || `${type}` === 'histogram');
 }

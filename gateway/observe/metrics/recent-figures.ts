@@ -3,7 +3,7 @@ import { quantileMs } from '../../shared/structures/histogram.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { DecisionLabel, RequestMetrics } from './request-metrics.ts';
 
-/** The figures of a process for the last seconds, and its failures in the last minute. */
+/** The figures of a process over the last seconds, and its failures in the last minute. */
 type RecentFigures = Pick<
   ProcessState,
   | 'requestsPerSecond'
@@ -20,9 +20,9 @@ type RecentFigures = Pick<
 const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
-/** The counts at an instant. */
+/** The counts of requests at one instant. */
 interface Reading {
-  /** On the clock of `performance.now()`. */
+  /** The instant, on the clock of `performance.now()`. */
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
   readonly failures: ReadonlyMap<string, number>;
@@ -30,7 +30,10 @@ interface Reading {
   readonly upstream: readonly number[];
 }
 
-/** Compares the counts with those some seconds and a minute ago, once a second, which costs requests nothing. */
+/**
+ * Computes the figures once a second from the difference between the present counts and earlier counts, some seconds
+ * and a minute ago. The computation adds no work to a request.
+ */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
   { nowMs, bounds }: { readonly nowMs: () => number; readonly bounds: Bounds },
@@ -38,7 +41,10 @@ export function createRecentFigures(
   /** The readings of the last minute, oldest first, and the oldest reading of the last seconds. */
   let readings = [readNow(metrics)];
   let [recent] = readings;
-  /** When the share of failed requests became too large, ISO 8601, in UTC. Undefined while fewer fail. */
+  /**
+   * The instant at which the share of failed requests became too large, ISO 8601 in UTC; undefined while the share is
+   * smaller.
+   */
   const failingSince = {
     gateway: undefined as string | undefined,
     upstream: undefined as string | undefined,
@@ -52,7 +58,7 @@ export function createRecentFigures(
 
   function lastMinute(now: Reading): RecentFigures['lastMinute'] {
     const before = readings[0] ?? now;
-    // Each request is in one bucket.
+    // Each request is in one bucket, so the buckets add up to the number of requests.
     const requests = total(difference(now.own, before.own));
     const failedBy = (whose: 'gateway' | 'upstream') => {
       const failed = (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);
@@ -67,7 +73,8 @@ export function createRecentFigures(
     read() {
       const now = readNow(metrics);
       const before = recent ?? now;
-      // Otherwise a single request in the first moments would be a rate of thousands.
+      // The time has a minimum, because a single request in the first milliseconds would otherwise be a rate of
+      // thousands.
       const seconds = Math.max(now.atMs - before.atMs, bounds.presenceIntervalMs) / 1_000;
       const byOutcome = outcomes.map(
         (outcome) =>
@@ -108,7 +115,10 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
   };
 }
 
-/** The 429 of an admitted request is the upstream's, because no limit of the gateway has refused it. */
+/**
+ * Returns the outcome of a status. A 429 to an admitted request is from the upstream, because no limit of the gateway
+ * has refused it.
+ */
 function outcomeOf(status: number, decision: DecisionLabel): Outcome {
   if (status === 429 && decision !== 'admitted') return '429';
   if (status >= 500) return '5xx';

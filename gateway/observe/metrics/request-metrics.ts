@@ -1,7 +1,7 @@
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
 
-/** The decision on a request. A bucket, such as that of an address, makes the last two. */
+/** The decision on a request. The last two are decisions of a bucket, such as the bucket of an address. */
 export type DecisionLabel =
   | 'none'
   | 'admitted'
@@ -13,17 +13,18 @@ export type DecisionLabel =
   | 'bucket_refused';
 
 /**
- * The counts of exchanges in plain numbers, so that a request costs only a few additions. No label is a key, an address or a raw
- * path. So the configuration, the statuses and the error codes bound the number of labels.
+ * The counts of exchanges in plain numbers, so that a request costs only a few additions. No label is a key, an
+ * address or a raw path. The number of label sets is therefore bounded by the configuration, the statuses and the
+ * error codes.
  */
 export interface RequestCounts {
-  /** By operation id, `''` without an operation; then by status and decision. */
+  /** The requests by operation id (`''` without an operation), status and decision. */
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
   /** Requests refused before they had a key, by error code. */
   readonly rejected: ReadonlyMap<string, number>;
   /** Requests of a key that a window refused, by plan and window. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Failed requests by fault: see `failureOf`. */
+  /** Failed requests by the side at fault (`failureOf`). */
   readonly failures: ReadonlyMap<string, number>;
   /** Requests that failed at the upstream, by error code. */
   readonly upstreamFailures: ReadonlyMap<string, number>;
@@ -56,7 +57,7 @@ export function createRequestMetrics() {
   let inFlight = 0;
 
   return {
-    /** The live counts of this process, which later requests change. */
+    /** Returns the live counts of this process, which later requests change. */
     counts: (): RequestCounts => ({
       requests,
       rejected,
@@ -69,13 +70,13 @@ export function createRequestMetrics() {
       upstreamDuration,
       decisionDuration,
     }),
-    /** Unfinished exchanges. */
+    /** Returns the number of unfinished exchanges. */
     inFlight: () => inFlight,
-    /** An exchange began. */
+    /** Counts the beginning of an exchange. */
     begin() {
       inFlight += 1;
     },
-    /** An exchange is over. */
+    /** Counts the end of an exchange. */
     end(exchange: Exchange) {
       inFlight -= 1;
       const { offered, status, decision, key, errorCode, upstream, fault } = exchange;
@@ -103,7 +104,7 @@ export function createRequestMetrics() {
 
 function labelOf({ decision }: Exchange): DecisionLabel {
   if (decision === undefined) return 'none';
-  // Only the refusal of a plan has an instant at which its windows have room again.
+  // A refusal by a key's windows has `retryAtMs`, and a refusal by a bucket does not.
   return decision.kind === 'refused' && !('retryAtMs' in decision) ? 'bucket_refused' : decision.kind;
 }
 

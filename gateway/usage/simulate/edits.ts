@@ -9,7 +9,10 @@ import {
 import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import type { Terms } from './replayed-key.ts';
 
-/** An edit sets a new maximum for a window, or null to remove the limit. Absent windows stay unchanged. */
+/**
+ * An edit of limits. A number is the new maximum of a window, null removes the limit, and absent windows stay
+ * unchanged.
+ */
 export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };
 
 /** Edits of limits. An edit of a plan applies to all keys on the plan, and an edit of a key to this key alone. */
@@ -25,7 +28,7 @@ export interface Present {
   readonly bans: BanPolicy;
 }
 
-/** The reason why edits cannot be replayed: a plan or key does not exist, or would have no limit left. */
+/** Returns the reason why edits cannot be replayed: a plan or key does not exist, or would have no limit left. */
 export function problemOf(
   { plans, keys }: Edits,
   present: Present,
@@ -56,7 +59,7 @@ export function isEdited({ plans, keys, bans }: Edits, { id, plan }: Key): boole
   return bans !== undefined || plans.has(plan) || keys.has(id);
 }
 
-/** The limits and bans of the key after the edits. */
+/** Returns the limits and bans of a key after the edits. */
 export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Present): Terms {
   return {
     limits: edited(edited(limits, edits.plans.get(plan)), edits.keys.get(id)),
@@ -64,7 +67,7 @@ export function termsThen({ limits, id, plan }: Key, edits: Edits, present: Pres
   };
 }
 
-/** The limits with an edit made, shortest window first. */
+/** Returns the limits after an edit, the shortest window first. */
 export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   if (edit === undefined) return limits;
   return planWindows.flatMap((window) => {
@@ -74,7 +77,7 @@ export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   });
 }
 
-/** The edit that turns `before` into `after`; undefined if they are equal. */
+/** Returns the edit that changes `before` to `after`; undefined if both are equal. */
 export function editBetween(before: Limits, after: Limits): LimitEdit | undefined {
   const edit: { [Window in PlanWindow]?: number | null } = {};
   for (const window of planWindows) {

@@ -13,7 +13,7 @@ export interface Circumstance {
   readonly atMs: number;
   /** One sentence. */
   readonly text: string;
-  /** The key that it is about. */
+  /** The key that the entry is about. */
   readonly key?: string | undefined;
   /** When a grant ends. */
   readonly untilMs?: number | undefined;
@@ -23,8 +23,8 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. A circumstance that spans the
- * minute comes first. Earlier circumstances of the same day follow, since the day window lasts until midnight.
+ * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. A circumstance during
+ * the minute has precedence over an earlier circumstance of the same day, which can still affect the day window.
  */
 export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
   const fromMs = Date.parse(at);
@@ -50,7 +50,7 @@ export function explainDifference({ at, of }: Difference, circumstances: readonl
   return 'No outage, edit or grant is on record that explains it.';
 }
 
-/** The circumstance that began before the end of the minute and ended after the minute began. */
+/** Finds the circumstance that began before the end of the minute and ended after the minute began. */
 function lastSpan(
   before: readonly Circumstance[],
   begin: Circumstance['kind'],
@@ -60,7 +60,7 @@ function lastSpan(
   const begun = before.findLast(({ kind }) => kind === begin);
   if (begun === undefined) return undefined;
   const ended = before.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
-  // Decisions during an outage are written back shortly after the outage, so one more minute counts.
+  // Decisions during an outage are written to Redis shortly after the outage, so one more minute counts.
   return ended === undefined || ended.atMs + minuteMs > fromMs ? begun : undefined;
 }
 

@@ -1,20 +1,22 @@
 import type { BanPolicy } from '../../shared/model.ts';
 
 /**
- * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins when
- * windows have refused `after` requests within `withinMs`. So it can begin only in a minute that has at least `after`
- * refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each ban in a row, and each ban takes
- * `after` refusals of its own.
+ * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins
+ * when windows have refused `after` requests within `withinMs`. A ban can therefore begin only in a minute that has
+ * at least `after` refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each
+ * ban in a row, and each ban needs `after` further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
   private readonly minuteMs: number;
-  /** A ring of the refusals in each minute that may still count. `place` is the position of the last minute. */
+  /**
+   * A ring buffer with the refusals of each minute that may still count. `place` is the position of the last minute.
+   */
   private readonly ring: Float64Array;
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** Refusals that can have caused the bans in a row. */
+  /** The number of refusals that can have caused the present row of bans. */
   private inRow = 0;
   private untilMs = Number.NEGATIVE_INFINITY;
 
@@ -31,7 +33,7 @@ export class PossibleBans {
   }
 
   /**
-   * Counts the most requests that windows can refuse in a minute. Minutes ascend.
+   * Adds a minute with the largest number of requests that windows can have refused. Minutes ascend.
    *
    * @returns whether a ban can begin in it
    */
@@ -44,7 +46,7 @@ export class PossibleBans {
     return true;
   }
 
-  /** Counts a recorded ban. Its level is not on record, so the longest ban is assumed. */
+  /** Adds a recorded ban. The ban's level is not recorded, so the longest ban is assumed. */
   recorded(minute: number): void {
     this.extend(minute, this.bans.maxMs);
   }
@@ -79,5 +81,8 @@ export class PossibleBans {
   }
 }
 
-/** The size limit of the ring, a week of minutes. If `withinMs` is longer, all refusals count, which is an upper bound. */
+/**
+ * The largest size of the ring buffer, a week of minutes. If `withinMs` is longer, all refusals count, which gives an
+ * upper bound.
+ */
 const ringMax = 10_081;

@@ -17,14 +17,20 @@ import { type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 export interface KeyVerdict {
   readonly offered: number;
   readonly refusedNow: number;
-  /** The mean of the two bounds. The minutes that `onMinute` receives add up to it. */
+  /** The mean of the two bounds, which is also the sum over the minutes that `onMinute` receives. */
   readonly refusedThen: number;
-  /** The bounds are certain, also where bans, the second or mixed costs depend on the order of requests within a minute. */
+  /**
+   * The bounds hold for every order of requests within a minute. The order matters for bans, limits per second and
+   * mixed costs.
+   */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
   /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
   readonly firstRefusedMinute: number;
-  /** Minutes with refusals or bans. Clients slowed down in them, so the requests without limits are not known. */
+  /**
+   * Minutes with refusals or bans. Clients send fewer requests in such a minute, so the number of requests without
+   * limits is unknown.
+   */
   readonly censoredMinutes: number;
   /** Requests that windows refused, in the record and in the replay under the present terms. */
   readonly recordedRefusals: number;
@@ -35,9 +41,10 @@ export interface KeyVerdict {
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
 /**
- * Replays the record of one key: first under its present limits, to check that the replay agrees with the record, then under other limits.
+ * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second
+ * replay uses the other limits.
  *
- * If the terms are the same and the proof succeeds, the record itself is the result.
+ * If the edited terms equal the present terms and the first replay agrees, the record itself is the result.
  */
 export function replayKey(
   key: ReplayedKey,
@@ -64,8 +71,9 @@ export function replayKey(
 }
 
 /**
- * The proof. Counts by minute cannot reproduce bans, refusals by the second and requests without a decision (503). The proof
- * takes their recorded numbers if these are possible.
+ * Replays the present limits to check the replay against the record. Counts by minute cannot reproduce bans, refusals
+ * by the limit per second, and requests without a decision (503). The check uses their recorded numbers if these
+ * numbers are possible.
  */
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
@@ -108,7 +116,7 @@ function replayPresent(
   return found;
 }
 
-/** The record as the result of a replay. */
+/** Returns the record in the form of a replay's result. */
 function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | undefined): Replayed {
   let [offered, admitted, firstRefusedMinute] = [0, 0, Infinity];
   for (const place of minutes.minute.keys()) {
@@ -123,16 +131,13 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 }
 
 /**
- * Bounds of the requests that the edited terms admit, for every order of the requests within a minute:
+ * Computes bounds of the requests that the edited terms admit, for every order of the requests within a minute:
  *
- * - At most: no ban begins, and requests are spread over the seconds of a minute. Windows lie in one another, so admitting
- *   whatever finds room admits the most up to every instant. If the limit of the second is not raised, a request that the
- *   second refused stays refused. Either that second is full, or a longer window was full before.
- * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests
- *   of a minute come in one second. If the limit of the second is not lowered, it still admits as many requests as were recorded.
+ * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer windows, so admitting every request that has room admits the most requests up to every instant. If the limit per second is not raised, a request that it refused stays refused. Either this second is full, or a longer window was already full.
+ * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as were recorded.
  *
- * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of each minute
- * is the mean of both bounds, so its error is at most half of their distance.
+ * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of
+ * each minute is the mean of both bounds, so its error is at most half of their distance.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
   const { minutes, fromMinute, usedEarlier, present, edited } = key;
@@ -144,7 +149,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   const [keepsAdmitted, keepsRefused] = [second.max >= secondNow.max, second.max <= secondNow.max];
   const wholeMost = Math.min(minuteMax, keepsAdmitted ? second.inMinute : second.max);
   const bans = possibleBans(key, calendar);
-  /** The position in the record, and the upper bound of the admitted requests. */
+  /** The run for the upper bound of the admitted requests. */
   const run = startRun(mostRooms, minutes, minutes.admitted, fromMinute);
   let leastUsed = startRun(leastRooms, minutes, minutes.admitted, fromMinute).used;
   let [offered, mostAdmitted, leastAdmitted, firstRefusedMinute] = [0, 0, 0, Infinity];
@@ -196,7 +201,7 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/** The position of a replay in the record, and the units that it has charged since it opened windows last. */
+/** The position of a replay in the record, and the units that the replay has charged since windows were last opened. */
 interface Run {
   place: number;
   used: number;
@@ -221,8 +226,8 @@ function startRun(
 }
 
 /**
- * Skips minutes whose requests were all admitted and are all admitted again, while there is room. Most minutes are like this.
- * A separate function without an argument object is twice as fast.
+ * Skips minutes in which the record and the replay both admit all requests, which most minutes are. The function has
+ * no argument object, because that makes it twice as fast.
  *
  * @returns whether another minute is left before `endMinute`
  */

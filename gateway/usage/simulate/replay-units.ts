@@ -14,13 +14,14 @@ import { leastIn, UnitRooms } from './unit-rooms.ts';
 import type { Calendar } from './window-rooms.ts';
 
 /**
- * Bounds of the requests that the edited terms admit, where requests cost different numbers of units (`UnitRooms`). In a minute whose
- * requests all cost 1 unit or nothing, the second and bans are bounded as for a key without costs. In other minutes:
+ * Computes bounds of the requests that the edited terms admit, if requests cost different numbers of units
+ * (`UnitRooms`). In a minute whose requests all cost 1 unit or nothing, the bounds for the limit per second and for
+ * bans are those of a key without costs. In other minutes:
  *
- * - The second can admit again what it refused, because it may have refused an expensive request and admit a cheaper one.
- * - All requests may come in one second, unless every request of the minute was admitted and the second's limit is not lowered.
+ * - The limit per second may admit a request that was refused, because the refused request may have been an expensive one.
+ * - All requests may arrive in one second, unless every request of the minute was admitted and the limit per second is not lowered.
  *
- * No window refuses a free request, but a ban does.
+ * Windows never refuse a free request, but a ban refuses it.
  */
 export function replayEditedUnits(
   key: ReplayedKey,
@@ -80,9 +81,10 @@ export function replayEditedUnits(
 }
 
 /**
- * The proof for one minute with costs: the number of refusals that the present limits can have made. The used units before the minute are
- * exact. So the recorded refusals are possible if the admitted units fit, and if the refused requests can all have cost more
- * than what was left. Otherwise the nearest possible number is returned.
+ * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The units
+ * used before the minute are exact. The recorded number of refusals is possible if the admitted units fit, and if
+ * every refused request can have cost more than the remaining units. Otherwise the nearest possible number is
+ * returned.
  */
 export function possibleRefusals(
   { minutes, place }: { readonly minutes: ReplayedKey['minutes']; readonly place: number },

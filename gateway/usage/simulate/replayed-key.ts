@@ -11,17 +11,19 @@ export interface Terms {
 
 /** The record of one key, and the terms of the replay. */
 export interface ReplayedKey {
-  /** Begins with a whole day. Minutes before `fromMinute` only fill the windows. */
+  /** The recorded minutes, from the beginning of a day. Minutes before `fromMinute` only fill the windows. */
   readonly minutes: KeyMinutes;
-  /** The first minute of the replay, with which the edit takes effect. Earlier requests still count against the windows. */
+  /**
+   * The first minute of the replay, in which the edit takes effect. Earlier requests still count against the windows.
+   */
   readonly fromMinute: number;
-  /** The units of windows that began before `minutes` begin. */
+  /** The units that windows were charged before the first of the `minutes`. */
   readonly usedEarlier?: UsedEarlier | undefined;
   readonly present: Terms;
   readonly edited: Terms;
 }
 
-/** Receives what each minute of the period would have admitted; for a chart. */
+/** Receives the number of requests that each minute of the period would have admitted, for a chart. */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /** The result of one replay. */
@@ -32,19 +34,19 @@ export interface Replayed {
   readonly firstRefusedMinute: number;
 }
 
-/** The requests in the minute at a place of the record. */
+/** Returns the requests in the minute at a position of the record. */
 export function minuteAt(minutes: KeyMinutes, place: number) {
   const admitted = minutes.admitted[place] ?? 0;
   const bySecond = minutes.bySecond[place] ?? 0;
   const banned = minutes.banned[place] ?? 0;
   const undecided = minutes.undecided[place] ?? 0;
-  /** Requests that a window refused. */
+  /** The number of requests that a window refused. */
   const recorded = (minutes.refused[place] ?? 0) + bySecond;
   const offered = admitted + recorded + banned + undecided;
   return { minute: minutes.minute[place] ?? 0, offered, admitted, recorded, bySecond, banned, undecided };
 }
 
-/** The costs in the minute at a place of the record, where requests cost different numbers of units. */
+/** Returns the costs of the requests in the minute at a position of the record. */
 export function costsAt(minutes: KeyMinutes, place: number) {
   const { costs } = minutes;
   const free = (costs?.admitted.free[place] ?? 0) + (costs?.banned.free[place] ?? 0);
@@ -57,10 +59,10 @@ export function costsAt(minutes: KeyMinutes, place: number) {
   return { free, freeAdmitted: costs?.admitted.free[place] ?? 0, units };
 }
 
-/** The limit of the second; Infinity without one. */
+/** The limit per second; Infinity without such a limit. */
 export interface Second {
   readonly max: number;
-  /** The sum of the limit over all seconds of a minute. */
+  /** The limit multiplied by the number of seconds in a minute. */
   readonly inMinute: number;
 }
 
@@ -69,12 +71,15 @@ export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Sec
   return { max, inMinute: (max * minuteMs) / windowsMs.second };
 }
 
-/** The recorded refusals by the second, but not more than the limit of the second can have refused in this minute. */
+/**
+ * Returns the recorded refusals by the limit per second, but at most the number that it can have refused in this
+ * minute.
+ */
 export function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
   return Math.min(recorded, Math.max(0, decided - max));
 }
 
-/** The possible bans from before the period, under the edited terms. */
+/** Computes the possible bans at the beginning of the period, under the edited terms. */
 export function possibleBans(
   { minutes, fromMinute, edited }: ReplayedKey,
   { minuteMs }: Calendar,
@@ -88,7 +93,7 @@ export function possibleBans(
   return bans;
 }
 
-/** The estimate between both bounds. Rounds down, so an estimate of no refusals is certain. */
+/** Returns the mean of both bounds, rounded down, so that an estimate of no refusals is certain. */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }

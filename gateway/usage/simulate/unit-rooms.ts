@@ -8,18 +8,18 @@ import {
   openWindow,
 } from './window-rooms.ts';
 
-/** The requests of one minute. Free requests take no room and are not among them. */
+/** The requests of one minute. Free requests are not included, because they take no room. */
 export interface MixedMinute {
   readonly requests: number;
   /** Units in excess of 1 unit per request. */
   readonly extra: number;
-  /** The most of these requests that the second can admit, in requests and in units. */
+  /** The largest number of requests, and also of units, that the limit per second can admit. */
   readonly mostBySecond: number;
-  /** The second refuses nothing before it has admitted this many units. */
+  /** The limit per second refuses no request before it has admitted this many units. */
   readonly leastBySecond: number;
-  /** A ban may refuse everything. */
+  /** Whether a ban may refuse every request of the minute. */
   readonly isBanned: boolean;
-  /** A ban may begin in this minute. */
+  /** Whether a ban may begin in this minute. */
   readonly mayBeBanned: boolean;
 }
 
@@ -30,20 +30,19 @@ export interface Admitted {
 }
 
 /**
- * Bounds of what calendar windows admit where requests cost different numbers of units. The record has the requests (n) and the units
- * (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when its cost exceeds the room
- * that is left, so a later, cheaper request may still be admitted, and leaving a request out can admit fewer requests later. So this
- * class does not replay one order. It keeps four numbers per window, each with its own proof:
+ * Computes bounds of the requests that calendar windows admit if requests cost different numbers of units. The record
+ * has the requests (n) and the units (n + extra) of a minute. Neither the order nor the cost of each request is
+ * known. A request is refused when its cost exceeds the remaining room, so a later and cheaper request may still be
+ * admitted. Skipping a request can therefore reduce the number of admitted requests. This class does not replay one
+ * order of requests. Instead it tracks four numbers for each window, each with its own proof:
  *
- * - `low` and `high` bound the used units of the window. Nothing is refused for certain while `high` plus all units fits. A refused
+ * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute fit, no request is refused. A refused
  *   request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
- * - With r units of room, a minute that refuses anything admits at least `r - extra` requests: if the admitted requests have e of the extra
- *   units, each refused one costs at most `1 + extra - e`, so the admitted ones use at least `r - extra + e` units, of which e are extra.
- * - `mostUsed`: each admitted request takes at least 1 unit, and the requests of a minute that refuses nothing take all their units. The
- *   sum of both cannot exceed the limit. So the most requests up to every instant follow from the most requests up to earlier ones.
- * - `leastUsed`: a window that refuses something has admitted at least its limit minus all extra units since it began.
+ * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let the admitted requests have e of the extra units. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e` units, of which e are extra.
+ * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. This sum cannot exceed the limit, which bounds the number of admitted requests up to every instant.
+ * - `leastUsed` follows from a refusal: the refusing window has admitted at least its limit minus all extra units since it began.
  *
- * If every request costs 1 unit and no ban or second intervenes, all bounds are equal.
+ * If every request costs 1 unit and there is no ban and no limit per second, all bounds are equal.
  */
 export class UnitRooms {
   private readonly calendar: Calendar;
@@ -65,7 +64,7 @@ export class UnitRooms {
     }));
   }
 
-  /** Opens the windows that a minute lies in. Minutes ascend. */
+  /** Opens the windows that contain a minute. Minutes ascend. */
   open(minute: number): void {
     this.isBefore = minute < this.before.editMinute;
     for (const window of this.windows) {
@@ -78,7 +77,7 @@ export class UnitRooms {
     }
   }
 
-  /** Charges units that were charged before the edit. */
+  /** Charges the windows with units from before the edit. */
   charge(units: number): void {
     for (const window of this.windows) {
       if (window.isNew && this.isBefore) continue;
@@ -89,7 +88,7 @@ export class UnitRooms {
     }
   }
 
-  /** The units that have room for certain. */
+  /** Returns the number of units that certainly have room. */
   certainRoom(): number {
     let room = this.minuteMax;
     for (const { limit, high } of this.windows) room = Math.min(room, limit.max - high);
@@ -137,7 +136,10 @@ export class UnitRooms {
     return Math.max(0, Math.min(requests, least));
   }
 
-  /** The fewest units that a minute charges to a window: all of them, or a window or the second has at most `extra` left. */
+  /**
+   * Returns the fewest units that a minute charges to a window. The minute charges all units, or else a window or the
+   * limit per second has at most `extra` units left.
+   */
   private leastUnits(of: UnitWindow, { extra, leastBySecond }: MixedMinute, units: number): number {
     let room = Math.min(this.minuteMax, leastBySecond, of.limit.max - of.low);
     for (const window of this.windows)
@@ -146,11 +148,11 @@ export class UnitRooms {
   }
 }
 
-/** The fewest requests that a minute admits into this room. */
+/** Returns the fewest requests that a minute admits into this room. */
 export function leastIn(requests: number, extra: number, room: number, mayBeBanned: boolean): number {
   const units = requests + extra;
   if (units <= room) return requests;
-  // Not all requests can cost more than the room. But after a refusal, a ban may refuse the cheaper ones.
+  // At least one request costs no more than the room. But after a refusal, a ban may also refuse this request.
   const one = !mayBeBanned && requests * (room + 1) > units ? 1 : 0;
   return Math.min(requests, Math.max(one, room - extra, 0));
 }
@@ -159,7 +161,7 @@ interface UnitWindow extends LongWindow {
   /** Bounds of the used units. */
   low: number;
   high: number;
-  /** Used units in the replays that admit the most and the fewest requests. */
+  /** Used units for the largest and the smallest number of admitted requests. */
   mostUsed: number;
   leastUsed: number;
 }

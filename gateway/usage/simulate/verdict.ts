@@ -2,17 +2,17 @@ import type { KeyVerdict } from './replay-key.ts';
 
 /** Requests of some keys under the present limits (now) and the edited limits (then). */
 export interface Totals {
-  /** Keys that sent requests. */
+  /** The number of keys that sent requests. */
   readonly keys: number;
   readonly offered: number;
   readonly refusedNow: number;
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** Keys with more refusals, and with fewer refusals, under the edited limits. */
+  /** The numbers of keys with more and with fewer refusals under the edited limits. */
   readonly keysRefusedMore: number;
   readonly keysRefusedLess: number;
-  /** Keys with refusals only under the edited limits, and only under the present limits. */
+  /** The numbers of keys with refusals only under the edited limits, and only under the present limits. */
   readonly newlyLimitedKeys: number;
   readonly freedKeys: number;
 }
@@ -27,7 +27,7 @@ export interface KeyLine {
   readonly offered: number;
   readonly refusedNow: number;
   readonly refusedThen: number;
-  /** The certain bounds, set only if they differ. */
+  /** The bounds of `refusedThen`, set only if they differ. */
   readonly refusedThenMin?: number | undefined;
   readonly refusedThenMax?: number | undefined;
   /** The first minute with a refusal under the edited limits. */
@@ -52,7 +52,7 @@ export interface Verdict {
     readonly recordedRefusals: number;
     readonly replayedRefusals: number;
     readonly minutesThatDiffer: number;
-    /** The first minutes that differ. */
+    /** The first minutes in which the replay differs from the record. */
     readonly differences: readonly Difference[];
   };
   readonly totals: Totals;

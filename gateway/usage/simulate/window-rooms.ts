@@ -1,11 +1,11 @@
 import { type WindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Limit, Limits, PlanWindow } from '../../shared/model.ts';
 
-/** The calendar that a record was made with. */
+/** The lengths of the minutes and windows of a record. */
 export interface Calendar {
-  /** How long a minute of the record is; tests have shorter ones. */
+  /** The length of a minute of the record. Tests use shorter minutes. */
   readonly minuteMs: number;
-  /** The windows, each of whole minutes. */
+  /** The lengths of the windows, each a whole number of minutes. */
   readonly windowsMs: WindowsMs;
 }
 
@@ -16,22 +16,26 @@ export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; read
 export interface BeforeEdit {
   /** The minute in which the edit takes effect. */
   readonly editMinute: number;
-  /** The limits before the edit. A window without a limit was not counted, so its count starts at zero when the edit takes effect. */
+  /**
+   * The limits before the edit. A window without a limit was not counted, so its count begins at zero when the edit
+   * takes effect.
+   */
   readonly limits: Limits;
   /** The units of windows that began before the first minute of the replay. */
   readonly earlier?: UsedEarlier | undefined;
 }
 
 /**
- * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts per minute is exact.
- * Each minute admits its first requests until the fullest window has no room left, and refuses the rest. A refused
- * request takes no room in any window.
+ * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts
+ * per minute is exact. Each minute admits its first requests until the fullest window has no room left, and refuses
+ * the rest. A refused request takes no room in any window.
  *
- * Until the next window ends, all windows longer than a minute lose the same room, so one number is enough for all of them.
- * This class ignores the limit of the second, since a second is shorter than a minute.
+ * Until the next window ends, each charged unit takes the same room in all windows longer than a minute, so one
+ * number is enough for these windows. This class ignores the limit per second, because a second is shorter than a
+ * minute.
  */
 export class WindowRooms {
-  /** The limit of the minute; Infinity without one. */
+  /** The minute limit; Infinity without such a limit. */
   readonly minuteMax: number;
   /** The minute in which the next of the longer windows ends. */
   nextEnd = Number.NEGATIVE_INFINITY;
@@ -48,11 +52,11 @@ export class WindowRooms {
   }
 
   /**
-   * Opens the windows that a minute lies in.
+   * Opens the windows that contain a minute.
    *
    * @param minute not before that of an earlier call
-   * @param used since the last call, until `nextEnd` at most
-   * @returns what the longer windows have room for; negative where more was used
+   * @param used the units used since the last call, at most until `nextEnd`
+   * @returns the room of the longer windows; negative if more units were used
    */
   open(minute: number, used: number): number {
     const isBefore = this.lastMinute < this.before.editMinute;
@@ -77,7 +81,7 @@ interface RoomyWindow extends LongWindow {
 /** A window that is longer than a minute. */
 export interface LongWindow {
   readonly limit: Limit;
-  /** The window had no limit before the edit. */
+  /** Whether the window had no limit before the edit. */
   readonly isNew: boolean;
   endMinute: number;
 }
@@ -92,7 +96,10 @@ export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWi
     }));
 }
 
-/** Opens the window at a minute. @returns the units that the window was charged before the first minute of the replay */
+/**
+ * Opens the window that contains a minute. @returns the units that the window was charged before the first minute of
+ * the replay
+ */
 export function openWindow(
   window: LongWindow,
   minute: number,
@@ -107,12 +114,12 @@ export function openWindow(
   return known?.index === index ? known.used : 0;
 }
 
-/** The limit of the minute; Infinity without one. */
+/** Returns the minute limit; Infinity without such a limit. */
 export function minuteMaxOf(limits: Limits): number {
   return limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
 }
 
-/** How many of these requests find room. */
+/** Returns how many of the requests have room. */
 export function fitting(requests: number, minuteMax: number, room: number): number {
   const fits = requests < minuteMax ? requests : minuteMax;
   return fits < room ? fits : room > 0 ? room : 0;

@@ -1,13 +1,13 @@
--- Adds counts to a record (counts.ts has their form), once: a batch that the same process has sent before is left out.
--- KEYS[1]: the record, a hash. ARGV: the process, the number of its batch (ascending), when the record expires (epoch,
--- seconds), then for each field its name and its counts, MessagePack.
--- Returns 1 if the counts were added, 0 if they had been before.
+-- Adds a batch of counts (counts.ts has their form) to a record. A batch that the same process has already sent is ignored.
+-- KEYS[1]: the record, a hash. ARGV: the process, the number of its batch (ascending), the expiry of the record (epoch
+-- seconds), and for each field its name and its counts as MessagePack.
+-- Returns 1 if the counts were added, and 0 if the batch had already been added.
 --
 -- The script replaces unreadable data under the record's name. Otherwise every batch for this record would fail, and its
 -- unsent counts would fill the memory of the gateway processes.
 
--- The last batch number of each process: process, number, process, number, …; the process that wrote last is at the end.
--- A process that dropped out of this list could add a batch twice, so the list has room for a whole fleet.
+-- The field with the last batch number of each process: process, number, process, number, … The process that wrote last is
+-- at the end. A process that is no longer in this list could add a batch twice, so the list has room for a whole fleet.
 local batchesField = 'batches'
 local processesMax = 128
 
@@ -20,8 +20,8 @@ local function load(field)
   return isPacked and type(values) == 'table' and values or {}
 end
 
--- Adds two packed lists in ascending order: the distance of each number from the previous number, then its value. Fails
--- on a list in another form, because NaN would make the loop endless.
+-- Adds two packed lists. A list has, in ascending order, the distance of each number from the previous number, followed by
+-- its value. The function fails on a list in another form, because NaN would make the loop endless.
 local function sum(one, other)
   local merged = {}
   local i, j, before = 1, 1, 0
@@ -36,7 +36,7 @@ local function sum(one, other)
     end
     if otherNumber == lowest then
       local added = other[j + 1]
-      -- Number 0 holds the latest instant, not a sum.
+      -- Number 0 is the latest instant, not a sum.
       value = lowest == 0 and math.max(value, added) or value + added
       j = j + 2
       otherNumber = other[j] and otherNumber + other[j]
@@ -72,7 +72,7 @@ end
 batches[#batches + 1] = process
 batches[#batches + 1] = batch
 
--- In parts: `unpack` takes 8,000 values at most, and a day of all operations may have more.
+-- The fields are written in parts, because `unpack` accepts at most 8,000 values, and a day of all operations may have more.
 local written = { batchesField, cmsgpack.pack(batches) }
 for i = 4, #ARGV, 2 do
   local added = cmsgpack.unpack(ARGV[i + 1])

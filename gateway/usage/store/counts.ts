@@ -4,7 +4,7 @@
  */
 export type Counts = Map<number, number>;
 
-/** The number that keeps the larger of two values instead of their sum. */
+/** The number whose value is the larger of two added values instead of their sum. */
 export const latest = 0;
 
 export function addCount(counts: Counts, number: number, value: number): void {
@@ -13,8 +13,8 @@ export function addCount(counts: Counts, number: number, value: number): void {
 }
 
 /**
- * The stored form of counts, in ascending order: the distance of each number from the previous number, then its value.
- * Distances are small, so most take one octet. `add-counts.lua` adds lists of the same form.
+ * The stored form of counts, in ascending order. Each number is stored as its distance from the previous number,
+ * followed by its value. Most distances are small and take one octet. `add-counts.lua` adds lists of the same form.
  */
 export type PackedCounts = readonly number[];
 

@@ -7,16 +7,16 @@ interface Kept {
   readonly expiresMs: number;
 }
 
-/** Keeps the usage record of the keys that were active last in this process's memory until a record expires. */
+/** Stores the usage record in the memory of this process, for the keys that were active last. */
 export function createMemoryUsageStore({
   nowMs,
   keysMax,
 }: {
   readonly nowMs: () => number;
-  /** The largest number of keys. Beyond it, the store forgets the keys that were seen longest ago. */
+  /** The largest number of keys. Above this number, the store drops the keys whose last activity is oldest. */
   readonly keysMax: number;
 }): UsageStore {
-  /** By key id, last active last. */
+  /** The records by key id, with the most recently active key last. */
   const keys = new Map<string, { lastSeenMs: number; readonly records: Map<string, Kept> }>();
   const operations = new Map<string, Kept>();
 

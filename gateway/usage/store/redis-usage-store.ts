@@ -13,7 +13,10 @@ const addScript = readFileSync(new URL('add-counts.lua', import.meta.url), 'utf8
 /** The field in which the script stores the last batch number of each process. */
 const batchesField = 'batches';
 
-/** All stores share one encoder, because each encoder allocates a buffer of 2 kB. Callers copy its output. */
+/**
+ * All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's
+ * output.
+ */
 const encoder = new Encoder();
 
 /**
@@ -27,7 +30,7 @@ export function createRedisUsageStore({
   bounds,
 }: {
   readonly redis: RedisConnection;
-  /** How long the index of active keys stays after its last change. */
+  /** How long the index of active keys is kept after its last change. */
   readonly keptMs: number;
   /** Called with the reason when recording must pause, and with undefined when it may resume. */
   readonly onPause?: ((reason: string | undefined) => void) | undefined;
@@ -36,7 +39,7 @@ export function createRedisUsageStore({
   const { commands: client, prefix } = redis;
   client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
   const activeName = redisKeys.usageActive.name(prefix);
-  /** The servers that are almost full, with the reason for each. */
+  /** The Redis servers whose memory is almost full, with the reason for each. */
   let full: ReadonlyMap<RedisNode, string> = new Map();
   const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
   const stopListening = redis.on('ready', checkMemory);
@@ -133,14 +136,14 @@ export function createRedisUsageStore({
     return { fields: toFields(named), batches: toBatches(values[0]) };
   }
 
-  /** The reply, or undefined if it does not arrive in time or the connection is down. */
+  /** Returns the reply, or undefined if the reply does not arrive in time or the connection is down. */
   async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
     if (!names.every(redis.isReady)) return undefined;
     const reply: Promise<T | undefined> = call().catch(() => undefined);
     return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
   }
 
-  /** Pauses recording on a server that is almost full, because quotas need its remaining memory. */
+  /** Pauses recording on a server whose memory is almost full, because quotas need the remaining memory. */
   async function checkMemory(): Promise<void> {
     const nodes = redis.nodes();
     const reasons = await Promise.all(nodes.map(whyFull));
@@ -154,7 +157,10 @@ export function createRedisUsageStore({
     if (wasPaused !== full.size > 0) onPause?.(full.size > 0 ? [...full.values()].join('; ') : undefined);
   }
 
-  /** Undefined when the server has room. A server that does not answer keeps its last result. */
+  /**
+   * Returns the reason for a pause; undefined when the server has room. If the server does not answer, its last
+   * result stays.
+   */
   async function whyFull(node: RedisNode): Promise<string | undefined> {
     const { name = 'Redis', client } = node;
     if (client?.status !== 'ready') return full.get(node);
@@ -172,7 +178,7 @@ function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }
 
-/** Reads a key of another type as an empty record, so that it does not make all other records unreadable. */
+/** Reads a Redis key of another type as an empty record, so that the other records of the same call stay readable. */
 function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
   return (error) => {
     if (error.message.startsWith('WRONGTYPE')) return empty;
@@ -180,7 +186,7 @@ function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
   };
 }
 
-/** Leaves out unreadable fields, for the same reason. The next batch for such a field replaces it. */
+/** Omits unreadable fields, so that the other fields stay readable. The next batch replaces an unreadable field. */
 function toFields(values: readonly (readonly [string, Buffer | null])[]): Fields {
   const fields = new Map<string, PackedCounts>();
   for (const [field, packed] of values) {
@@ -197,7 +203,7 @@ function toBatches(packed: Buffer | null | undefined): ReadonlyMap<string, numbe
   return batches;
 }
 
-/** A flat list of pairs. */
+/** Decodes a MessagePack list; undefined for other data. */
 function decodeList(packed: Buffer): readonly unknown[] | undefined {
   try {
     const list = decode(packed);

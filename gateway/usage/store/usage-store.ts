@@ -1,18 +1,18 @@
 import type { PackedCounts } from './counts.ts';
 
-/** A record holds a key's day, a day of all operations, or the totals of a key's past days. */
+/** The name of a record: a key's day, a day of all operations, or the totals of a key's past days. */
 export type RecordName =
   | { readonly kind: 'day'; readonly keyId: string; readonly day: number }
   | { readonly kind: 'operations'; readonly day: number }
   | { readonly kind: 'totals'; readonly keyId: string };
 
-/** Counts by field. `record-fields.ts` lists the fields. */
+/** The counts of a record, by field. `record-fields.ts` lists the fields. */
 export type Fields = ReadonlyMap<string, PackedCounts>;
 
-/** Counts to add to one record at once. The sender sends a batch again if it received no reply. */
+/** Counts to add to one record at once. The sender repeats a batch if it receives no reply. */
 export interface Batch {
   readonly record: RecordName;
-  /** The process that sends the batch. Its batch numbers for a record ascend. */
+  /** The process that sends the batch. The batch numbers of a process for a record ascend. */
   readonly sender: string;
   readonly number: number;
   readonly fields: Fields;
@@ -22,7 +22,7 @@ export interface Batch {
 
 export interface StoredRecord {
   readonly fields: Fields;
-  /** The number of the last batch that each sender added, as far as the store remembers. */
+  /** The number of the last added batch of each sender. The store may have dropped older senders. */
   readonly batches: ReadonlyMap<string, number>;
 }
 
@@ -39,7 +39,7 @@ export interface ActiveKey {
 
 /** Stores the usage record. Both adapters pass the same test suite. No method rejects. */
 export interface UsageStore {
-  /** The store may have added the batch of a failed call. A batch that is sent again is added only once. */
+  /** Adds a batch. The store may have added the batch even if the call fails. A repeated batch is added only once. */
   add(batch: Batch): Promise<'added' | 'failed'>;
   remove(record: RecordName, fields: readonly string[]): Promise<boolean>;
   /**
@@ -49,11 +49,14 @@ export interface UsageStore {
   read(reads: readonly RecordRead[]): Promise<readonly (StoredRecord | undefined)[] | undefined>;
   /** Adds keys to the index of active keys, which holds at most `usageActiveKeysMax`. */
   noteActive(keys: readonly ActiveKey[]): Promise<boolean>;
-  /** The index of active keys, last active first. */
+  /** Returns the index of active keys, the most recently active key first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
-  /** The last activity of each key, epoch ms; 0 for a key that is not in the index. */
+  /** Returns the last activity of each key, epoch ms; 0 for a key that is not in the index. */
   lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
-  /** The reason why the record must not be written now. Without a record, the reasons for all servers. Undefined if writing is allowed. */
+  /**
+   * Returns the reason why the record must not be written now, or without `record` the reasons of all servers.
+   * Undefined if writing is allowed.
+   */
   pausedBecause(record?: RecordName): string | undefined;
   close(): void;
 }
