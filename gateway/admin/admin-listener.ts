@@ -27,7 +27,7 @@ export interface AdminListenerOptions {
   /** Called with an error that `respond` throws. */
   readonly reportBug: (bug: unknown, requestId: string) => void;
   readonly bounds: TlsFrontOptions['bounds'] & Bounds;
-  /** Set when the listener accepts only TLS. */
+  /** The certificate of the listener; undefined without TLS. */
   readonly certificate?: Certificate;
   readonly onFailedHandshake: (reason: string) => void;
 }
@@ -38,7 +38,7 @@ interface Connection {
   /** The client address whose share of connections this connection uses. */
   readonly group: string;
   readonly socket: Socket;
-  /** Drops the received octets that are not parsed yet. Undefined until the connection is read. */
+  /** Drops the received octets that are not parsed yet; undefined until the connection is read. */
   dropOctets: (() => void) | undefined;
   /** The number of received requests that have no response yet. */
   unanswered: number;

@@ -10,7 +10,7 @@ export interface AdminResponse {
   readonly body: string | Buffer;
   /** Default: JSON. */
   readonly contentType?: string;
-  /** Header fields of this response only, such as `Allow`. They replace common fields of the same name. */
+  /** Header fields of this response only, such as `Allow`. These fields replace common fields of the same name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Called when the response is written, or when the client has disconnected. */
   readonly onWritten?: () => void;

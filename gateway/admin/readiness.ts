@@ -20,8 +20,8 @@ export interface GatewayState {
 /** The part of the configuration on disk that the gateway does not use. */
 export interface NotInForce {
   /**
-   * Set while the configuration on disk is not valid. The text contains every problem, in the form of `tollgate
-   * check`.
+   * Every problem of the configuration on disk, in the form of `tollgate check`; undefined while the configuration is
+   * valid.
    */
   readonly lastError?: string;
   /** The invalid files whose last valid content is still used. */
@@ -54,7 +54,7 @@ interface UpstreamReadiness {
   /** The error while the DNS lookup of the host name fails. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
-  /** Set while an edit of the upstream waits for the DNS lookup of its new host name. */
+  /** An edit of the upstream that waits for the DNS lookup of the new host name. */
   readonly awaited?:
     | {
         readonly url: string;
@@ -74,7 +74,7 @@ interface TargetReadiness {
 interface CertificateReadiness {
   /** End of the certificate's validity. */
   readonly notAfter: string;
-  /** Set when the certificate has expired or will expire soon, with the instant at which this notice began. */
+  /** A sentence that the certificate has expired or will expire soon, and the instant at which this notice began. */
   readonly notice?: string;
   readonly noticeSinceAt?: string;
   readonly isExpired?: boolean;
@@ -110,8 +110,8 @@ export interface Readiness {
 
 /**
  * Judges whether the gateway can serve. Some faults affect all replicas at the same time: the upstream is down, Redis
- * is away under `local`, an edit is invalid, a certificate expires. Such a fault gives the status `degraded`, because
- * a load balancer must not remove every replica.
+ * is away under `local`, an edit is invalid, a certificate expires. The status is then `degraded` and not
+ * `unavailable`, because a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -159,8 +159,8 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
 }
 
 /**
- * The reasons for unavailable servers of a Redis Cluster. Such a server affects only its own keys, on every replica
- * of the gateway, so readiness only degrades.
+ * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys, but on
+ * every replica of the gateway, so the status is `degraded`.
  */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =

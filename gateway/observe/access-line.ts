@@ -69,7 +69,10 @@ function beginning(requestId: string): string {
   return `{"level":30,"time":"${isoTime(Date.now())}","requestId":"${requestId}"`;
 }
 
-/** The cost of a request of a key; absent: 1 unit. Buckets count requests. */
+/**
+ * Returns the member `units` with the cost of a request. The text is empty for a cost of 1 unit, and for the decision
+ * of a bucket, which counts requests.
+ */
 function unitsMember(decision: Found<'decision'>): string {
   return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';
 }

@@ -17,9 +17,9 @@ export interface Log {
 }
 
 export interface LogOptions {
-  /** Set when a person reads the log at a terminal. */
+  /** The terminal, if a person reads the log at a terminal. */
   readonly terminal?: Terminal | undefined;
-  /** Set in a gateway of several processes, which share standard output. */
+  /** Set if several processes of a gateway share standard output. */
   readonly sharedBy?: { readonly worker?: number } | undefined;
   readonly bounds: Bounds;
 }

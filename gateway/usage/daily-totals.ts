@@ -115,7 +115,10 @@ export function createDailyTotals({
   }
 }
 
-/** Reads all days of each key, or the days of one month such as 2026-11. Undefined when the store does not answer for every key. */
+/**
+ * Reads all days of each key, or the days of one month such as 2026-11. The result is undefined when the store does
+ * not answer for every key.
+ */
 export async function readTotals(
   { read }: Pick<UsageStore, 'read'>,
   keyIds: readonly string[],

@@ -17,7 +17,7 @@ export interface KeyMinutes {
   readonly bySecond: Uint32Array;
   readonly banned: Uint32Array;
   readonly undecided: Uint32Array;
-  /** The costs of the requests in each column. Absent if every request cost 1 unit. */
+  /** The costs of the requests in each column; absent if every request cost 1 unit. */
   readonly costs?: Readonly<Record<Column, Costs>> | undefined;
 }
 
@@ -47,7 +47,7 @@ const columnOf: readonly Column[] = outcomes.map((outcome) => {
 
 const columns = [...new Set(columnOf)];
 
-/** The minutes before another minute, without a copy. */
+/** Returns the minutes before `endMinute` without copying them. */
 export function minutesBefore(minutes: KeyMinutes, endMinute: number): KeyMinutes {
   const end = minutes.minute.findIndex((minute) => minute >= endMinute);
   if (end === -1) return minutes;

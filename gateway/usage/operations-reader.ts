@@ -67,7 +67,10 @@ export interface TrafficMinute {
 /** The number of durations in each bucket of a histogram (`shared/structures/histogram.ts`). */
 export type Buckets = readonly number[];
 
-/** Percentiles are estimates from a histogram (`quantileMs`). Undefined when no duration was counted. */
+/**
+ * The mean duration, and percentiles that are estimated from a histogram (`quantileMs`). All three are undefined when
+ * no duration was counted.
+ */
 export interface Durations {
   readonly meanMs: number | undefined;
   readonly p50Ms: number | undefined;
@@ -223,7 +226,7 @@ function durationsIn(counts: Counts, first: number): Durations {
   return { meanMs, ...percentilesOf(buckets) };
 }
 
-/** Undefined when no duration was counted. */
+/** Estimates percentiles from a histogram. The percentiles are undefined when no duration was counted. */
 export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
   if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
   return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };

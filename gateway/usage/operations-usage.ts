@@ -14,7 +14,7 @@ export interface EndedRequest {
   readonly ending: TrafficEnding;
   /** The duration without the time of the upstream. For a WebSocket, the duration of the handshake. */
   readonly ownMs: number;
-  /** Undefined when the request reached no upstream. */
+  /** The duration at the upstream; undefined when the request reached no upstream. */
   readonly upstreamMs: number | undefined;
 }
 

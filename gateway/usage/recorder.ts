@@ -32,16 +32,16 @@ export interface UsageRecorder {
   lastSeen(): ReadonlyMap<string, number>;
   /** Returns the number of requests that were not recorded because the store was away for too long. */
   lost(): number;
-  /** Sends everything that can be sent before the deadline. */
+  /** Sends all counts that can be sent before the deadline. */
   close(): Promise<void>;
 }
 
 export interface EndedExchange extends EndedRequest {
-  /** Set when a key's limits were decided, so the key's operations are counted too. */
+  /** The key whose limits were decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
-  /** Set when the presented secret belongs to a key but is not valid. */
+  /** The key and the digest of a presented secret that belongs to a key but is not valid. */
   readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
-  /** Set when the key of the presented secret does not allow the client's address. */
+  /** The key and the client address, if the key does not allow this address. */
   readonly refusedAddress?: { readonly keyId: string; readonly address: string } | undefined;
 }
 

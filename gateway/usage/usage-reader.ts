@@ -78,7 +78,7 @@ export interface UsageMinute {
   readonly atMs: number;
   readonly tally: Tally;
   /**
-   * The number of requests with an invalid secret of the key, which are not in the tally. Absent without such
+   * The number of requests with an invalid secret of the key, which are not in the tally; absent without such
    * requests.
    */
   readonly unauthorized?: number;

@@ -40,7 +40,7 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
 
 /**
  * Returns the usage of a key as rows. A day whose minutes are no longer recorded is included only if the step is a
- * day. Undefined when the store does not reply.
+ * day. The result is undefined when the store does not reply.
  *
  * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
  * totals if they exist. Totals are cheaper to read, but do not have `unauthorized`.

@@ -16,7 +16,7 @@ export interface Usage {
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
    * Returns the daily totals of each key for up to 400 days, or for one month such as 2026-11. Totals also exist for
-   * days whose minutes are already deleted. Undefined when the store does not answer.
+   * days whose minutes are already deleted. The result is undefined when the store does not answer.
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;

@@ -41,7 +41,7 @@ export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType>
   /** The decoded segments of the path, by their name in the template. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;
-  /** Undefined for a route without a body. */
+  /** The validated body; undefined for a route without a body. */
   readonly body: z.output<Body>;
   readonly token: AdminToken;
   readonly headers: IncomingHttpHeaders;

@@ -31,7 +31,7 @@ type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | '
 
 /**
  * Finds the keys with these ids in the configuration and in the directory. The result has the order of the ids,
- * without unknown ids. Undefined when the directory does not reply for one of the keys.
+ * without unknown ids. The result is undefined when the directory does not reply for one of the keys.
  */
 export async function findKeys(
   sources: DefinitionSources,
@@ -98,8 +98,8 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
 }
 
 /**
- * Reads the quota status of each key. A key without limits gets an empty status. Undefined when the store does not
- * reply.
+ * Reads the quota status of each key. A key without limits gets an empty status. The result is undefined when the
+ * store does not reply.
  */
 export async function statusesOf(
   sources: Pick<KeySources, 'readStatus' | 'bounds' | 'nowMs'>,

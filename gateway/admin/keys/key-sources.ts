@@ -11,7 +11,7 @@ export interface KeySources {
   readonly settings: () => Settings;
   /** Reads the quota status of keys from the store; undefined when the store does not reply for one of the keys. */
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
-  /** Undefined when all keys are in the configuration. */
+  /** The key directory; undefined when all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
   /** The usage record; undefined when it is switched off. */
   readonly usage?:

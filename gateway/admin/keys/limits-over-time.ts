@@ -107,14 +107,17 @@ function limitsWithoutGrants(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
 }
 
-/** A change that a plan states for an instant, in the form of a recorded reload. */
+/** A scheduled change of a plan, in the form of a recorded reload. */
 interface DatedReload {
   readonly action: 'reload';
   readonly at: string;
   readonly limitsBefore: LimitsBefore;
 }
 
-/** Adds the changes that plans state for an instant, which nobody records. The newest first. */
+/**
+ * Adds the scheduled changes of plans, which are not in the record of changes. The result has the newest change
+ * first.
+ */
 function withPlanChanges(
   changes: readonly RecordedChange[],
   plans: Plans,

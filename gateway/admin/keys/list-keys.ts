@@ -112,8 +112,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // Only ids up to the smaller end are complete: a source with more ids may continue before the other source's
-      // last id.
+      // This part ends at the smaller of the two last ids, because the source with this id may have further ids
+      // before the other source's last id.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;

@@ -19,7 +19,7 @@ import type { SecretView } from './key-sources.ts';
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
-  /** What limits count (`countedBy`). */
+  /** The noun for what limits count (`countedBy`). */
   readonly counted: 'request' | 'unit';
   /** Usage of the last 24 hours; absent without a usage record. */
   readonly recorded?:
@@ -167,7 +167,7 @@ function nowSentence(facts: WhyFacts): string {
 
 /**
  * Returns a text such as "has a grant until 18:00:00 UTC: 5,000 a day in place of 1,000." Before the grant begins,
- * the text is "will have a grant from … until …". Undefined when the grant changes no limit of the key.
+ * the text is "will have a grant from … until …". The text is undefined when the grant changes no limit of the key.
  */
 function grantText({ key, status: { grant }, nowMs }: WhyFacts): string | undefined {
   if (grant === undefined) return undefined;

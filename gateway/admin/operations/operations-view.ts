@@ -79,8 +79,8 @@ export function operationsRoute(sources: KeySources): Route {
 }
 
 /**
- * Returns the usage of every operation in a period. Requests that matched no operation have the id ''. Undefined when
- * the store does not reply.
+ * Returns the usage of every operation in a period. Requests that matched no operation have the id ''. The result is
+ * undefined when the store does not reply.
  */
 async function operationsView(
   { settings, usage, nowMs }: KeySources,

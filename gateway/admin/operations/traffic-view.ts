@@ -58,7 +58,7 @@ export function trafficRoute(sources: KeySources): Route {
 
 /**
  * Returns all requests of the fleet by minute or hour, with outcomes and durations. A minute or hour without requests
- * is omitted. Undefined when the store does not reply.
+ * is omitted. The result is undefined when the store does not reply.
  */
 async function trafficView(
   { usage }: KeySources,

@@ -148,7 +148,7 @@ export function createSimulations(
 
   return simulate;
 
-  /** Undefined when the store does not reply. */
+  /** Simulates one part; the result is undefined when the store does not reply. */
   async function simulate({
     period: asked,
     edits,

@@ -119,19 +119,19 @@ export function changeText({ member, before, after }: MemberChange): string {
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
 }
 
-/** "from 2027-01-01: 40 a minute"; several changes are separated by semicolons. */
+/** Describes the changes of a plan, for example "from 2027-01-01: 40 a minute". Semicolons separate several changes. */
 function planChangesText(changes: unknown): string {
   if (!Array.isArray(changes)) return 'nothing';
   const texts = changes.map(({ from, limits }) => `from ${dateText(from)}: ${limitsText(limits)}`);
   return texts.join('; ');
 }
 
-/** The date alone where the instant is its first one. */
+/** Shortens the first instant of a date to the date. */
 export function dateText(iso: string): string {
   return iso.replace(/T00:00:00(\.000)?Z$/, '');
 }
 
-/** "40 a minute, 1,000 a day" */
+/** Describes limits, for example "40 a minute, 1,000 a day". */
 export function limitsText(limits: LimitsByField): string {
   return toLimits(limits)
     .map(({ window, max }) => `${figure(max)} ${per(window)}`)

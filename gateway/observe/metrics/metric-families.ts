@@ -43,7 +43,7 @@ export interface ObservedState {
   readonly nowMs: number;
 }
 
-/** A metric with all its label sets. Its name is `tollgate_` and the suffix. */
+/** A metric with all its label sets. The metric's name is `tollgate_` and the suffix. */
 export interface Family {
   readonly suffix: string;
   readonly type: 'counter' | 'gauge' | 'histogram';

@@ -3,7 +3,10 @@ import type { Key, Limits, Plans } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyVerdict } from './replay-key.ts';
 
-/** A part of the simulated period in which the limits of a key do not change. Minutes since 1970, the last one exclusive. */
+/**
+ * A part of the simulated period in which the limits of a key do not change. Minutes are numbered since 1970, and
+ * `endMinute` is not part of the period.
+ */
 export interface LimitPeriod {
   readonly fromMinute: number;
   readonly endMinute: number;
@@ -11,10 +14,10 @@ export interface LimitPeriod {
 }
 
 /**
- * The periods with their limits, from the stated changes of the key's plan. A minute belongs to the limits at its end, so a change
- * within a minute counts from the beginning of this minute.
+ * Divides a period at the scheduled changes of the key's plan. A minute has the limits of its end, so a change within
+ * a minute counts from the beginning of this minute.
  *
- * @param plans the stated plans
+ * @param plans the plans of the configuration, with their scheduled changes
  */
 export function limitPeriodsOf(
   { plan: name, limits }: Pick<Key, 'plan' | 'limits'>,
@@ -36,7 +39,7 @@ export function limitPeriodsOf(
   });
 }
 
-/** The verdict of a key over all its periods. */
+/** Adds up the verdicts of a key over all its periods. */
 export function sumOfVerdicts(verdicts: readonly KeyVerdict[]): KeyVerdict {
   const [first, ...rest] = verdicts;
   if (first === undefined) throw new Error('a key has at least one period');

@@ -11,7 +11,7 @@ import { type KeySources, noSuchKey as keyNotFound, placeOfKey } from '../key-so
 
 /** The dependencies of the routes that change keys. */
 export interface KeyChangeSources extends Omit<KeySources, 'directory' | 'usage'> {
-  /** Undefined when all keys are in the configuration. */
+  /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: KeyDirectory | undefined;
   /** Changes the ban or the grant of a key on all processes. */
   readonly limiter: {

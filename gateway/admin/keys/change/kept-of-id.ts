@@ -29,7 +29,7 @@ export const keptOfIdShown = z
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;
 
-/** Reads the state that an id has kept. Undefined when the id has no such state, or when the store does not reply. */
+/** Reads the state that an id has kept; undefined when the id has no such state, or when the store does not reply. */
 export async function keptOfId(
   { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,

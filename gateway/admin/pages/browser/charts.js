@@ -245,7 +245,8 @@ function logRange(most) {
 /** @param {number | null} most @param {{ value: number | undefined }[]} limits @returns {[number, number]} */
 function linearRange(most, limits) {
   const highest = Math.max(most ?? 0, 0);
-  // A limit far above the values would flatten the chart, so it is omitted. Its label still names it.
+  // A limit far above the values would flatten the chart, so it is omitted. The label of the chart still names the
+  // limit.
   const near = limits.map(({ value = 0 }) => value).filter((value) => value <= Math.max(highest * 4, 1));
   return [0, Math.max(...near, highest, 1) * 1.08];
 }

@@ -35,7 +35,7 @@ const periods = { '24h': '24 h', '1h': '1 h' };
 const lengthsMs = { '24h': dayMs, '1h': 60 * minuteMs };
 
 /**
- * The page of a key. It explains the key's responses by a sentence, by figures, and by charts over time.
+ * The page of a key. The page explains the key's responses by a sentence, by figures, and by charts over time.
  *
  * @param {PageProps} props
  */
@@ -198,8 +198,8 @@ function zoomTo(fromMs, toMs) {
 }
 
 /**
- * Returns the minute limit over the period, and a legend such as "limit 50 a minute, 60 until 14:05". Undefined if
- * the key had no minute limit in the period.
+ * Returns the minute limit over the period, and a legend such as "limit 50 a minute, 60 until 14:05". The result is
+ * undefined if the key had no minute limit in the period.
  *
  * @param {BodyOf<'/keys/{id}/limits'>['limits'] | undefined} limits the oldest first
  * @param {{ fromMs: number, toMs: number, nowAt: number }} period

@@ -51,7 +51,8 @@ function byUrgency(one, other) {
 const unitsColumn = { title: 'Cost', kind: 'number', cell: ({ cost = 1 }) => count(cost) };
 
 /**
- * @param {string | undefined} open @param {boolean} hasCosts whether an operation has another cost than 1 unit
+ * @param {string | undefined} open
+ * @param {boolean} hasCosts whether an operation has another cost than 1 unit
  * @returns {import('../parts.js').Column<Operation>[]}
  */
 function columnsOf(open, hasCosts) {

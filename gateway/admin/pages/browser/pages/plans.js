@@ -66,7 +66,7 @@ function isLater({ from }) {
   return Date.parse(from) > Date.now();
 }
 
-/** "from 2027-01-01 00:00 UTC: 40 a minute, 1,000 a day" @param {Change} change */
+/** Describes a change, for example "from 2027-01-01 00:00 UTC: 40 a minute, 1,000 a day". @param {Change} change */
 function changeText({ from, limits }) {
   return `from ${new Date(from).toISOString().slice(0, 16).replace('T', ' ')} UTC: ${limitsInWords(limits)}`;
 }
