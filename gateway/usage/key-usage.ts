@@ -42,7 +42,7 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** The largest numbers of operations, secrets and networks with a field of their own per day. */
+  /** The largest numbers of operations, secrets and networks that have their own field in the record of a day. */
   readonly operationsMax: number;
   readonly secretsMax: number;
   readonly networksMax: number;
@@ -76,7 +76,7 @@ export class KeyUsage {
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
   private hour = -1;
-  /** The operations with a field of their own today. */
+  /** The operations that have their own field in today's record. */
   private readonly operations = new Map<string, OperationCounts>();
   private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
@@ -84,10 +84,10 @@ export class KeyUsage {
   private readonly secrets = new Map<string, SecretUse>();
   private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
-  /** The invalid secrets with a field of their own on `invalidDay`. */
+  /** The invalid secrets that have their own field in the record of the day `invalidDay`. */
   private invalidSecrets: Set<string> | undefined;
   private invalidDay = -1;
-  /** The networks with a field of their own on `networksDay`. */
+  /** The networks that have their own field in the record of the day `networksDay`. */
   private networks: Set<string> | undefined;
   private readonly networksMax: number;
   private networksDay = -1;

@@ -8,7 +8,7 @@ import { hourOfDay, type UsageCalendar } from './usage-calendar.ts';
 export interface EndedRequest {
   /** The id of the operation; empty if the request matched no operation. */
   readonly operationId: string;
-  /** The instant of the decision on the store's clock, or of the request without a decision, epoch ms. */
+  /** The instant at which the request is counted, epoch ms. The instant of a decision is on the store's clock. */
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;

@@ -15,7 +15,10 @@ import type { UsageCalendar } from './usage-calendar.ts';
  * Counts the outcomes of requests in the memory of this process, and adds the counts to the store every few seconds.
  */
 export interface UsageRecorder {
-  /** Counts a decided request of a key. `secret` holds the first digits of the digest of the presented secret. */
+  /**
+   * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
+   * secret.
+   */
   decided(keyId: string, decision: Decision, address: string, secret: string): void;
   /** Counts an exchange that has ended. */
   ended(exchange: EndedExchange): void;

@@ -16,7 +16,9 @@ import { settingsText } from '../settings/settings-view.ts';
 import { apiDocument } from './api-document.ts';
 import { defineRoute, type Route } from './route.ts';
 
-/** The data sources of the routes in the reading thread. The thread has its own connections for them. */
+/**
+ * The data sources of the routes in the reading thread. The reading thread has its own connections for these sources.
+ */
 export interface ReadSources {
   readonly keys: KeySources;
   readonly events: Pick<Events, 'read'>;

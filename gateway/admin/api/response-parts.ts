@@ -6,8 +6,8 @@ import { planWindows, type WindowName } from '../../shared/model.ts';
  * Parts that several response schemas share. The file that makes a response also has its schema. The response's type,
  * the admin API's document and the checks in commands all come from this schema.
  *
- * A command ignores unknown members, and accepts any text for one of `words`. A command can therefore read the
- * responses of a later release.
+ * A command ignores unknown members, and accepts other texts than the listed `words`. A command can therefore read
+ * the responses of a later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
 /** A whole number from 1. */

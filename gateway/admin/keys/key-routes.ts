@@ -64,7 +64,7 @@ export function createKeyRoutes(sources: KeySources): readonly Route[] {
           const message = `The period has ${asked} rows of one ${step}, and a response has at most ${rowsMax}. Request a shorter period or a longer step.`;
           return errorResponse('invalid_request', message);
         }
-        // The rows of a removed key are also returned, so the key's existence is checked only without rows.
+        // A removed key may have rows, so the existence of the key is checked only if there are no rows.
         const rows =
           sources.usage === undefined
             ? []

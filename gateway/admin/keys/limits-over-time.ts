@@ -160,8 +160,8 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
 }
 
 /**
- * Returns the recorded grants of a key with their instants, the oldest first. The grant is undefined where a grant
- * was ended.
+ * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant is the end of
+ * a grant.
  */
 function grantsOf(
   id: string,

@@ -21,7 +21,7 @@ export interface KeyQuery {
    */
   readonly q?: string | undefined;
   readonly sort: KeySort;
-  /** The `next` of the previous page. */
+  /** The member `next` of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }

@@ -12,7 +12,7 @@ const dayMs = 86_400_000;
 export interface MonthQuery {
   /** A month of UTC such as 2026-11; by default the present month. */
   readonly month?: string | undefined;
-  /** The `next` of the previous page. */
+  /** The member `next` of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -105,7 +105,7 @@ async function requestsOf(
   });
 }
 
-/** Returns the ids of a page: the first ids after `after` from all sources. */
+/** Returns the ids of a page: the first ids of all sources behind the last id of the previous page. */
 async function idsOf(
   { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
   reader: NonNullable<KeySources['usage']>['reader'],

@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The modules that the pages import from node_modules. Each import name has its package and the path in it. */
+/** The modules that the pages import from node_modules: the package and the path in the package, by import name. */
 const packages = {
   preact: ['preact', 'dist/preact.mjs'],
   'preact/hooks': ['preact', 'hooks/dist/hooks.mjs'],

@@ -77,7 +77,7 @@ export function edited(limits: Limits, edit: LimitEdit | undefined): Limits {
   });
 }
 
-/** Returns the edit that changes `before` to `after`; undefined if both are equal. */
+/** Returns the edit from the earlier to the later limits; undefined if both are equal. */
 export function editBetween(before: Limits, after: Limits): LimitEdit | undefined {
   const edit: { [Window in PlanWindow]?: number | null } = {};
   for (const window of planWindows) {

@@ -23,8 +23,9 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. A circumstance during
- * the minute has precedence over an earlier circumstance of the same day, which can still affect the day window.
+ * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. An event during the
+ * minute has precedence. An earlier event of the same day can also explain the difference, because the day window
+ * lasts until midnight.
  */
 export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
   const fromMs = Date.parse(at);

@@ -2,9 +2,9 @@ import type { BanPolicy } from '../../shared/model.ts';
 
 /**
  * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins
- * when windows have refused `after` requests within `withinMs`. A ban can therefore begin only in a minute that has
- * at least `after` refusals, including the earlier minutes within `withinMs`. The length of a ban doubles with each
- * ban in a row, and each ban needs `after` further refusals.
+ * when windows have refused a number of requests (`after`) within a time (`withinMs`). A ban can therefore begin only
+ * in a minute with at least this number of refusals, including the earlier minutes within this time. The length of a
+ * ban doubles with each ban in a row, and each ban needs the same number of further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;

@@ -137,7 +137,7 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
  * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as were recorded.
  *
  * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of
- * each minute is the mean of both bounds, so its error is at most half of their distance.
+ * each minute is the mean of both bounds, so the error is at most half of the distance between the bounds.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
   const { minutes, fromMinute, usedEarlier, present, edited } = key;

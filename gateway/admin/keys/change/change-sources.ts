@@ -41,7 +41,7 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
-/** A key of the directory, with the directory to change it in. */
+/** A key of the directory, and the directory in which a route changes the key. */
 export interface FoundInDirectory {
   readonly kind: 'found';
   readonly key: DirectoryKey;
