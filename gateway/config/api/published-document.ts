@@ -180,17 +180,20 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
   const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
   const windows = planWindows.filter((window) => limited.some((one) => maxOf(one, window) !== undefined));
   const isScoped = all.some(({ operations }) => operations !== undefined);
+  const isConcurrent = all.some(({ concurrent }) => concurrent !== undefined);
   const rows = [
     [
       'Plan',
       ...windows.map((window) => `${counted === 'unit' ? 'Units' : 'Requests'} per ${window}`),
+      ...(isConcurrent ? ['Requests in progress'] : []),
       ...(isScoped ? ['Operations'] : []),
     ],
-    ['---', ...windows.map(() => '---:'), ...(isScoped ? ['---'] : [])],
+    ['---', ...windows.map(() => '---:'), ...(isConcurrent ? ['---:'] : []), ...(isScoped ? ['---'] : [])],
     ...all.flatMap((plan) =>
       periodsOf(plan, nowMs).map(({ title, limits }) => [
         title,
         ...windows.map((window) => maxOf({ limits }, window)?.toLocaleString('en') ?? noMax(plan)),
+        ...(isConcurrent ? [plan.concurrent?.toLocaleString('en') ?? 'unlimited'] : []),
         ...(isScoped ? [scopeOf(plan)] : []),
       ]),
     ),

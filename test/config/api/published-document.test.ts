@@ -30,17 +30,17 @@ test('the published document has the base URL as its server, whatever servers th
 });
 
 test('the description of the published document ends with the limits of each plan', () => {
-  const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
+  const main = `${mainDocument.replace('enterprise: custom', 'burst: { perSecond: 5, perMonth: 1000000, concurrent: 10, operations: [listPets] }\n  enterprise: custom')}limitsPath: /me\n`;
   const api = 'info: { description: A store. }\npaths: { /pets: { get: { operationId: listPets } } }\n';
   expect(published({ main, api }).info.description).toBe(`A store.
 
 ## Plans
 
-| Plan | Requests per second | Requests per minute | Requests per day | Requests per month | Operations |
-| --- | ---: | ---: | ---: | ---: | --- |
-| free | unlimited | 60 | 1,000 | unlimited | all |
-| burst | 5 | unlimited | unlimited | 1,000,000 | \`listPets\` |
-| enterprise | custom | custom | custom | custom | all |
+| Plan | Requests per second | Requests per minute | Requests per day | Requests per month | Requests in progress | Operations |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
+| free | unlimited | 60 | 1,000 | unlimited | unlimited | all |
+| burst | 5 | unlimited | unlimited | 1,000,000 | 10 | \`listPets\` |
+| enterprise | custom | custom | custom | custom | unlimited | all |
 
 \`GET https://api.example.com/me\` returns the limits of a key and the remaining requests, and is not charged.`);
 });
