@@ -33,7 +33,10 @@ export const emptyTally = Object.freeze({
   free: 0,
 }) as Tally;
 
-/** Undefined for a request beyond the concurrency limit, which the record does not count. */
+/**
+ * Returns the outcome of a decision; undefined for a request beyond the concurrency limit, which the usage record
+ * does not count.
+ */
 export function outcomeOf(decision: Decision): Outcome | undefined {
   switch (decision.kind) {
     case 'admitted':
