@@ -1,3 +1,4 @@
+import type { Decision, Operation } from '../shared/model.ts';
 import { clientOrigin } from './authenticate/client-origin.ts';
 import { readKey } from './authenticate-request.ts';
 import { decideAgain, decideUnits } from './decide-units.ts';
@@ -21,8 +22,11 @@ import { screenRequest } from './listen/screen-request.ts';
 import { answerHolder, answerPreflight, answerPublicPage } from './own-answers.ts';
 import { publicFileOf } from './pages/own-pages.ts';
 import { chargeAddress, refuseUnauthenticated } from './refuse-unauthenticated.ts';
+import { brownoutRefusal } from './respond/brownout-refusal.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';
+import type { Refusal } from './respond/refusal-response.ts';
+import { brownoutEndMs } from './route/brownouts.ts';
 import { isGone, mayCall, routeRequest } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
 
@@ -118,12 +122,24 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const { operation } = route.offered;
   if (!mayCall(key, operation)) return refused(decided, { code: 'operation_not_allowed' });
   if (isGone(operation, stations.nowMs())) return refused(decided, { code: 'gone' });
+  const brownout = brownoutRefusalOf(operation, decision);
+  if (brownout !== undefined) return refused(decided, brownout);
   if (decision.units < units) {
     found(decided, { cause: `the operation costs ${units} units, more than a limit of the key` });
     return refused(decided, costRefusal(units, decision.rateLimit));
   }
 
   return forward(permit(decided, route.offered), stations);
+}
+
+/** Returns the refusal during a brownout of the operation, on the clock of the decision; undefined if the operation is served. */
+function brownoutRefusalOf(
+  operation: Operation,
+  { noBrownouts, rateLimit: { nowMs } }: Extract<Decision, { kind: 'admitted' }>,
+): Refusal | undefined {
+  const endMs = brownoutEndMs(operation, nowMs);
+  if (endMs === undefined || noBrownouts) return undefined;
+  return brownoutRefusal({ nowMs, endMs, sunsetMs: operation.deprecation?.sunsetMs ?? endMs });
 }
 
 async function forward(exchange: Permitted, { forwarder }: Stations): Promise<Ending> {

@@ -11,11 +11,12 @@ import { createListener } from '../request/listen/listener.ts';
 import { createPageAssets } from '../request/pages/own-pages.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
 import { serveExchange } from '../request/request-path.ts';
+import { brownoutEndMs } from '../request/route/brownouts.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
 import { createSnapshot } from '../request/snapshot.ts';
 import type { Stations } from '../request/stations.ts';
 import { createEventLoopBatch } from '../shared/event-loop-batch.ts';
-import type { Settings, TargetEvent } from '../shared/model.ts';
+import type { Operation, Settings, TargetEvent } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import type { EndedExchange } from '../usage/recorder.ts';
@@ -214,10 +215,16 @@ function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExcha
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
+    isBrownout: status === 410 && offered !== undefined && isInBrownout(exchange, offered.operation),
     ending: trafficEndingOf(exchange),
     ownMs: ownMsOf(exchange),
     upstreamMs: upstreamMsOf(exchange),
   };
+}
+
+/** Whether the gateway's 410 belongs to a brownout. A 410 of the backend and a removed operation have no brownout. */
+function isInBrownout({ errorCode, decision }: Exchange, operation: Operation): boolean {
+  return errorCode === 'gone' && brownoutEndMs(operation, decision?.rateLimit.nowMs ?? 0) !== undefined;
 }
 
 /** Returns the part of an exchange that is recorded for the key whose secret was refused. */

@@ -66,7 +66,10 @@ export interface Key {
  * `untilMs`, epoch ms on the store's clock. A window without a limit of the key stays unlimited.
  */
 export interface Grant {
+  /** Empty for a grant that only exempts the key from brownouts. */
   readonly limits: Limits;
+  /** Whether the key may call operations during their brownouts. */
+  readonly noBrownouts?: true | undefined;
   /** The beginning of the grant; absent if the grant begins at once. */
   readonly fromMs?: number | undefined;
   readonly untilMs: number;
@@ -201,6 +204,8 @@ export type Decision =
       readonly units: number;
       readonly rateLimit: RateLimitState;
       readonly source: DecisionSource;
+      /** A grant exempts the key from brownouts. */
+      readonly noBrownouts?: true;
     }
   | {
       /**
@@ -336,6 +341,16 @@ export const anyMethod = '*';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;
 
+/**
+ * A series of brownouts: for `forMs` from `fromMs` (epoch ms) on, and every `everyMs` after that. It ends when the next series begins.
+ * Without `everyMs` the series is one brownout.
+ */
+export interface Brownouts {
+  readonly fromMs: number;
+  readonly everyMs?: number | undefined;
+  readonly forMs: number;
+}
+
 /** The times at which an operation was deprecated (RFC 9745) and is removed (RFC 8594), epoch ms. */
 export interface Deprecation {
   /** The time of the deprecation; absent when the API document does not state the date. */
@@ -345,6 +360,8 @@ export interface Deprecation {
   readonly successor?: string | undefined;
   /** The responses after `sunsetMs`: `gone` is 410, and `serve` changes nothing. */
   readonly afterSunset: 'gone' | 'serve';
+  /** Rehearsals of the removal, ascending; absent when there are none. `sinceMs` and `sunsetMs` are then present. */
+  readonly brownouts?: readonly Brownouts[] | undefined;
 }
 
 /** An operation of the API document: a method with a path template. */

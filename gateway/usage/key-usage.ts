@@ -2,6 +2,7 @@ import { addressBit, addressBits } from './address-estimate.ts';
 import {
   addressesField,
   admittedNumber,
+  brownoutField,
   clientErrorsNumber,
   extraUnitsNumber,
   freeNumber,
@@ -158,7 +159,7 @@ export class KeyUsage {
     this.unsent.add(day, field, latest, atMs - day * dayMs);
   }
 
-  ended(operationId: string, atMs: number, status: number): void {
+  ended(operationId: string, atMs: number, status: number, isBrownout = false): void {
     const hour = Math.floor(atMs / this.calendar.hourMs);
     if (hour !== this.hour) {
       this.closeOperations();
@@ -178,6 +179,15 @@ export class KeyUsage {
     if (status >= 500) counts.serverErrors += 1;
     else if (status >= 400) counts.clientErrors += 1;
     if (atMs > counts.lastMs) counts.lastMs = atMs;
+    if (isBrownout) this.brownout(counts.id, atMs);
+  }
+
+  private brownout(operationId: string, atMs: number): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    const number = refusedNumber(hourOfDay(Math.floor(atMs / hourMs)));
+    if (!this.unsent.add(day, brownoutField(operationId), number, 1)) return;
+    this.unsent.add(day, brownoutField(operationId), latest, atMs - day * dayMs);
   }
 
   /** Moves the counts of the current minute and hour into `unsent`. */

@@ -1,12 +1,14 @@
 import type { Period } from '../shared/schema/dates-and-durations.ts';
 import { bucketsSeconds, quantileMs } from '../shared/structures/histogram.ts';
 import {
+  brownoutField,
   clientErrorsNumber,
   durationNumber,
   isOperationField,
   nameIn,
   operationField,
   operationInHour,
+  refusedNumber,
   requestsNumber,
   serverErrorsNumber,
 } from './record-fields.ts';
@@ -45,6 +47,8 @@ export interface Calls {
 export interface Caller extends Calls {
   readonly keyId: string;
   readonly lastMs: number;
+  /** The requests that brownouts refused, and the last of them. Both are 0 when there were none. */
+  readonly brownouts: { readonly requests: number; readonly lastMs: number };
 }
 
 export interface OperationUsage {
@@ -111,10 +115,14 @@ export function createOperationsReader({
       if (keys === undefined) return undefined;
       const callers: Caller[] = [];
       const field = operationField(operationId);
+      const ofBrownouts = brownoutField(operationId);
       for (const day of daysOf(period, calendar)) {
         const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
         const records = await read(
-          possible.map(({ keyId }) => ({ record: { kind: 'day', keyId, day }, fields: [field] })),
+          possible.map(({ keyId }) => ({
+            record: { kind: 'day', keyId, day },
+            fields: [field, ofBrownouts],
+          })),
         );
         if (records === undefined) return undefined;
         for (const [index, { keyId }] of possible.entries()) {
@@ -122,12 +130,26 @@ export function createOperationsReader({
           if (counts === undefined) continue;
           const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
           const lastMs = day * dayMs + (counts.get(latest) ?? 0);
-          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs });
+          const refused = records[index]?.get(ofBrownouts);
+          const brownouts = {
+            requests: refused === undefined ? 0 : refusedIn(refused, day * dayMs, period),
+            lastMs: refused === undefined ? 0 : day * dayMs + (refused.get(latest) ?? 0),
+          };
+          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, brownouts });
         }
       }
       return [...Map.groupBy(callers, ({ keyId }) => keyId)]
         .map(([keyId, days]) => {
-          return { keyId, ...sumOfCalls(days), lastMs: Math.max(...days.map(({ lastMs }) => lastMs)) };
+          const brownouts = {
+            requests: days.reduce((sum, day) => sum + day.brownouts.requests, 0),
+            lastMs: Math.max(...days.map((day) => day.brownouts.lastMs)),
+          };
+          return {
+            keyId,
+            ...sumOfCalls(days),
+            lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
+            brownouts,
+          };
         })
         .sort((a, b) => b.requests - a.requests);
     },
@@ -167,6 +189,16 @@ export function createOperationsReader({
       );
     },
   };
+
+  /** The requests that brownouts refused in the hours of a period. */
+  function refusedIn(counts: Counts, dayStartMs: number, period: Period): number {
+    let requests = 0;
+    for (let hour = 0; hour < dayMs / hourMs; hour++) {
+      if (isWithin(dayStartMs + hour * hourMs, hourMs, period))
+        requests += counts.get(refusedNumber(hour)) ?? 0;
+    }
+    return requests;
+  }
 
   function trafficOfHour(fields: ReadonlyMap<string, Counts>, hour: number): TrafficMinute[] {
     const own = byMinute(fields.get(trafficField('own', hour)), 'buckets');

@@ -10,6 +10,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, extra units and free requests of these; `withCosts`; 0: the last decision |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
+ * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
@@ -23,6 +24,7 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
 export const hoursField = 'hours';
 export const addressesField = 'addresses';
 export const operationField = (operationId: string) => `operation:${operationId}`;
+export const brownoutField = (operationId: string) => `brownout:${operationId}`;
 export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
@@ -52,7 +54,7 @@ export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
 /** In `invalid:<digest>`. */
 export const invalidSecretNumber = 1;
 
-/** In `network:<network>`. */
+/** In `network:<network>` and `brownout:<id>`. */
 export const refusedNumber = (hour: number) => 1 + hour;
 
 /** In `operation:<id>`. */

@@ -42,6 +42,8 @@ export interface UsageRecorder {
 export interface EndedExchange extends EndedRequest {
   /** The key whose limits were decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
+  /** Whether a brownout of the operation refused the request. */
+  readonly isBrownout?: boolean | undefined;
   /** The key and the digest of a presented secret that belongs to a key but is not valid. */
   readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
   /** The key and the client address, if the key does not allow this address. */
@@ -147,13 +149,13 @@ export function createUsageRecorder({
     },
     ended(exchange) {
       counted.ended(exchange);
-      const { keyId, unauthorized, refusedAddress, operationId, atMs, status } = exchange;
+      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, isBrownout } = exchange;
       if (unauthorized !== undefined)
         sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
       if (refusedAddress !== undefined)
         sourceOf(refusedAddress.keyId).counted.refusedAddress(atMs, networkOf(refusedAddress.address));
       if (keyId === undefined) return;
-      sourceOf(keyId).counted.ended(operationId, atMs, status);
+      sourceOf(keyId).counted.ended(operationId, atMs, status, isBrownout);
     },
     unsent: (records) => records.map(unsentOf),
     lastSeen() {

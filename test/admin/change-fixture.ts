@@ -45,6 +45,7 @@ export async function startGateways(
     keys,
     redis = { url: redisUrl(), prefix: freshPrefix() },
     bounds = {},
+    api,
   }: {
     readonly overrides?: Record<string, unknown>;
     readonly store?: 'redis' | 'memory';
@@ -52,6 +53,8 @@ export async function startGateways(
     readonly keys?: readonly unknown[];
     readonly redis?: { readonly url: string; readonly prefix: string };
     readonly bounds?: Partial<Bounds>;
+    /** The API document. */
+    readonly api?: object;
   } = {},
 ) {
   const backend = await startRecordingBackend({
@@ -62,6 +65,7 @@ export async function startGateways(
     settingsOf({
       upstream: { url: backend.url },
       keys: { directory: true, ...(keys && { file: await fileOf(keys) }) },
+      ...(api && { api: await fileOf(api) }),
       plans: { free: { perMinute: 5, perDay: 100 }, pro: { perMinute: 50 }, enterprise: 'custom' },
       admin: { host: '127.0.0.1', port: 0, tokens: [writer.entry, bob.entry, reader.entry] },
       ...(store === 'redis' && { redis }),
@@ -116,10 +120,10 @@ export async function lastChange(gateway: ChangedGateway): Promise<Record<string
   return body.changes[0];
 }
 
-/** Writes a keys file, and deletes it after the test. */
-async function fileOf(keys: readonly unknown[]): Promise<string> {
+/** Writes a YAML file, and deletes it after the test. */
+async function fileOf(content: unknown): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'keys.yaml'), stringify(keys));
-  return join(folder, 'keys.yaml');
+  await writeFile(join(folder, 'part.yaml'), stringify(content));
+  return join(folder, 'part.yaml');
 }

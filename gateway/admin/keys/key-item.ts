@@ -46,7 +46,11 @@ const ban = z
 
 export const grantShown = z
   .object({
-    limits: limitsByField.meta({ of: limits }),
+    limits: limitsByField.meta({ of: limits }).optional().describe('Absent if the grant changes no limit.'),
+    noBrownouts: z
+      .literal(true)
+      .optional()
+      .describe('Present if the key may call operations during their brownouts.'),
     fromMs: epochMs
       .optional()
       .describe('The beginning of the grant, epoch milliseconds; absent once it has begun.'),
@@ -134,7 +138,10 @@ export function banAndGrant({
 }): Pick<KeyItem, 'ban' | 'grant'> {
   return {
     ban: banUntilMs === undefined ? undefined : { untilMs: banUntilMs, level: banLevel },
-    grant: grant && { ...grant, limits: toLimitFields(grant.limits) },
+    grant: grant && {
+      ...grant,
+      limits: grant.limits.length > 0 ? toLimitFields(grant.limits) : undefined,
+    },
   };
 }
 

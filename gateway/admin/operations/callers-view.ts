@@ -24,6 +24,16 @@ export const callers = z.object({
       clientErrors: count,
       serverErrors: count,
       lastSeenMs: epochMs,
+      brownouts: z
+        .object({
+          requests: positive.describe('The requests that brownouts refused, to the hour.'),
+          lastAt: instant,
+          stillCalls: z
+            .boolean()
+            .describe('Whether the key called the operation again after the last brownout that it met.'),
+        })
+        .optional()
+        .describe('The brownouts that the key met; absent if it met none.'),
     }),
   ),
   days: list(z.object({ at: instant, requests: count })).describe(
@@ -87,7 +97,7 @@ async function callersView(
     operationId,
     fromAt: isoOf(period.fromMs),
     toAt: isoOf(period.toMs),
-    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs }) => {
+    callers: shown.map(({ keyId, requests, clientErrors, serverErrors, lastMs, brownouts: met }) => {
       const key = keys.get(keyId);
       return {
         id: keyId,
@@ -97,6 +107,10 @@ async function callersView(
         clientErrors,
         serverErrors,
         lastSeenMs: lastMs,
+        brownouts:
+          met.requests === 0
+            ? undefined
+            : { requests: met.requests, lastAt: isoOf(met.lastMs), stillCalls: lastMs > met.lastMs },
       };
     }),
     more: called.length > limit ? called.length - limit : undefined,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Operation } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { formatDuration, isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
 import type { OperationUsage } from '../../usage/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
@@ -34,6 +34,11 @@ export const deprecationShape = {
   sunsetAt: instant.optional(),
   successor: z.string().optional(),
   afterSunset: words('gone', 'serve'),
+  brownouts: list(z.object({ from: instant, every: z.string().optional(), for: z.string() }))
+    .optional()
+    .describe(
+      'The rehearsals of the removal, as the API document states them. A series ends when the next one begins.',
+    ),
 };
 
 export const operationCost = count
@@ -127,8 +132,18 @@ function describe(
 }
 
 /** Returns a deprecation in the form of a response, with its instants as text. */
-export function deprecationShown({ sinceMs, sunsetMs, ...rest }: NonNullable<Operation['deprecation']>) {
-  return { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs), ...rest };
+export function deprecationShown({
+  sinceMs,
+  sunsetMs,
+  brownouts,
+  ...rest
+}: NonNullable<Operation['deprecation']>) {
+  const shown = brownouts?.map(({ fromMs, everyMs, forMs }) => ({
+    from: isoOf(fromMs),
+    every: everyMs === undefined ? undefined : formatDuration(everyMs),
+    for: formatDuration(forMs),
+  }));
+  return { sinceAt: isoOf(sinceMs), sunsetAt: isoOf(sunsetMs), ...rest, brownouts: shown };
 }
 
 function figuresOf(used: OperationUsage | undefined): Partial<OperationUse> {

@@ -56,10 +56,12 @@ export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file
  * Describes a grant, such as `day 5,000 until 2026-11-25 24:00 UTC, in 1 day 13 hours`. The text of a grant that begins later
  * also contains its beginning and its length.
  */
-export function grantText({ limits, fromMs, untilMs }: NonNullable<KeyItem['grant']>, nowMs: number): string {
-  const what = toLimits(limits)
-    .map(({ window, max }) => `${window} ${figure(max)}`)
-    .join(', ');
+export function grantText(
+  { limits = {}, noBrownouts, fromMs, untilMs }: NonNullable<KeyItem['grant']>,
+  nowMs: number,
+): string {
+  const parts = toLimits(limits).map(({ window, max }) => `${window} ${figure(max)}`);
+  const what = [...parts, ...(noBrownouts ? ['no brownouts'] : [])].join(', ');
   if (fromMs === undefined) return `${what} until ${ending(untilMs)}, in ${span(untilMs - nowMs)}`;
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }

@@ -161,11 +161,23 @@ export function callersLines(
     { title: '4XX', cell: ({ clientErrors }) => clientErrors },
     { title: '5XX', cell: ({ serverErrors }) => serverErrors },
     { title: 'LAST CALL', cell: ({ lastSeenMs }) => ago(lastSeenMs, nowMs), align: 'right' },
+    ...(callers.some(({ brownouts }) => brownouts) ? [brownoutColumn] : []),
     { title: 'NAME', cell: ({ name }) => name, cutsTo: 4 },
   ];
   const rest = more === 0 ? [] : [`and ${figure(more)} more: --limit N shows up to 10,000`];
   return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
 }
+
+/** Whether the key met a brownout, and called again after it. */
+const brownoutColumn: Column<Callers['callers'][number]> = {
+  title: 'BROWNOUTS',
+  cell({ brownouts }) {
+    if (brownouts === undefined) return '–';
+    const { requests, lastAt, stillCalls } = brownouts;
+    const met = `${figure(requests)} refused, last ${instant(lastAt).slice(0, 16)}`;
+    return stillCalls ? { text: `${met}, still calls`, tone: 'bad' } : met;
+  },
+};
 
 function csv(titles: string, rows: readonly (readonly (string | number)[])[]): string[] {
   return [titles, ...rows.map((row) => row.map(csvField).join(','))];

@@ -37,6 +37,7 @@ export function addBanAndGrantCommands(keys: Command): void {
       examples(
         'keys grant acme --per-day 5000 --until tomorrow',
         'keys grant acme --per-day 5000 --from 2026-11-27 --until 2026-11-29',
+        'keys grant acme --no-brownouts --until 2026-11-29',
       ),
     )
     .requiredOption(
@@ -47,13 +48,15 @@ export function addBanAndGrantCommands(keys: Command): void {
       '--from <when>',
       'when the grant begins, in the same form; a day means its first instant (default: now)',
     )
-    .action(async (id: string, options: Asking & LimitsByField & { from?: string; until: string }) => {
+    .option('--no-brownouts', 'let the key call deprecated operations during their brownouts')
+    .action(async (id: string, options: GrantOptions) => {
       const limits = limitsOf(options);
-      if (limits === undefined) {
+      const noBrownouts = options.brownouts === false || undefined;
+      if (limits === undefined && noBrownouts === undefined) {
         const all = limitFieldNames.map(limitOption).join(', ');
-        throw new CommandError(`Which limits? Say at least one of ${all}.`);
+        throw new CommandError(`Which limits? Say at least one of ${all}, or --no-brownouts.`);
       }
-      const body = { limits, ...grantPeriod(options, Date.now()) };
+      const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };
       await change(id, options, { method: 'POST', path: '/grant', body }, grantHeldText);
     });
   addLimitOptions(grant, (window) => `requests per ${window}; the plan must limit this window`);
@@ -64,6 +67,13 @@ export function addBanAndGrantCommands(keys: Command): void {
     .action((id: string, options: Asking) =>
       change(id, options, { method: 'DELETE', path: '/grant' }, grantHeldText),
     );
+}
+
+interface GrantOptions extends Asking, LimitsByField {
+  readonly from?: string;
+  readonly until: string;
+  /** `--no-brownouts` sets this to false. */
+  readonly brownouts?: boolean;
 }
 
 type NowHeld = z.output<typeof whatHolds>;

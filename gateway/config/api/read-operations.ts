@@ -2,9 +2,11 @@ import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { Method, Operation } from '../../shared/model.ts';
 import { adviceOnName, closestName, didYouMean } from '../../shared/schema/closest-name.ts';
+import { shapeFaults } from '../../shared/schema/schema-faults.ts';
 import { configSizes } from '../config-sizes.ts';
 import type { Place, Problem } from '../problems/problem.ts';
 import { createProblemList, type ProblemList } from '../problems/problem-list.ts';
+import { faultMessage } from '../schema/shape-problems.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping } from '../source/yaml-to-plain.ts';
 import { overlaps, templateFault } from './check-path-templates.ts';
@@ -239,10 +241,7 @@ function readMembers(at: OperationPart): StatedOperation {
   const parsed = operationSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;
-  for (const { path, message } of issues) {
-    const name = String(path[0] ?? '');
-    reportMember(at, name, `\`${name}\` ${message}`);
-  }
+  for (const fault of shapeFaults(issues)) reportMember(at, String(fault.path[0] ?? ''), faultMessage(fault));
   const invalid = new Set(issues.map((issue) => issue.path[0]));
   const valid = Object.entries(value).filter(([name]) => !invalid.has(name));
   return operationSchema.parse(Object.fromEntries(valid));
@@ -296,6 +295,37 @@ function checkDeprecation(at: OperationPart, stated: StatedOperation): void {
   }
   if (stated['x-after-sunset'] !== undefined && value['x-deprecated-sunset'] === undefined) {
     reportMember(at, 'x-after-sunset', '`x-after-sunset` needs `x-deprecated-sunset` beside it', 'name');
+  }
+  checkBrownouts(at, stated);
+}
+
+function checkBrownouts(at: OperationPart, stated: StatedOperation): void {
+  const {
+    'x-brownouts': all = [],
+    'x-deprecated-since': sinceMs,
+    'x-deprecated-sunset': sunsetMs,
+    'x-after-sunset': afterSunset,
+  } = stated;
+  if (all.length === 0) return;
+  const faultOf = (index: number, what: string) =>
+    reportMember(at, 'x-brownouts', `\`x-brownouts[${index}]\` ${what}`);
+  if (at.value['x-deprecated-since'] === undefined || at.value['x-deprecated-sunset'] === undefined) {
+    const message = '`x-brownouts` needs `x-deprecated-since` and `x-deprecated-sunset` beside it';
+    reportMember(at, 'x-brownouts', message, 'name');
+  }
+  if (afterSunset === 'serve') {
+    const message = '`x-brownouts` rehearses a removal; remove it, or `x-after-sunset: serve`';
+    reportMember(at, 'x-brownouts', message, 'name');
+  }
+  for (const [index, { from, every, for: length }] of all.entries()) {
+    const before = all[index - 1]?.from;
+    if (sinceMs !== undefined && from < sinceMs)
+      faultOf(index, 'begins before `x-deprecated-since`; announce the deprecation first');
+    if (sunsetMs !== undefined && from >= sunsetMs)
+      faultOf(index, 'begins after `x-deprecated-sunset`, when the operation is removed');
+    if (before !== undefined && from <= before)
+      faultOf(index, 'must begin later than the entry before; sort the entries by `from`');
+    if (every !== undefined && length > every) faultOf(index, 'has a `for` that is longer than its `every`');
   }
 }
 

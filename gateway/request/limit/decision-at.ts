@@ -1,7 +1,7 @@
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
 import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { type Asked, chargedUnits, type QuotaOutcome } from './store/decide-quota.ts';
+import { type Asked, chargedUnits, isRunning, type QuotaOutcome } from './store/decide-quota.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
 export function decisionAt(
@@ -11,12 +11,10 @@ export function decisionAt(
   const { nowMs, admitted, refused, banned, crowded = 0, state } = outcome;
   if (index < admitted) {
     const later = usedLater + (admitted - 1 - index) * units;
-    return {
-      kind: 'admitted',
-      units,
-      rateLimit: rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later }),
-      source,
-    };
+    const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs, usedLater: later });
+    const decision = { kind: 'admitted', units, rateLimit, source } as const;
+    const { grant } = state;
+    return isRunning(grant, nowMs) && grant.noBrownouts ? { ...decision, noBrownouts: true } : decision;
   }
   const terms = { limits, windowsMs, nowMs, usedLater };
   const after = rateLimitState(state, terms);

@@ -52,9 +52,10 @@ export function jsonPage(value: object, fields: readonly string[] = []): WholeRe
   return { status: 200, fields: [...own, 'Cache-Control', 'no-store', ...fields], body };
 }
 
-function grantView({ limits, fromMs, untilMs }: Grant) {
+function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
   const fromAt = fromMs === undefined ? undefined : isoInstant(fromMs);
-  return { limits: toLimitFields(limits), fromAt, untilAt: isoInstant(untilMs) };
+  const limited = limits.length > 0 ? toLimitFields(limits) : undefined;
+  return { limits: limited, noBrownouts, fromAt, untilAt: isoInstant(untilMs) };
 }
 
 /** The only possible reason of a ban. */

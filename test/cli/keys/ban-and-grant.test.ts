@@ -80,6 +80,8 @@ test('grant raises a key’s limits for a while on every process, ungrant ends i
     id,
     grant: { limits: { perMinute: 9, perDay: 7 }, untilMs: Date.parse(until) },
   });
+  const exempt = await run(`grant ${id} --no-brownouts --until +6h`);
+  expect(exempt.stdout).toMatch(new RegExp(`^${id} has a grant: no brownouts until .* UTC, in 6 hours\\.`));
   const ended = await run(`ungrant ${id}`);
   expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(`^${id} has no grant\\.\n`) });
   await expect.poll(async () => (await call(spent.secret)).status).toBe(429);

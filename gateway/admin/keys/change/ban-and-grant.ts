@@ -7,7 +7,7 @@ import { plansAt } from '../../../keys/plans.ts';
 import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
-import { fields } from '../../../shared/schema/schema-parts.ts';
+import { expects, fields } from '../../../shared/schema/schema-parts.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { count } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -23,10 +23,17 @@ import {
 } from './change-sources.ts';
 
 export const grantBody = fields('an object with limits and untilAt', {
-  limits,
+  limits: limits.optional().describe('The limits of the grant. They may be absent only with `noBrownouts`.'),
+  noBrownouts: z
+    .literal(true, expects('true, or absent'))
+    .optional()
+    .describe('The key may call operations during their brownouts.'),
   fromAt: date.optional().describe('The beginning of the grant; by default at once.'),
   untilAt: date.describe('The end of the grant.'),
-});
+}).refine(
+  ({ limits, noBrownouts }) => limits !== undefined || noBrownouts,
+  'must have `limits`, `noBrownouts` or both',
+);
 
 /** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
 export const whatHolds = z.object({
@@ -81,7 +88,13 @@ export function banAndGrantRoutes(sources: KeyChangeSources): readonly Route[] {
           if (fault !== undefined) return refused('invalid_request', fault);
           const { fromAt = 0, untilAt: untilMs } = body;
           const fromMs = fromAt > sources.nowMs() ? fromAt : undefined;
-          const grant: Grant = { limits: toLimits(body.limits), fromMs, untilMs };
+          const { noBrownouts } = body;
+          const grant: Grant = {
+            limits: toLimits(body.limits ?? {}),
+            fromMs,
+            untilMs,
+            ...(noBrownouts && { noBrownouts }),
+          };
           return {
             kind: 'verb',
             action: 'grant',
@@ -160,8 +173,13 @@ async function change(
 
 function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
   if (grant === undefined) return {};
-  const { limits, fromMs, untilMs } = grant;
-  return { limits: toLimitFields(limits), fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
+  const { limits, fromMs, untilMs, noBrownouts } = grant;
+  return {
+    limits: limits.length > 0 ? toLimitFields(limits) : undefined,
+    noBrownouts,
+    fromAt: isoOf(fromMs),
+    untilAt: isoOf(untilMs),
+  };
 }
 
 /**
@@ -188,7 +206,7 @@ function grantFault(
     return `The member \`untilAt\` must be at most ${bounds.grantMaxMs / 86_400_000} days ahead.`;
   }
   const limited = key.limits.map(({ window }) => limitFieldOf[window]);
-  const other = toLimits(stated)
+  const other = toLimits(stated ?? {})
     .map(({ window }) => limitFieldOf[window])
     .find((field) => !limited.includes(field));
   return (

@@ -190,8 +190,13 @@ function fitting(requests: number, units: number, room: number): number {
 
 /** Returns the limits at `nowMs`. A running grant replaces the limits of its windows. */
 export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
-  if (grant === undefined || nowMs < (grant.fromMs ?? 0) || nowMs >= grant.untilMs) return limits;
+  if (!isRunning(grant, nowMs)) return limits;
   return limits.map((limit) => grant.limits.find(({ window }) => window === limit.window) ?? limit);
+}
+
+/** Whether a grant has begun and has not ended. */
+export function isRunning(grant: Grant | undefined, nowMs: number): grant is Grant {
+  return grant !== undefined && nowMs >= (grant.fromMs ?? 0) && nowMs < grant.untilMs;
 }
 
 /** Returns a running or future grant; undefined for an ended grant. */
@@ -203,7 +208,8 @@ export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | u
 export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
-  return { limits: unended.limits, untilMs: unended.untilMs };
+  const { fromMs: _, ...begun } = unended;
+  return begun;
 }
 
 /** Starts the windows of `nowMs`. The number of a window never decreases, because a failover may bring an older clock. */

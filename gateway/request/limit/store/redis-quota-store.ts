@@ -245,10 +245,14 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
   'grant'
 >[];
 
-/** Makes the hash field of a grant: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` if it starts later. */
-function packGrant({ limits, fromMs, untilMs }: Grant): string {
+/**
+ * Makes the hash field of a grant: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` if it starts later, and by `brownouts 0` if
+ * it exempts the key from brownouts. Earlier versions and the script ignore the last part.
+ */
+function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
-  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from].join(' ');
+  const exempt = noBrownouts ? ['brownouts', 0] : [];
+  return [untilMs, ...limits.flatMap(({ window, max }) => [window, max]), ...from, ...exempt].join(' ');
 }
 
 function unpackGrant(packed: string): Grant {
@@ -261,7 +265,8 @@ function unpackGrant(packed: string): Grant {
     const max = numberOf(window);
     return max === undefined ? [] : [{ window, max }];
   });
-  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs) };
+  const noBrownouts = numberOf('brownouts') === 0 || undefined;
+  return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs), ...(noBrownouts && { noBrownouts }) };
 }
 
 type ScriptReply = readonly (number | string)[];

@@ -6,7 +6,7 @@
  * @typedef {{
  *   id: string, plan: string, windows: Window[],
  *   ban?: { untilAt: string, reason: string },
- *   grant?: { limits: Limits, fromAt?: string, untilAt: string },
+ *   grant?: { limits?: Limits, noBrownouts?: true, fromAt?: string, untilAt: string },
  *   upcoming?: { from: string, limits: Limits }[],
  *   secret: { expiresAt?: string, canRotate?: true }
  * }} State
@@ -204,13 +204,12 @@ function bar({ name, limit, used, remaining, resetAt }, nowMs) {
 function grantOf({ grant }) {
   if (grant === undefined) return [];
   const from = grant.fromAt === undefined ? '' : `from ${instant(grant.fromAt)} `;
-  return [
-    element(
-      'p',
-      {},
-      `Other limits are granted ${from}until ${instant(grant.untilAt)}: ${limitsText(grant.limits)}.`,
-    ),
+  const until = `${from}until ${instant(grant.untilAt)}`;
+  const texts = [
+    grant.limits && `Other limits are granted ${until}: ${limitsText(grant.limits)}.`,
+    grant.noBrownouts && `This key may call operations during their brownouts ${until}.`,
   ];
+  return texts.flatMap((text) => (text ? [element('p', {}, text)] : []));
 }
 
 /** @param {Shown} read */

@@ -8,6 +8,9 @@ function deprecationNotice(operation) {
   const successor = operation['x-deprecated-successor'];
   const parts = [since ? `Deprecated since ${since}` : 'Deprecated'];
   if (sunset) parts.push(`removed on ${sunset}`);
+  for (const { from, every, for: length } of operation['x-brownouts'] ?? []) {
+    parts.push(`rehearsed for ${length}${every ? ` every ${every}` : ''} from ${from}`);
+  }
   if (successor) parts.push(`replaced by \`${successor}\``);
   return `**${parts.join(', ')}.**`;
 }

@@ -108,6 +108,11 @@ function placeOf({ source, file, line }) {
   return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
 }
 
+/** "5,000 a day, no brownouts" @param {NonNullable<KeyDetail['grant']>} grant */
+function grantedText({ limits = {}, noBrownouts }) {
+  return [limitsInWords(limits), noBrownouts && 'no brownouts'].filter(Boolean).join(', ');
+}
+
 /** @param {KeyDetail} key */
 function banAndGrant({ ban, strikes, grant }) {
   const instant = (/** @type {string} */ prefix, /** @type {number} */ atMs) =>
@@ -119,7 +124,7 @@ function banAndGrant({ ban, strikes, grant }) {
       : 'no refusal counts towards a ban';
   if (!grant) return first;
   const begin = grant.fromMs && instant('begins ', grant.fromMs);
-  return html`${first} · granted ${limitsInWords(grant.limits)}${begin}${instant('ends ', grant.untilMs)}`;
+  return html`${first} · granted ${grantedText(grant)}${begin}${instant('ends ', grant.untilMs)}`;
 }
 
 /**

@@ -116,11 +116,19 @@ function times({ p50Ms, p99Ms } = {}) {
 function operationState({ stability, deprecation, requests = 0 }) {
   if (deprecation === undefined)
     return stability === undefined ? '' : html`<span class="state">${stability}</span>`;
-  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor } = deprecation;
+  const { daysToSunset = Number.MAX_VALUE, sunsetAt, afterSunset, successor, brownouts = [] } = deprecation;
   const prefix = afterSunset === 'gone' ? 'removed ' : 'sunset ';
   return html`<span class=${`state ${requests > 0 && daysToSunset <= 30 ? 'bad' : 'near'}`}>deprecated</span>${
     sunsetAt !== undefined && html` <${Instant} atMs=${Date.parse(sunsetAt)} prefix=${prefix} />`
-  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}`;
+  }${successor !== undefined && html`<span class="muted">, use ${successor}</span>`}${brownouts.map(
+    (one) => html`<span class="muted">, brownout ${brownoutText(one)}</span>`,
+  )}`;
+}
+
+/** @param {NonNullable<NonNullable<Operation['deprecation']>['brownouts']>[number]} series */
+function brownoutText({ from, every, for: length }) {
+  const often = every === undefined ? '' : ` every ${every}`;
+  return `for ${length}${often} from ${from.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /**
@@ -158,6 +166,7 @@ function Callers({ operationId, deprecation }) {
               { title: 'Calls', kind: 'number', cell: ({ requests }) => count(requests) },
               { title: 'Share', kind: 'number', cell: ({ requests }) => percent(requests / all) },
               ...errorColumns,
+              ...(callers.some(({ brownouts }) => brownouts) ? [brownoutColumn] : []),
               {
                 title: 'Last call',
                 kind: 'number',
@@ -169,6 +178,18 @@ function Callers({ operationId, deprecation }) {
     ${more > 0 && html`<p class="more">${`and ${count(more)} more`}</p>`}
   <//>`;
 }
+
+/** @typedef {BodyOf<`/operations/${string}/callers?limit=100`>['callers'][number]} Caller */
+
+/** Whether a key met a brownout, and called again after it. @type {import('../parts.js').Column<Caller>} */
+const brownoutColumn = {
+  title: 'Brownouts',
+  cell: ({ brownouts }) =>
+    brownouts &&
+    html`${counted(brownouts.requests, 'request')} refused, <${Instant} atMs=${Date.parse(brownouts.lastAt)} prefix="last " />${
+      brownouts.stillCalls && html` <span class="state bad">still calls</span>`
+    }`,
+};
 
 /** Describes the time until the operation's sunset or removal. @param {Operation['deprecation']} deprecation */
 function timeLeft(deprecation) {

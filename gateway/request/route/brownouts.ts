@@ -1,0 +1,31 @@
+import type { Brownouts, Operation } from '../../shared/model.ts';
+
+/**
+ * Returns the end of the operation's present brownout, epoch ms; undefined when there is none. A brownout ends at the sunset at the latest.
+ *
+ * @param nowMs the clock that decided the request, epoch ms. With Redis all processes have the same clock
+ */
+export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number | undefined {
+  if (deprecation?.brownouts === undefined) return undefined;
+  const { brownouts, sunsetMs = Number.POSITIVE_INFINITY } = deprecation;
+  const index = brownouts.findLastIndex(({ fromMs }) => fromMs <= nowMs);
+  const series = brownouts[index];
+  if (series === undefined || nowMs >= sunsetMs) return undefined;
+  const ownEndMs = endIn(series, nowMs);
+  if (ownEndMs === undefined) return undefined;
+  let endMs = ownEndMs;
+  // The next series replaces this one and begins with a brownout.
+  for (const { fromMs, everyMs, forMs } of brownouts.slice(index + 1)) {
+    if (endMs < fromMs) break;
+    endMs = everyMs === forMs ? Number.POSITIVE_INFINITY : fromMs + forMs;
+  }
+  return Math.min(endMs, sunsetMs);
+}
+
+/** The end of the brownout that contains an instant after the beginning of the series. */
+function endIn({ fromMs, everyMs, forMs }: Brownouts, nowMs: number): number | undefined {
+  // A series without pauses is one brownout.
+  if (everyMs === forMs) return Number.POSITIVE_INFINITY;
+  const beginMs = everyMs === undefined ? fromMs : nowMs - ((nowMs - fromMs) % everyMs);
+  return nowMs < beginMs + forMs ? beginMs + forMs : undefined;
+}
