@@ -123,7 +123,8 @@ export function createKeyLimiter(deps: {
   }
 
   function join(batch: Batch, units: number): Promise<Decision | StaleKey> {
-    const { at, run } = lastRun(batch, units);
+    const run = openRun(batch, units);
+    const at = batch.later?.length ?? 0;
     const index = run.requests;
     run.requests += 1;
     batch.size += 1;
@@ -359,15 +360,15 @@ export function createKeyLimiter(deps: {
   }
 }
 
-/** Returns the run of a batch that a request of this cost joins, and the index of the run. Starts a new run if necessary. */
-function lastRun(batch: Batch, units: number): { readonly at: number; readonly run: OpenRun } {
-  const at = batch.later?.length ?? 0;
-  const run = batch.later?.at(-1) ?? batch;
-  if (run.units === units) return { at, run };
-  const next = { units, requests: 0 };
-  batch.later ??= [];
-  batch.later.push(next);
-  return { at: at + 1, run: next };
+/** Returns the last run of a batch, or starts a new run if the last run has another cost. */
+function openRun(batch: Batch, units: number): OpenRun {
+  const { later } = batch;
+  const last = later?.at(-1) ?? batch;
+  if (last.units === units) return last;
+  const run = { units, requests: 0 };
+  if (later === undefined) batch.later = [run];
+  else later.push(run);
+  return run;
 }
 
 interface OpenRun extends Run {
