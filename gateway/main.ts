@@ -34,7 +34,7 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
 export async function runGateway({ configFile, ...options }: RunOptions): Promise<void> {
   const { bounds = defaultBounds } = options;
   const source = { file: configFile, env: process.env };
-  // The signal listeners are set first. In a container this process has id 1, and the kernel drops signals to it that have no listener.
+  // The signal listeners are set first. In a container this process has id 1, and the kernel drops signals without a listener.
   let obey: (signal: NodeJS.Signals) => void = (signal) => process.exit(128 + constants.signals[signal]);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
   setFlagsFromString(youngRequests);
@@ -133,7 +133,7 @@ if (isEntryPoint) {
 }
 
 /**
- * Ends the process as after a SIGTERM when its parent has exited. `npx` runs a command in a shell. A signal to `npx` ends `npx` and the
+ * Ends the process, as a SIGTERM would, once its parent has exited. `npx` runs a command in a shell. A signal to `npx` ends `npx` and the
  * shell, but the shell does not forward the signal. Without this check the gateway would keep running and occupy its port.
  */
 function endWithParent(): void {

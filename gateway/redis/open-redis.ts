@@ -16,7 +16,7 @@ type Servers = Omit<RedisSettings, 'onFailure'>;
  * server is disconnected, and to send a command twice, because only the caller knows whether this is safe. A connection is closed
  * when expected replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
  *
- * Rate-limit decisions and records use separate connections, so that a large reply to a record does not delay a decision.
+ * Rate-limit decisions and records use separate connections, so that a large reply with records does not delay a decision.
  */
 export function openRedis(settings: Servers, bounds: Bounds): RedisConnection {
   const { url, cluster, sentinel, prefix } = settings;

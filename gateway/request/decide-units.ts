@@ -7,8 +7,8 @@ import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
 
 /**
- * Decides a request that costs `units` units. A request that costs more than a limit of its key can never be admitted at its cost. It
- * is decided as a free request: a ban refuses it, and otherwise the decision has fewer units than the request costs.
+ * Decides a request that costs `units` units. A request that costs more than a limit of its key is decided at the cost 0. A ban refuses
+ * it. Otherwise the decision has fewer units than the request costs, and the caller must refuse the request.
  */
 export function decideUnits(
   key: Key,

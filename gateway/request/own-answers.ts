@@ -76,7 +76,7 @@ export async function answerHolder(
     return refuseMethod(charged, part === 'rotate' ? 'POST' : pageMethods);
   }
   if (key.generation !== undefined) {
-    // The key is read again, because it may have changed. Other requests detect a change only when their limits are decided.
+    // The key is read again, because the cached key may be outdated. For requests that a quota counts, the limiter detects this.
     await stations.directory?.readAgain(key.id);
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') {

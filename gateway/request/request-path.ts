@@ -43,7 +43,7 @@ export async function serveExchange(exchange: Exchange, stations: Stations): Pro
   }
 }
 
-/** Ends the request for the concurrency limit of its key. A WebSocket lasts until its socket is closed. */
+/** Stops counting the request towards the concurrency limit of its key. A WebSocket counts until its socket is closed. */
 function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stations): void {
   if (key?.concurrent === undefined || decision?.kind !== 'admitted') return;
   const { id } = key;
@@ -103,7 +103,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   if (page?.kind === 'holder') return answerHolder(authenticated, page.part, stations);
 
   let { key } = authenticated;
-  // A request for no operation costs 1 unit.
+  // A request that matches no operation costs 1 unit.
   const units = offered?.operation.cost ?? 1;
   let decision = await decideUnits(key, units, snapshot.settings.bans, stations.limiter);
   if (decision.kind === 'stale') {

@@ -112,7 +112,7 @@ export function errorBody(code: ErrorCode, message: string = errors[code].messag
   return bodies[code](message);
 }
 
-/** One cache for each code. All refusals of a flood have the same message for a second. */
+/** Caches one body for each code, because all refusals of a flood have the same message for a second. */
 const bodies = Object.fromEntries(
   Object.keys(catalogue).map((code) => [
     code,

@@ -24,11 +24,11 @@ export interface Plan {
   readonly isCustom: boolean;
   /** The limits of the plan; empty for a custom plan. */
   readonly limits: Limits;
-  /** Ids of the operations that keys on the plan may call; undefined: all. */
   /** The number of requests of one key that all processes may serve at the same time; absent: any number. */
   readonly concurrent?: number | undefined;
+  /** Ids of the operations that keys on the plan may call; undefined: all. */
   readonly operations: readonly string[] | undefined;
-  /** Later limits of the plan, the earliest first; undefined when there are none. `limits` is the limits before them (`plansAt`). */
+  /** Later limits of the plan, the earliest first; undefined when there are none. `limits` applies before the first change (`plansAt`). */
   readonly changes?: readonly PlanChange[] | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface Key {
 
 /**
  * Temporary limits that an operator gives a key. They replace the key's limits of the same windows from `fromMs` until
- * `untilMs`, epoch ms on the store's clock. A window without a limit of the key stays unlimited.
+ * `untilMs`, epoch ms on the store's clock. A window that the key does not limit stays unlimited.
  */
 export interface Grant {
   /** Empty for a grant that only exempts the key from brownouts. */
@@ -127,8 +127,8 @@ export type ReadSecret =
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
       /**
-       * The period for which a refusal with this cached key is valid. This period is short, because a refusal does not reveal that the key
-       * has changed.
+       * The period for which the cached key may be used to refuse requests. This period is short, because refused requests do not reach the
+       * limiter, and only the limiter detects a changed key.
        */
       readonly refusalPeriod: Readonly<Period>;
     }

@@ -83,15 +83,15 @@ export const defaultBounds = Object.freeze({
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
   /**
-   * The number of deprecated operations that are searched for in the calls of a key. The operations that end first are searched for first.
+   * The number of deprecated operations whose calls by a key are looked up. The operations with the earliest end take precedence.
    */
   ownDeprecatedOperationsMax: 100,
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
   storeDeadlineMs: 50,
   /**
-   * How long the requests of a key that a process serves count towards the concurrency limit after their last renewal, and how often
-   * they are renewed. The requests of a process that was killed count for at most this time.
+   * The duration of a lease and the interval of its renewal. A lease counts the requests that a process serves towards the concurrency
+   * limit of their key. The lease of a killed process expires after this duration.
    */
   leaseMs: 30_000,
   leaseRenewalMs: 10_000,
@@ -102,8 +102,8 @@ export const defaultBounds = Object.freeze({
   /** A store that fails again within this time after its recovery has relapsed. Such a store is fast when idle and too slow under load. */
   storeRelapseMs: 10_000,
   /**
-   * The maximum of successful probes in a row before a store counts as available. One probe suffices at first, and each relapse doubles the
-   * number.
+   * The largest number of successful probes in a row that a store needs to count as available. One probe suffices at first, and each
+   * relapse doubles the number.
    */
   storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
@@ -141,9 +141,9 @@ export const defaultBounds = Object.freeze({
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
-   * The number of refusals of one key in one report to the store. A process may also withhold this share of the refusals that remain
-   * before a ban. With a hundred or fewer remaining refusals, each refusal is reported at once, so that several processes together ban
-   * at the threshold.
+   * A process may refuse a request without a call to the store, and report the refusal later. The first limit is the number of refusals of
+   * one key in such a report. The second limit is their share of the refusals that remain before a ban. If fewer than a hundred refusals
+   * remain, each refusal is reported at once, so that several processes together ban at the threshold.
    */
   strikesPerReportMax: 50,
   strikesHeldShareMax: 0.01,
@@ -167,8 +167,8 @@ export const defaultBounds = Object.freeze({
   /** The number of cached secrets of the directory, about 930 octets each. A full cache is cleared, and digests are computed again. */
   directoryCachedSecretsMax: 50_000,
   /**
-   * How long, and for how many secrets, a process caches that a secret has no usable key. A failed read of a key is retried after the
-   * same time while Redis is unavailable.
+   * The lifetime and the number of cached secrets that have no usable key. A failed read of a key is retried after the same time while
+   * Redis is unavailable.
    */
   directoryAbsentMs: 1_000,
   directoryAbsentMax: 10_000,
@@ -334,7 +334,7 @@ export const defaultBounds = Object.freeze({
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
-  /** The number of tokens with a request in progress, one request each: in this thread, and in the reading thread. */
+  /** The number of tokens that may have a request in progress, in this thread and in the reading thread. A token has one at a time. */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
   /** The idle time of the reading thread, its heap size, and the part of the heap for young objects. */
@@ -363,8 +363,9 @@ export const defaultBounds = Object.freeze({
   adminPieceBytes: 131_072,
   adminPiecePauseMs: 1,
   /**
-   * The pause of a token after each request. In the serving thread the turns of a token are also spaced by `adminRestFactor` times the
-   * busy time of its requests, once the token is ahead by `adminAheadMaxMs`. So four fifths of the time remain for other work.
+   * The pause of a token after each request. In the serving thread a token may, on average, keep the event loop busy for one part in
+   * `adminRestFactor` of the time, so four fifths remain for other work. A token waits only for the part of its due pause that exceeds
+   * `adminAheadMaxMs`.
    */
   adminTurnPauseMs: 2,
   adminRestFactor: 5,
@@ -375,7 +376,7 @@ export const defaultBounds = Object.freeze({
    */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,
-  /** The number of attempts at a change of a key while others change the same key. Then the change gets 409. */
+  /** The number of attempts to change a key while other clients change the same key. After the last attempt the change gets 409. */
   directoryChangeAttemptsMax: 10,
   /** How long an `Idempotency-Key` is kept: a day. */
   idempotencyKeptMs: 86_400_000,
@@ -424,7 +425,7 @@ export const defaultBounds = Object.freeze({
    * once.
    */
   usageCallTimeoutMs: 1_000,
-  /** The number of fields in one call to the usage record, which keeps Redis busy for 3 ms. */
+  /** The number of fields in one call to the usage record. A call with this number keeps Redis busy for 3 ms. */
   usageFieldsPerCallMax: 250,
   /** The number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
@@ -441,7 +442,7 @@ export const defaultBounds = Object.freeze({
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts are in memory, about 3 kB each. Above this number, a key is evicted as soon as its counts are
-   * sent, and all counts are sent once for this many new keys. So the memory has at most three times as many keys.
+   * sent. All counts are sent whenever this many new keys have arrived. So at most three times this number of keys are in memory.
    */
   usageKeysMax: 20_000,
   /** The number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -544,8 +545,8 @@ export const defaultBounds = Object.freeze({
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,
   /**
-   * The pause before a load is repeated whose thread has died, for example for lack of memory. It doubles up to `configRetryPauseMaxMs`,
-   * because each load occupies a CPU for seconds.
+   * The pause before the loader repeats a load whose thread has died, for example for lack of memory. The pause doubles up to
+   * `configRetryPauseMaxMs`, because each load occupies a CPU for seconds.
    */
   configRetryPauseMs: 10_000,
   configRetryPauseMaxMs: 600_000,
@@ -556,8 +557,8 @@ export const defaultBounds = Object.freeze({
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,
   /**
-   * A file that changed this recently is read again, because two edits within 10 ms (2 s on some file systems) may have the same time
-   * stamp.
+   * A file is read again if its last change is more recent than this. Two edits within 10 ms (2 s on some file systems) may have the same
+   * time stamp.
    */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,
@@ -586,7 +587,7 @@ export const defaultBounds = Object.freeze({
    */
   importRetries: 15,
   importRetryMs: 5_000,
-  /** The interval at which `tollgate top` reads and draws the state, and the time without a response that it reports. */
+  /** The interval at which `tollgate top` reads and draws the state. After `topSilenceShownMs` without a response, it reports this. */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,
   /**
@@ -599,7 +600,7 @@ export const defaultBounds = Object.freeze({
   /** The part of a log line that `tollgate why` reads. The gateway's own lines are shorter. */
   logLineReadBytesMax: 1_048_576,
 
-  /** Log lines are buffered up to this many characters, because each write costs another thread work. */
+  /** Log lines are buffered up to this many characters, because each write makes work for another thread. */
   logLinesLengthMax: 65_536,
   /** Log lines are buffered up to this many octets when several processes write into one pipe (PIPE_BUF of Linux). */
   logSharedBytesMax: 4_096,
@@ -612,7 +613,7 @@ export const defaultBounds = Object.freeze({
   /** How long the process waits for its last log lines before it exits. */
   logCloseTimeoutMs: 1_000,
 
-  /** After SIGTERM: how long `/readyz` answers 503 before accepting stops, and how long requests in flight may then take. */
+  /** After SIGTERM, `/readyz` answers 503 for `drainGraceMs`. Then listening stops, and requests in flight may take `drainDeadlineMs`. */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
   /**

@@ -3,9 +3,9 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Concurrency } from './store/leases.ts';
 
 /**
- * The requests that this process serves now, of keys with a concurrency limit. Each call to the store states their number, so a lost
- * reply or a lost store is corrected by the next call. Therefore a key has at most one call at a time: a second call would not know
- * how many requests the first call admits.
+ * Counts the requests that this process serves now, for each key with a concurrency limit. Each call to the store contains this count, so
+ * the next call corrects the store after a lost reply or a loss of data. A key has at most one call at a time, because a second call could
+ * not include the requests that the first call admits.
  */
 export function createActiveRequests({
   nowMs,
@@ -22,7 +22,7 @@ export function createActiveRequests({
     /** The number of requests of a key that this process serves. */
     of: (keyId: string) => entries.get(keyId)?.active ?? 0,
 
-    /** Whether this process serves requests of a key, or must still tell the store that it no longer does. */
+    /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
     has: (keyId: string) => entries.has(keyId),
 
     /** Reserves the next call of a key. */
@@ -30,7 +30,7 @@ export function createActiveRequests({
       entryOf(keyId).isAsking = true;
     },
 
-    /** What a call to the store says about the requests of a key. */
+    /** Returns the part of a call to the store that reports the requests of a key. */
     begin(keyId: string, max: number): Concurrency {
       const entry = entryOf(keyId);
       entry.askedWith = entry.active;
@@ -43,8 +43,8 @@ export function createActiveRequests({
     /**
      * Ends a call, and counts its admitted requests.
      *
-     * @param stored whether the store has counted them; otherwise the store is told at the next renewal
-     * @returns whether the store must be told at once, because requests have ended since the call was sent
+     * @param stored whether the store has counted them; otherwise the next renewal corrects the store's count
+     * @returns whether the store needs another call at once, because requests have ended since the call was sent
      */
     end(keyId: string, admitted: number, stored: boolean): boolean {
       const entry = entryOf(keyId);
@@ -63,7 +63,7 @@ export function createActiveRequests({
       if (entry !== undefined) entry.active -= 1;
     },
 
-    /** Keys whose requests the store must be told again, so that their lease does not expire. */
+    /** Keys whose leases must be renewed now, so that they do not expire. */
     toRenew(): string[] {
       const beforeMs = nowMs() - bounds.leaseRenewalMs;
       return [...entries]
@@ -86,9 +86,9 @@ interface Entry {
   active: number;
   /** `active` when the last call was sent. */
   askedWith: number;
-  /** The number that the store has; undefined after a failed call. */
+  /** The store's count of these requests; undefined after a failed call. */
   known: number | undefined;
-  /** When the store was last told; this process's clock, epoch ms. */
+  /** When the last call ended, or the entry was created; this process's clock, epoch ms. */
   knownAtMs: number;
   isAsking: boolean;
 }

@@ -96,8 +96,8 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Decides without the store, on the last known counts. The result is sent later, unless the store may have charged the
-     * requests.
+     * Decides without the store, on the last known counts. The decision is sent to the store later, unless the store may already have
+     * charged the requests.
      */
     decideAlone(
       terms: KeyTerms,
@@ -137,8 +137,8 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Makes calls that decide no request and only report unsent local decisions: at most `keysMax` calls, of keys whose part of the
-     * store is available.
+     * Makes calls that decide no request and only report unsent local decisions. There is one call for each key whose part of the store
+     * is available, and at most `keysMax` calls.
      */
     openReports(keysMax: number, isThere?: (keyId: string) => boolean) {
       const calls: QuotaCall[] = [];
@@ -183,7 +183,7 @@ export function createKeyLedger(bounds: Bounds) {
     return entry;
   }
 
-  /** Deletes the oldest entry without strikes in open calls. The reply to such a call needs the entry that sent the strikes. */
+  /** Deletes the oldest entry that has no strikes in an open call. The reply to an open call needs the entry that sent the strikes. */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;

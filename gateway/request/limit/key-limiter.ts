@@ -62,7 +62,7 @@ export function createKeyLimiter(deps: {
   const active = createActiveRequests({ nowMs, bounds });
   /** Batches that wait for the reply to an earlier call of the same key, in their order. */
   const waiting = new Map<string, Batch[]>();
-  /** The last terms of each key with a concurrency limit, to tell the store when its requests end. */
+  /** The last terms of each key with a concurrency limit. A call that reports the end of requests needs these terms. */
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
@@ -273,11 +273,11 @@ export function createKeyLimiter(deps: {
     if (!active.has(keyId)) lastTerms.delete(keyId);
   }
 
-  /** Tells the store how many requests of a key this process serves, unless an open batch does so anyway. */
+  /** Reports to the store how many requests of a key this process serves, unless a batch or call of the key is open anyway. */
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || openBatches.has(keyId) || active.isAsking(keyId)) return;
-    // Nobody waits for this answer.
+    // No request waits for this answer.
     openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
   }
 

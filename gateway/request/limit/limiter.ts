@@ -139,14 +139,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     },
     /** Lifts a key's ban: on this process at once, on other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
-    /** Resets all counts and bans of a key, with the delay of `liftBan` on other processes. Does not change a grant. */
+    /** Resets all counts and bans of a key, on other processes within `bounds.refusalRememberedMs`. Does not change a grant. */
     reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
     /**
-     * Gives a key temporary limits (a grant), which replace an earlier grant. Other processes apply it with the delay of `liftBan`.
-     * The grant ends automatically. The counts do not change.
+     * Gives a key temporary limits (a grant), which replace an earlier grant. Other processes apply the grant within
+     * `bounds.refusalRememberedMs`. The grant ends automatically. The counts do not change.
      */
     grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
-    /** Removes a key's grant, with the delay of `liftBan` on other processes. */
+    /** Removes a key's grant, on other processes within `bounds.refusalRememberedMs`. */
     ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
     /** Makes the store decide the next request of each key. Called after a reload, because a reload may raise limits. */
     forgetRefusals: ledger.forgetRefusals,

@@ -3,7 +3,7 @@ import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
-  /** The key's own limits. The state contains the limits of a grant. */
+  /** The key's own limits, without the limits of a grant, which are in the state. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
@@ -67,7 +67,7 @@ export function roomAtMs(
   return Number.isFinite(atMs) ? atMs : Math.max(fromMs, resetOfFull(told, units));
 }
 
-/** The time from which the limits leave room. Infinity if the units are above a limit. */
+/** The time from which all windows have room. Infinity if the units exceed a limit. */
 function lastReset(told: RateLimitState, units: number): number {
   for (const { limit } of told.windows) if (limit < units) return Number.POSITIVE_INFINITY;
   return resetOfFull(told, units);

@@ -142,7 +142,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // Another protocol is used from the first request of a connection. Only first requests and HTTP/1.0 requests are checked.
+    // A client of another protocol uses it from the first request on. So only first requests and HTTP/1.0 requests are checked.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;

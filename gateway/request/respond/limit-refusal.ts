@@ -6,7 +6,7 @@ import type { Refusal } from './refusal-response.ts';
 /**
  * Makes the refusal of a request with a valid key. The message states the used-up limit or the ban, and when to retry.
  *
- * @param counted what the limits count. It is units if the API has an operation with another cost than 1.
+ * @param counted the word for what limits count: `unit` if an operation has another cost than 1, otherwise `request`
  */
 export const limitRefusal = rememberLast((decision: NotAdmitted, counted: 'request' | 'unit'): Refusal => {
   const { rateLimit, retryAtMs } = decision;

@@ -25,8 +25,8 @@ interface PendingRequest {
  *
  * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders")
  * share the slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a
- * connection that was idle for the whole turn. Node has by then read unexpected octets or the end of that connection. Octets of one
- * key's response therefore never become part of another key's response.
+ * connection that was idle for the whole turn. A connection on which unexpected octets or the end have arrived is closed by then. Octets
+ * of one key's response therefore never become part of another key's response.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;

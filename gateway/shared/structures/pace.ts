@@ -1,8 +1,8 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Starts work at a limited rate, with a limited burst after a pause. Holders take turns. So a flood uses a limited share of the
- * process, and each other holder waits for only one piece of work of each flooding holder.
+ * Starts work at a limited rate, with a limited burst after a pause. A flood therefore uses a limited share of the process. Holders take
+ * turns, so a holder waits for at most one piece of work of each other holder.
  */
 export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();
@@ -12,7 +12,7 @@ export class Pace {
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
-  /** True while `begin` runs work. Work may call `take`, whose new work then waits until the running work returns. */
+  /** True while `begin` runs work. Running work may call `take`. The new work then waits until the running work returns. */
   private isBeginning = false;
 
   constructor(perSecondMax: number, atOnceMax: number) {

@@ -2,7 +2,7 @@
  * Caches the last result of a function. Many requests in a row share a value: requests of the same second share their `Date`, and
  * requests of a flood share their path, key and refusal. Measured: 7 % less CPU for a refusal, 3 % less for a forwarded request.
  *
- * @param make returns equal, immutable results for equal values. Its second argument must depend only on its first argument.
+ * @param make returns equal, immutable results for equal values. `more` must depend only on `value`, because only `value` is compared.
  */
 export function rememberLast<Value, Result, More = void>(
   make: (value: Value, more: More) => Result,

@@ -7,9 +7,9 @@ export interface TurnsOptions {
   readonly holdersMax: number;
   /** How long a holder pauses after each turn. */
   readonly pauseMs: number;
-  /** The turns of a holder are spaced by at least this many times the duration for which they kept the event loop busy. */
+  /** On average, a holder may keep the event loop busy for one part in `restFactor` of the time. */
   readonly restFactor?: number;
-  /** The largest waiting time by `restFactor` that a holder may accumulate before it must wait. */
+  /** A holder waits only for the part of its due pause (by `restFactor`) that exceeds this time. */
   readonly aheadMaxMs?: number;
 }
 
@@ -26,7 +26,7 @@ export interface Waiting {
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** The time until which each holder would have to wait by `restFactor`, on the clock of `performance.now()`. */
+  /** The end of each holder's due pause by `restFactor`, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 

@@ -12,7 +12,7 @@ export interface TlsFrontOptions {
    * cleartext HTTP, whose requests it must refuse.
    */
   readonly http: Server;
-  /** Returns the holder (client) to which a new TCP connection counts; undefined when too many connections are open. */
+  /** Returns the client ("holder") of a new TCP connection; undefined when too many connections are open. */
   readonly admit: (socket: Socket) => string | undefined;
   /** The secret that all processes on one address share, so that each process can resume the TLS sessions of the other processes. */
   readonly ticketSecret?: Uint8Array | undefined;

@@ -107,7 +107,7 @@ export function createUpgrades({
   return { forward, tunnels };
 }
 
-/** Replaces the header fields and the path that http-proxy-3 has set with the fields and path of a forwarded request. */
+/** Gives a handshake the header fields and the path of a forwarded request, and removes the fields that http-proxy-3 has set. */
 function fillIn(
   handshake: ClientRequest,
   { req, requestFields, keepForwarded }: UpgradeRequest,

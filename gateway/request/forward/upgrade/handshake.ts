@@ -100,8 +100,8 @@ export function awaitAnswer(
         return;
       }
       resolve(failed(head.cause));
-      // `destroy` gets no error. Node removes its error listener if the same piece contains a 101. An error event without a
-      // listener would end the process.
+      // `destroy` gets no error as its argument, because an error event without a listener would end the process. Node removes its
+      // error listener if this piece also contains a 101.
       targetSocket.destroy();
     });
   });

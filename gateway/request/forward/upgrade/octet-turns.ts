@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** The minimum for which a piece is counted, because a short piece needs about as much CPU as 4 KiB. */
+/** A shorter piece counts as this many octets, because it needs about as much CPU as 4 KiB. */
 const pieceBytesMin = 4_096;

@@ -115,7 +115,7 @@ for each = 1, #KEYS do
     local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
     local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
     local bannedBefore = bannedUntilMs
-    -- Whether a value changes from which the expiry is computed.
+    -- Whether the expiry must be computed again, because a value has changed on which it depends.
     local moves = false
 
     -- The places in `reply` before this key's fields, in the order of `names`, and before the fields of its windows.

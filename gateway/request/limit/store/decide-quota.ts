@@ -13,12 +13,12 @@ import type { Concurrency } from './leases.ts';
  * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same
  * function inside Redis, and tests compare the two functions.
  *
- * One decision on n requests equals n decisions on one request. In each run of equal cost, first some requests have room, and then
- * the others have none. Requests without room are refused until the number of refusals reaches `bans.after`. From that refusal on
- * they are `banned`.
+ * One decision on n requests equals n decisions on one request. All requests of a run have the same cost, so after the first request
+ * without room, no further request of the run has room. Requests without room are refused until the number of refusals reaches
+ * `bans.after`. From that refusal on they are `banned`.
  *
- * @param slots the requests that the concurrency limit of the key allows to begin now. It is checked before the windows. A request that
- * exceeds it is no strike.
+ * @param slots the number of requests that may begin now under the concurrency limit of the key. This limit is checked before the
+ * windows. A request that exceeds this limit is no strike.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -76,7 +76,7 @@ function decideRun(
   return { admitted, refused, banned: rest - refused, ...limited };
 }
 
-/** For each window name the number of the current window (`windowIndex`), and in `…Used` the units charged in this window. */
+/** The counts of each window. `minute` is the number of the current minute (`windowIndex`), `minuteUsed` its charged units, and so on. */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
 /** The store's state of one key. The members are the fields of its Redis hash. Instants are epoch ms on the store's clock. */
@@ -114,7 +114,7 @@ export interface Run {
   readonly units: number;
 }
 
-/** Requests of one key in order of arrival: a first run, and later runs with other costs. 0 requests only send `unsent`. */
+/** Requests of one key in order of arrival: a first run, and later runs with other costs. A call without requests only sends `unsent`. */
 export interface Asked extends Run {
   readonly later?: readonly Run[] | undefined;
 }
