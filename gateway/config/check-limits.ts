@@ -17,7 +17,7 @@ export interface LimitWarning {
 
 /**
  * Finds limits that have no effect. A limit is useless if a longer window has a lower limit. A longer window's limit is also
- * useless if the shorter window's limit never lets a client reach it.
+ * useless if the shorter window's limit always refuses the client first.
  */
 export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarning[] {
   return limits.flatMap((longer, index) =>

@@ -39,8 +39,8 @@ export const configSizes = Object.freeze({
   /** The maximum number of upstreams. The health of each target is checked five times a second. */
   upstreamsMax: 32,
   /**
-   * The shortest timeout of an upstream, and the longest timeout of each kind. A connect takes seconds at most. A slow response
-   * may take an hour to begin. An event stream may last a day.
+   * The shortest timeout of an upstream, and the longest timeout of each kind. A connection attempt takes seconds at most. A slow
+   * response may take an hour to begin. An event stream may last a day.
    */
   timeoutMinMs: 50,
   connectTimeoutMaxMs: 30_000,

@@ -312,7 +312,10 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
   return warnings;
 }
 
-/** Explains the last change of each plan that has taken effect. It replaces the plan's own limits and all earlier entries. */
+/**
+ * Warns once about each plan whose `changes` have begun to apply. The last applied entry replaces the plan's own limits and all
+ * earlier entries.
+ */
 function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): string[] {
   return Object.entries(raw.plans).flatMap(([name, { changes = [] }]) => {
     const index = changes.findLastIndex(({ from }) => from <= nowMs);
@@ -361,7 +364,8 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  // The digests of this point have the main file, the keys and the secret files, which must not appear in the API reference.
+  // At this point, the digests include the main file, the keys and the secret files. These files must not appear in the API
+  // reference.
   const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
   const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
   const open = (path: string, mentionedAt: Place) => {

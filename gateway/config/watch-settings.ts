@@ -86,9 +86,9 @@ interface LoadUnderWay {
  * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the
  * load of the whole text. Such a text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled some time after files that it has read have changed. Otherwise a text that takes minutes to parse would
- * delay the load of its correction. A load without a long text gets more time before it is cancelled, because it ends soon by
- * itself, and a cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for the next
+ * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to parse
+ * would delay the load of its correction. A load without a long text gets more time before it is cancelled, because it ends soon
+ * by itself, and a cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for the next
  * load. So a load completes eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
@@ -231,7 +231,7 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** The settings that are fixed at the start as a whole. Of the listeners, only some parts are fixed. */
+/** The settings of which every part is fixed at the start. Only some parts of a listener are fixed. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
 /** The settings that `restartNeeded` compares, either complete or as the admin API shows them. */
@@ -250,7 +250,7 @@ export function restartNeeded(before: FixedSettings, after: FixedSettings): stri
   return fixedAtStart.filter((name) => !isDeepStrictEqual(fixedPart(before, name), fixedPart(after, name)));
 }
 
-/** Returns the loaded settings, in which the settings that are fixed at the start have their values of `atStart`. */
+/** Returns the loaded settings, with the values from `atStart` for settings that are fixed at the start. */
 export function settingsInForce(atStart: Settings, loaded: Settings): Settings {
   const { redis: _, ...rest } = loaded;
   const { workers, usage, directory, redis } = atStart;

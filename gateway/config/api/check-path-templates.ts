@@ -45,8 +45,8 @@ export interface Overlap {
 }
 
 /**
- * Finds pairs of templates that match the same path, although neither is at least as specific in every segment. The generator
- * yields one pair at a time, so that the caller can stop early.
+ * Finds pairs of templates that match the same path. In such a pair, each template matches paths that the other does not match.
+ * The generator yields one pair at a time, so that the caller can stop early.
  */
 export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
   const root: Branch = emptyBranch();
@@ -67,8 +67,8 @@ interface Search {
   readonly segments: readonly TemplateSegment[];
   readonly index: number;
   /**
-   * The result of the first differing segment. A positive number prefers the new template. 0 means that no segment differs so
-   * far.
+   * The order at the first segment in which the templates differ. The number is positive if the new template takes precedence,
+   * and 0 if no segment differs so far.
    */
   readonly first: number;
   /** Whether the new template is more specific in some segment. */
@@ -96,7 +96,7 @@ function* overlapsIn(branch: Branch, search: Search): Generator<{ other: string;
 
 interface Continuation {
   readonly next: Branch;
-  /** A positive number prefers the new segment, and a negative number prefers the earlier segment. */
+  /** Positive if the new segment takes precedence, and negative if the earlier segment takes precedence. */
   readonly order: number;
   /** Whether each of the two segments matches texts that the other does not match. */
   readonly isCrossed?: boolean;

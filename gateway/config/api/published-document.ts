@@ -10,7 +10,7 @@ interface Published {
   readonly baseUrl: string;
   /** The stated plans. */
   readonly plans: Plans;
-  /** What limits count (`countedBy`). */
+  /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
   /** The instant of the load, epoch ms. */
   readonly nowMs: number;
@@ -139,7 +139,10 @@ function asMapping(value: unknown): Mapping {
   return isMapping(value) ? value : {};
 }
 
-/** Maps the members of a mapping. Returns the mapping itself if no member changes, because most parts of a document stay. */
+/**
+ * Maps the members of a mapping. Returns the mapping itself if no member changes, because most parts of a document stay
+ * unchanged.
+ */
 function mapMembers(value: unknown, map: (member: unknown, name: string) => unknown): unknown {
   if (!isMapping(value)) return value;
   let changed: Record<string, unknown> | undefined;

@@ -9,7 +9,7 @@ import { compareLists, entryText, gone, type ListDifference, type SplitList } fr
 export interface ReadEntries {
   readonly list: SplitList;
   readonly keys: KeyTable;
-  /** For each rank of an id: the index of the key's entry in the list. */
+  /** The index of each key's entry in the list, with the keys sorted by id. */
   readonly order: Uint32Array;
   readonly uses: KeyUses;
 }

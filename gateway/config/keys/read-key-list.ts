@@ -27,7 +27,7 @@ export interface ReadKeyList {
   readonly written: () => readonly RawKey[];
   /** The line numbers of the keys, in the order of the file. */
   readonly lines: () => Uint32Array;
-  /** All keys, and for each rank of an id the index of the key's entry. @throws when there were problems */
+  /** All keys, and the index of each key's entry in the list, both sorted by id. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
   /** The entries for the next load. The entries are absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;

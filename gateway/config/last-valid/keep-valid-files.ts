@@ -17,7 +17,7 @@ export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> 
 /** A file whose content on disk is rejected. The gateway continues to use the last valid content of this file. */
 export interface KeptFile {
   readonly file: string;
-  /** The digests of the rejected content of this file, and of the main file on disk at the same time. */
+  /** The digest of this file's rejected content, and the digest that the main file on disk had during the same load. */
   readonly digest: string;
   readonly mainDigest: string;
   /** Whether this file alone causes its problems, without a conflict with another file. */
@@ -91,7 +91,7 @@ export function loadKeepingValid(
 
   /**
    * Selects the next files that must keep their last valid content, each with its faults. Returns an empty map when every changed
-   * file is already kept.
+   * file already keeps its last valid content.
    */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
     // The main file may always be at fault, because it names the other files.

@@ -59,8 +59,8 @@ export function readStatedAccess({
 
 /**
  * Applies the revocations of a file's newer content to the settings. A key that is disabled or missing in the new content is
- * disabled. A secret or token that is missing there is removed. If the new content states an earlier expiry of a secret, that
- * expiry applies. Nothing is added.
+ * disabled. A secret or token that is missing in the new content is removed. If the new content states an earlier expiry of a
+ * secret, that expiry applies. Nothing is added.
  *
  * @param digest the digest of the newer content, which becomes part of the version
  */

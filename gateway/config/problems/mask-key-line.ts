@@ -25,7 +25,7 @@ const harmlessFields = [
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 
-/** Text that is shown: brackets, the marks of list entries, keys and comments, and `${NAME}` variables. */
+/** Text that is shown: brackets, the YAML indicators `-`, `?` and `#`, and `${NAME}` variables. */
 const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
 
 /** Matches the next piece of a line: harmless text, a field name, quoted text, or any other word. */

@@ -41,7 +41,7 @@ const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?
 
 /**
  * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines
- * the lines above, because a file with a syntax error has no tree. In doubt it returns false.
+ * the lines above, because a file with a syntax error has no tree. The function returns false if it cannot decide.
  *
  * The function examines each line once, in the order of the file, and stores only the lines where the result changes. A separate
  * search for each of a hundred problems at the end of a million lines would take a minute.

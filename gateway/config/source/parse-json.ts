@@ -1,7 +1,7 @@
 import type { OffsetOf } from './yaml-offset.ts';
 
 /**
- * Parses an API document that is JSON. The YAML parser takes thirty times as long. Returns undefined if the text is no JSON, or if the
+ * Parses an API document that is JSON. The YAML parser takes thirty times as long. Returns undefined if the text is not JSON, or if the
  * YAML parser must report a problem: a name that occurs twice in an object, the name `__proto__`, or too many tokens.
  *
  * @param tokensMax the maximum number of punctuation characters outside of strings
@@ -14,7 +14,7 @@ export function parseJson(text: string, tokensMax: number): { readonly value: un
     const value: unknown = JSON.parse(text);
     return countNames(value) === colons ? { value } : undefined;
   } catch {
-    // The text is no JSON, or it is nested too deeply.
+    // The text is not JSON, or it is nested too deeply.
     return undefined;
   }
 }
@@ -43,12 +43,12 @@ function countColons(text: string, tokensMax: number): number | undefined {
   return colons;
 }
 
-/** A deeper text is left to the YAML parser, which reports it if it is too deep for the functions that follow. */
+/** The maximum depth for this parser. The YAML parser reads a deeper text, or reports that the text is too deep. */
 const depthMax = 200;
 
 /**
- * Counts the names of all objects. The text has more colons if a name occurs twice in an object. Returns NaN if a name is `__proto__`,
- * or if the value is nested deeper than `depthMax`.
+ * Counts the names of all objects. A name that occurs twice in an object counts once, so the text then has more colons than names. Returns
+ * NaN if a name is `__proto__`, or if the value is nested deeper than `depthMax`.
  */
 function countNames(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -64,7 +64,7 @@ function countNames(value: unknown, depth = 0): number {
   return names;
 }
 
-/** An offset of a member's name, which a list entry lacks, and of its value. */
+/** The offsets of a member's name and value. A list entry has no name. */
 interface MemberOffset {
   readonly name: number | undefined;
   readonly value: number;

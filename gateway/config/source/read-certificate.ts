@@ -9,8 +9,8 @@ import type { LoadContext } from './source-reader.ts';
  * Reads the certificate of a listener and its private key, and creates a TLS context as the listener would. No message quotes the
  * private key.
  *
- * @param inForce the digests of the current configuration's files. A certificate in an unchanged file may have expired, because
- *   the edit may be about another file
+ * @param inForce the digests of the current configuration's files. An expired certificate in an unchanged file is not reported,
+ *   so that an edit of another file can take effect
  */
 export function readCertificate(
   listener: 'listen' | 'admin',

@@ -29,7 +29,7 @@ export function readUpstreamTls(
 }
 
 /**
- * Reads the PEM files of a TLS client, and creates a TLS context as its connections would.
+ * Reads the PEM files of a TLS client, and checks that a TLS context can be made from them.
  *
  * @param tls the paths of the files: trusted authorities, and the client's certificate and private key
  * @param path the path of these fields in the main file

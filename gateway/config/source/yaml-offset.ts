@@ -54,7 +54,7 @@ function startOf(node: unknown): number {
   return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
-/** Whether a value is empty. A report can then only point to the name of its field. */
+/** Whether a value is empty. A report can only point to the name of an empty field. */
 function isEmpty(node: unknown): boolean {
   return !isNode(node) || !node.range || node.range[0] === node.range[1];
 }
