@@ -166,7 +166,7 @@ describe('Prometheus', () => {
     expect(jobs[0].dns_sd_configs).toEqual([
       expect.objectContaining({ names: ['gateway'], type: 'A', port: adminPort }),
     ]);
-    // The networks of the gateways, with and without the load balancer, because Compose joins the lists.
+    // The networks of a gateway behind the load balancer. Compose adds the networks of the second file to the networks of the first file.
     const ofGateways = [...(gateway?.networks ?? []), ...(balanced.services.gateway?.networks ?? [])];
     expect(prometheus?.networks?.filter((name) => ofGateways.includes(name))).toHaveLength(1);
   });

@@ -200,7 +200,7 @@ describe('the turns of the reading thread', () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
-    // When these later requests have a response, the four requests have arrived.
+    // The responses to these later requests show that the four earlier requests have arrived.
     for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
     asked.push(askLarge(writer.token));
     await until('that of the other token is looked after', () => large.length === 2);

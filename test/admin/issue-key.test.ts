@@ -105,7 +105,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       409,
       'The Idempotency-Key was used before, with another body.',
     ]);
-    // A retry must not mistake a key that another request created for its own.
+    // Another request has created the key. A retry must not return this key as its own result.
     const foreign = { 'idempotency-key': 'signup-18' };
     for (let time = 0; time < 2; time++) {
       expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);

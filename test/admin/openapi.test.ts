@@ -273,7 +273,7 @@ function parametersOf({ parameters = [] }: Json): readonly Json[] {
   );
 }
 
-/** Members with a time whose name does not end in At, and members without a time whose name ends in At. */
+/** Finds members that contain a time although their name does not end in At. Also finds names in At whose member contains no time. */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
   if (typeof value === 'object' && value !== null) {

@@ -158,7 +158,7 @@ it('an import refuses each key whose id or secret is taken, or that exceeds a li
   ]);
   expect(await one?.call(secret)).toBe(200);
 
-  // A failover of one Cluster server can lose the last writes in this way.
+  // A failover of a Cluster server can lose its last writes. The test deletes an entry of the index to imitate such a loss.
   const client = inspect(redis.url);
   expect(await client.del(`${redis.prefix}:digest:${digestSecret('secret of new')}`)).toBe(1);
   expect((await one?.ask('POST', '/directory', { keys: [moved('new')] }))?.body.unchanged).toBe(1);

@@ -37,7 +37,7 @@ const invalid: Fault = {
   sinceAt: at('10:00:00'),
 };
 
-/** Returns the verdict about two healthy processes on two hosts, after these changes of members. */
+/** Returns the verdict about healthy processes, each on its own host. Each entry of `members` replaces members of one process. */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],
   { store = redis, own = [] }: { store?: GatewayState['store']; own?: readonly Fault[] } = {},

@@ -58,7 +58,7 @@ interface Case {
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** Without this time, the last reset of an exhausted window applies. */
+  /** By default, the latest reset of an exhausted window. */
   readonly retryAtMs?: number;
 }
 

@@ -10,7 +10,7 @@ export interface Credential {
   readonly limits: Limits;
 }
 
-/** The keys of the scenarios, with a file for wrk of the secrets of each set. */
+/** The keys of the scenarios. For each set of keys, a file contains the secrets for wrk. */
 export interface Credentials {
   readonly all: readonly Credential[];
   readonly hotFile: string;
@@ -30,7 +30,7 @@ const unlimited: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000_000 
 /** The first request uses up this limit until the end of the UTC day, so every further request is refused. */
 const single: Limits = { perMinute: 1, perDay: 1 };
 
-/** Creates `count` keys whose limit no run reaches, the first of which is the hot key, and one key for the flood. */
+/** Creates `count` keys whose limit no run reaches, and one key for the flood. The first of the `count` keys is the hot key. */
 export function makeCredentials(count: number, dir: string): Credentials {
   const many = Array.from({ length: count }, (_, index) => makeCredential(`bench-${index}`, unlimited));
   const flood = makeCredential('bench-flood', single);

@@ -16,7 +16,7 @@ export interface ScenarioFigures {
 
 export interface ScenariosOptions {
   readonly scenarios: readonly Scenario[];
-  /** The subjects are warm, but not yet from the load of this scenario. */
+  /** The subjects are warmed up, but with another load than the load of the scenario. */
   readonly running: readonly RunningSubject[];
   readonly redis: BenchRedis;
   readonly credentials: Credentials;

@@ -19,7 +19,7 @@ export const simulationAtMost = { seconds: 2 };
 
 const [keys, days] = [10_000, 7];
 const minutesPerDay = 1_440;
-/** Keys have different traffic. This number of records is generated, and the keys share them. */
+/** The number of different records. The keys share these records, so that not all keys have the same traffic. */
 const kinds = 32;
 
 /**

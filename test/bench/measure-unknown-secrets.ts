@@ -9,7 +9,7 @@ import type { NoteProblems } from './scenarios.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** Measures the effect on a directory key while a flood of unknown secrets makes the gateway look up each secret. */
+/** Shows how a flood of unknown secrets affects the requests of a directory key. The gateway looks up each secret in the directory. */
 export interface UnknownSecretsFigures {
   readonly loads: readonly UnknownSecretsLoad[];
 }

@@ -74,8 +74,8 @@ for (const [signal, code] of [
   test(`a ${signal} before the gateway listens ends it, also as process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
-    // Linux discards a signal to process 1 that has no listener. Without a listener, the default action would end the process without an
-    // exit code.
+    // If process 1 has no listener for a signal, Linux discards the signal. In any other process without a listener, the default action
+    // would end the process without an exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
     void runGateway({ configFile: ${JSON.stringify(config())} });

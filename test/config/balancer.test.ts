@@ -14,7 +14,8 @@ import { requireProgram } from '../support/require-program.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Starts HAProxy with the shipped configuration. Only the names and ports of the gateways are replaced by those on this machine.
+ * Starts HAProxy with the shipped configuration. The test replaces only the names and ports of the gateways, because its gateways have
+ * other addresses.
  */
 async function startHaproxy(gateways: readonly RunningGateway[], certificate?: KeyPair) {
   const program = await requireProgram({

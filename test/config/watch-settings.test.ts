@@ -27,7 +27,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   const reports: (number | string)[] = [];
   const slow: string[] = [];
   const read: string[] = [];
-  // A load that is cancelled ends its thread, so it has a thread of its own.
+  // The cancellation of a load ends the thread, so a test that cancels loads does not use the shared thread.
   const loader = slowAfterMs === undefined ? sharedLoader : createSettingsLoader(defaultBounds);
   const initial = loadSettings({ file, env: {} });
   // The settings of another process, which applies every message.

@@ -147,7 +147,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
     expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
     expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
-    // The same requests and two more, as runs of one call.
+    // One call has the same requests and two more requests. Each run of the call has requests of equal cost.
     const [first = 0, ...rest] = [5, 1, 5, 2, 5, 1];
     const later = [...rest.map((units) => ({ requests: 1, units })), { requests: 2, units: 0 }];
     const together = await decide(store, { ...call, keyId: freshPrefix(), units: first, later });
@@ -548,7 +548,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call with 0 requests for a new key with cost 1 per request. No test reaches this ban policy. */
+/** A call with 0 requests for a new key with cost 1 per request. No test sends enough requests for a ban. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };

@@ -9,7 +9,7 @@ export interface Flood {
   readonly clients: number;
   /** The octets that a client sends repeatedly. */
   readonly bytes: string;
-  /** A client opens a new connection for each repetition when the previous connection has ended. */
+  /** Whether a client sends the octets only once on each connection. Otherwise it sends them again after each response. */
   readonly reconnects: boolean;
 }
 

@@ -31,7 +31,7 @@ export async function measureMigration({
 }: {
   readonly limit: number;
   readonly requests: number;
-  /** Makes at least this number of moves, each during its share of the requests. */
+  /** The minimum number of slot moves. The requests are divided equally among these moves. */
   readonly movesMin?: number;
 }): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });
@@ -88,7 +88,7 @@ export interface LostReply {
   /** The requests in progress when the master died, and the number of them that the promoted replica has counted. */
   readonly sent: number;
   readonly counted: number;
-  /** The count of one request by a client that repeats commands in flight, which is the library's default. */
+  /** How often Redis counted one request of a client that repeats commands in flight. To repeat them is the library's default. */
   readonly countedByDefault: number;
   readonly logged: readonly string[];
 }

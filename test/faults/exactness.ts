@@ -28,7 +28,8 @@ export interface Exactness {
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
   /**
-   * The sums over all windows of requests admitted beyond the limit, and of requests that remained although another request was refused.
+   * Sums over all windows. `over` counts the requests admitted above the limit. `under` counts the requests below the limit that were not
+   * admitted, in windows in which a request was refused.
    */
   readonly over: number;
   readonly under: number;

@@ -23,7 +23,7 @@ export interface GreedyTunnelsOptions {
 export interface GreedyTunnels {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  /** `baseline` is the measurement beside the same load without the gateway in the path of the load. */
+  /** `baseline` is measured while the load of the WebSockets goes directly to the backend. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
   /** The octets that the gateway relays for the WebSockets, in both directions. */

@@ -19,8 +19,8 @@ export interface IsolatedMaster {
   /** The time from the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
   /**
-   * The times from the first moment when the Sentinels could detect the isolation to the announcement, and until every limiter decides with
-   * the new master.
+   * Both times begin when the Sentinels could first detect the isolation. The first time ends with the announcement of the new master, and
+   * the second time ends when every limiter decides with the new master.
    */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;

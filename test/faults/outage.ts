@@ -48,7 +48,10 @@ export interface Outage {
   readonly restAfter: number;
   readonly admittedAfter: number;
   readonly keysWithoutExpiry: readonly string[];
-  /** Times in the gateway, without the upstream: with Redis, without Redis until the circuit breaker opened, and after it opened. */
+  /**
+   * Times in the gateway, without the time of the upstream, in three periods: while Redis works, from the failure until the circuit breaker
+   * opens, and after the circuit breaker has opened.
+   */
   readonly p99WithRedisMs: number;
   readonly slowestBeforeBreakerMs: number;
   readonly p99AfterBreakerMs: number;

@@ -19,7 +19,7 @@ export interface Revocation {
   readonly othersShared: number;
 }
 
-/** Most delays are shorter than these bounds; cuts exceed them. */
+/** Most delays are shorter than these timeouts. A reply that is lost in a cut exceeds its timeout. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,

@@ -524,12 +524,12 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
   const clients = greed === 'never reads its response' ? 260 : 260 * Math.min(keys, 4);
   return {
     rows: '22',
-    what: `${keys} greedy ${keys === 1 ? 'key' : 'keys'}, ${clients} clients of four addresses at each of two processes: each ${greed}`,
+    what: `${keys} greedy ${keys === 1 ? 'key' : 'keys'}, ${clients} clients of four addresses at each of two processes: each client ${greed}`,
     async measure() {
       const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
       const { p99Ms, slowestMs } = found;
       return {
-        figure: `Other keys got ${statuses(found.good)}. Their p99 went from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend, and ended as ${Object.keys(found.greedyEnds).join(', ')}.`,
+        figure: `Other keys got ${statuses(found.good)}. Their p99 went from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend. Their access lines have the status and fault ${Object.keys(found.greedyEnds).join(', ')}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&

@@ -18,7 +18,7 @@ export interface RecordedUsage {
 }
 
 const flushMs = 500;
-/** Delays are shorter than these bounds; cuts exceed them. */
+/** Delays are shorter than these timeouts. A reply that is lost in a cut exceeds its timeout. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,

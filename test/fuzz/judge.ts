@@ -76,7 +76,8 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 }
 
 /**
- * Node's parser reports no fault in such a body, not even a chunk extension that is too long. Only the request timeout ends such a body.
+ * Node's parser accepts such a body even if its chunks are faulty, for example if a chunk extension is too long. Only the request timeout
+ * ends such a body.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
@@ -90,7 +91,7 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no request has this key, any of these requests shows the fault.
+  // A client may have sent the same request with several keys. If no request has this key, the comparison with the first of these requests shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

@@ -125,7 +125,7 @@ function readChunked(text: string, start: number): Reading<Body> {
 }
 
 /**
- * Trailers are parsed like the header fields of a head. The parser has already read the line of the last chunk, which here replaces the
+ * Trailers are parsed like the header fields of a head. The line of the last chunk is already parsed. Its line end takes the place of a
  * start line.
  */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {

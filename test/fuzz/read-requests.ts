@@ -14,8 +14,8 @@ export interface RequestsReading {
   /** The last request may have an incomplete body. */
   readonly requests: readonly ReadRequest[];
   /**
-   * The method of each request, because the framing of a response depends on whether the method is HEAD (RFC 9112 §6.3). A malformed or
-   * incomplete remainder adds HEAD or an empty string.
+   * The method of each request, because the framing of a response depends on whether the method is HEAD (RFC 9112 §6.3). If a malformed or
+   * incomplete remainder follows, the last entry is HEAD or an empty string.
    */
   readonly methods: readonly string[];
   /**

@@ -101,7 +101,7 @@ it('three processes forward at most the allowed requests of a key at once, and a
   onTestFinished(() => clearInterval(ending));
   await clients;
   expect(backend.counts.most).toBe(4);
-  // Many more refusals than `bans.after` have banned nobody, and the windows were charged for the served requests alone.
+  // The refusals exceeded `bans.after` but caused no ban. The windows were charged only for the served requests.
   expect(await used()).toBe(served);
 });
 
@@ -115,7 +115,7 @@ it('a place is free again when the client leaves, the backend fails or a WebSock
   const cut = send(1);
   await until('all places are taken', () => backend.counts.now === 4);
   const isFull = async () => (await send(0)).status === 429 && (await send(1)).status === 429;
-  // Three leases long nothing ends.
+  // No request ends within the duration of three leases.
   const endMs = performance.now() + 3_000;
   while (performance.now() < endMs) expect(await isFull()).toBe(true);
 

@@ -15,7 +15,7 @@ const plans = compilePlans({
 
 const ids = ['a', 'b', 'B', 'a.b', 'a-b', 'ab', 'zz', '1', '10', '2', '@', '_'];
 
-/** No two keys share a digest, so a table may contain any of the keys together. */
+/** No two keys share a digest, so a table may contain any selection of the keys. */
 const keyOf = (id: string) =>
   fc
     .record({

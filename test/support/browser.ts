@@ -74,7 +74,7 @@ export interface Tab {
   readonly page: Page;
   /** As of `WatchedPage`. Each test removes its own changes from the tab. */
   readonly complaints: string[];
-  /** Opens another of the operators' pages like a link, but newly, and waits for an element of the page. */
+  /** Opens an operators' page as a link does, but without any state of the previous page. Waits for an element of the page. */
   show(path: string, ready: string, width?: number): Promise<Page>;
 }
 
@@ -96,7 +96,7 @@ export async function openTab(browser: Browser, origin: string, token: string): 
     complaints,
     async show(path, ready, width = 1280) {
       await page.setViewport({ width, height: 900 });
-      // So no state of the previous page remains, even if it has the same path.
+      // A detour through an unknown path removes the state of the previous page, even if that page has the same path.
       await goTo('/nowhere', 'main > .empty a[href="/"]');
       await goTo(path, ready);
       return page;

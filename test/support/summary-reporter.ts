@@ -12,7 +12,7 @@ export class SummaryReporter implements Reporter {
     const files = modules.map((module) => ({
       file: module.relativeModuleId,
       durationMs: module.diagnostic().collectDuration + module.diagnostic().duration,
-      // A test is skipped if it has the other size or `-t` does not select it.
+      // A test is skipped if it belongs to the other run (everyday or full size), or if `-t` does not select it.
       tests: [...module.children.allTests()].filter((test) => test.result().state !== 'skipped'),
       isFailed: module.state() === 'failed',
     }));

@@ -20,7 +20,7 @@ export interface Fleet {
   /** The number of masters of the Cluster. */
   readonly shards: number;
   readonly replicas: number;
-  /** The number of backend addresses, each of which every process checks. */
+  /** The number of backend addresses. Every process checks every address. */
   readonly targets: number;
 }
 

@@ -130,7 +130,7 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
   at.close();
   return {
     countsBytes,
-    // A new key leaves a mark beside its counts, which `countsBytes` includes.
+    // The creation of a key also writes `changedMs` to the hash of its counts. `countsBytes` already includes this hash.
     directoryBytes: marked - unmarked,
     usageDayBytes: short,
     usageMinuteBytes: (full - short) / (minutesPerDay - 1),
@@ -357,7 +357,7 @@ function decisions({ connections }: Pick<Opened, 'connections'>) {
         windowsMs: calendarWindowsMs,
         deadlineMs: 20_000,
         patientDeadlineMs: 20_000,
-        // The value for a Cluster.
+        // In a Cluster, a call decides the requests of one key.
         keysPerCallMax: 1,
       }),
     ]),

@@ -248,7 +248,7 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
   const keys =
     replicas === 0
       ? `the keys of ${count(shards * lost)} masters: each process decides them without Redis until the masters return, and their counts, directory entries and records are lost`
-      : `the keys of ${count(shards * lost)} masters. Each process decides these keys without Redis until a replica is promoted (about twice the node timeout; 2 to 3 s in faults/figures.md, row 35). Each of ${count(processesLeft)} processes therefore admits at most the limit once more per key, and writes that were not replicated are lost`;
+      : `the keys of ${count(shards * lost)} masters. Each process decides these keys without Redis until a replica is promoted (about twice the node timeout; 2 to 3 s in faults/figures.md, row 35). Until then, each of ${count(processesLeft)} processes admits at most the limit of a key again. Writes that were not replicated are lost`;
   return {
     title: 'A zone fails',
     rows: [
@@ -333,7 +333,7 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   };
 }
 
-/** The description of the differences omits costs that are a smaller share of a request. */
+/** The description of the differences omits calls, batches and look-ups with fewer than this number per request. */
 const sharesMin = 0.005;
 
 /** The model's error for each figure. */

@@ -34,7 +34,7 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** Replacement lines (YAML) by the first word of the line that each replaces. */
+  /** Replacement lines (YAML). The name of each member is the first word of the line to replace. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 

@@ -77,7 +77,7 @@ test('an edit gives up when another process keeps the lock, and leaves no file',
 });
 
 /**
- * Passes the lock of a file from one owner to the next `others` times. @returns a function that returns the number of owners so far
+ * Gives the lock of a file `others` times to a new owner. @returns a function that returns the number of new owners so far
  */
 function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);

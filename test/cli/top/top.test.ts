@@ -32,7 +32,8 @@ interface Started {
 }
 
 /**
- * The counted requests must remain visible until a busy machine has started the command, and no target may be idle for too long.
+ * The long period keeps the counted requests visible until a busy machine has started the command. With the other bounds, a slow target
+ * does not count as silent.
  */
 const bounds = { ...patientGateway, recentFiguresMs: 30_000 };
 

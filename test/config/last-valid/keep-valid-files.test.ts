@@ -25,8 +25,8 @@ const keys = acme + globex;
 const disabled = keys.replace('id: acme', 'id: acme, disabled: true');
 
 /**
- * Starts with a folder that has every kind of file. `edit` writes files, deletes a file whose text is undefined, and
- * returns what a load of the folder gives.
+ * Starts with a folder that has every kind of file. `edit` writes files, and deletes a file whose text is undefined. It then
+ * loads the folder and returns the result.
  */
 function startIn(files: Readonly<Record<string, string>> = {}) {
   const folder = configFolder({

@@ -4,8 +4,8 @@ import { ClientPace } from '../../../gateway/request/forward/client-pace.ts';
 const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
 
 /**
- * The second after which the gateway considers a client too slow. The gateway waits for this client permanently, and checks it once a
- * second for two minutes.
+ * Returns the number of seconds after which the gateway considers a client too slow. The gateway always waits for octets of this client,
+ * and checks the client once a second for two minutes.
  */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {
   const pace = new ClientPace(bounds, 0);

@@ -18,7 +18,7 @@ async function flood(options: FloodOptions): Promise<readonly Flooded[]> {
 const keys: readonly FloodedKey[] = [
   { id: 'equal', perMinute: 5_000, costs: [1] },
   { id: 'mixed', perMinute: 5_000, costs: [1, 2, 5] },
-  // No request has a cost of 1, so the last unit of an odd limit fits no request.
+  // Every cost is even, so the last unit of an odd limit is not enough for any request.
   { id: 'dear', perMinute: 5_001, costs: [2, 4] },
 ];
 

@@ -255,7 +255,7 @@ describe('random octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // Of a malformed response, the reader may return the part before the fault.
+        // The reader may return the part of a malformed response before the fault.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 500 },

@@ -16,7 +16,7 @@ describe('a failed attempt', () => {
     ['connect', 'not_reached', 'POST', true, true],
     ['connect', 'not_reached', 'GET', false, true],
     ['closed', 'not_reached', 'POST', false, true],
-    // A lost new connection may mean that the request crashed the target.
+    // If a new connection breaks before the response, the request may have crashed the target.
     ['lost', 'unanswered_fresh', 'GET', false, false],
     ['lost', 'unanswered_fresh', 'HEAD', false, false],
     ['lost', 'unanswered_reused', 'GET', false, true],
