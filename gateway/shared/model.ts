@@ -339,7 +339,16 @@ export const limitsParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holde
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
 export const anyMethod = '*';
 
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | typeof anyMethod;
+export type Method =
+  | 'GET'
+  | 'HEAD'
+  | 'POST'
+  | 'PUT'
+  | 'PATCH'
+  | 'DELETE'
+  | 'OPTIONS'
+  | 'QUERY'
+  | typeof anyMethod;
 
 /**
  * A series of brownouts: for `forMs` from `fromMs` (epoch ms) on, and every `everyMs` after that. It ends when the next series begins.

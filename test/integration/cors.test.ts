@@ -83,7 +83,7 @@ it('a preflight from an allowed origin gets 204 on any path, without key or char
     expect([status, body]).toEqual([204, '']);
     expect(Object.fromEntries(headers)).toMatchObject({
       'access-control-allow-origin': app,
-      'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, QUERY',
       'access-control-allow-headers': 'authorization,content-type,x-own',
       'access-control-max-age': '7200',
       vary: 'Origin',

@@ -125,14 +125,14 @@ interface FoundOperation {
 }
 
 const methods: ReadonlyMap<string, Method> = new Map(
-  (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const).map((method) => [
+  (['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'] as const).map((method) => [
     method.toLowerCase(),
     method,
   ]),
 );
 
 /** Fields of a path item that are operations, but that the gateway does not serve (OpenAPI 3.2 §4.9). */
-const unserved = new Set(['trace', 'query', 'additionalOperations']);
+const unserved = new Set(['trace', 'additionalOperations']);
 
 /** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);

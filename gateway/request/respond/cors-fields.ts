@@ -59,7 +59,7 @@ export function preflightFields({ headers }: IncomingMessage, maxAgeSeconds: num
   const wanted = headers['access-control-request-headers'] ?? '';
   return [
     'Access-Control-Allow-Methods',
-    'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'GET, HEAD, POST, PUT, PATCH, DELETE, QUERY',
     // The response allows all fields that the preflight lists. The value `*` would not include Authorization.
     'Access-Control-Allow-Headers',
     fieldNames.test(wanted) ? wanted : 'Authorization, Content-Type',

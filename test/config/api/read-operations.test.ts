@@ -23,6 +23,7 @@ test('paths and methods become operations, in the order of the document', () => 
   /a/{x}/{y}: { get: { operationId: two, x-upstream: orders } }
   /a/{x}/b: { get: { operationId: one, x-upgrade: websocket }, delete: { operationId: remove, x-stability: beta } }
   /a: { summary: All, parameters: [], x-other: 1, post: { operationId: none, x-stability: experimental } }
+  /b: { query: { operationId: find } }
 `);
   expect(problems).toEqual([]);
   expect(operations).toEqual([
@@ -30,6 +31,7 @@ test('paths and methods become operations, in the order of the document', () => 
     { id: 'one', method: 'GET', template: '/a/{x}/b', upgrade: 'websocket', upstream: 'store' },
     { id: 'remove', method: 'DELETE', template: '/a/{x}/b', stability: 'beta', upstream: 'store' },
     { id: 'none', method: 'POST', template: '/a', stability: 'experimental', upstream: 'store' },
+    { id: 'find', method: 'QUERY', template: '/b', upstream: 'store' },
   ]);
 });
 
