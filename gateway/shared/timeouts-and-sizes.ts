@@ -90,8 +90,8 @@ export const defaultBounds = Object.freeze({
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
   storeDeadlineMs: 50,
   /**
-   * The duration of a lease and the interval of its renewal. A lease counts the requests that a process serves towards the concurrency
-   * limit of their key. The lease of a killed process expires after this duration.
+   * The duration of a lease and the interval of its renewal. A lease contains the number of requests that a process serves for a key with
+   * a concurrency limit. The lease of a killed process expires after this duration.
    */
   leaseMs: 30_000,
   leaseRenewalMs: 10_000,
@@ -278,7 +278,7 @@ export const defaultBounds = Object.freeze({
   collectedBodiesBytesMax: 67_108_864,
   /**
    * The slowest rate at which a client may send a body or read a response. A client starts with the grace period, and each octet adds
-   * time at this rate. A fast client saves up at most `clientAheadMaxMs`, because a mobile client may lose its network for a moment.
+   * time at this rate. A fast client can save up to `clientAheadMaxMs`, because a mobile client may lose its network for a moment.
    */
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
@@ -334,7 +334,7 @@ export const defaultBounds = Object.freeze({
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
-  /** The number of tokens that may have a request in progress, in this thread and in the reading thread. A token has one at a time. */
+  /** The number of tokens that may have a request in progress, in this thread and in the reading thread. Each token may have one. */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
   /** The idle time of the reading thread, its heap size, and the part of the heap for young objects. */
@@ -350,8 +350,8 @@ export const defaultBounds = Object.freeze({
   /** The number of records of a large query that the serving thread returns in one turn of its event loop. */
   readingAskedAtOnceMax: 50,
   /**
-   * After part of a query, the serving thread serves requests for this many times the duration of the part, at most for
-   * `readingPauseMaxMs`.
+   * The serving thread answers a large query in parts. After each part it serves requests for this many times the duration of the part,
+   * at most for `readingPauseMaxMs`.
    */
   readingPauseFactor: 4,
   readingPauseMaxMs: 20,
@@ -414,7 +414,7 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 
-  /** The interval at which a process with later changes of plans reads the store's clock. */
+  /** The interval at which a process reads the store's clock while its configuration has later changes of plans. */
   planClockReadIntervalMs: 10_000,
 
   /** The interval at which counts are flushed to the usage record, and the number of slices into which each flush divides the keys. */

@@ -1,7 +1,7 @@
 import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 
 /**
- * The subprotocols (RFC 6455 §1.9) with which a page in a browser presents a secret, because it cannot set `Authorization` on a
+ * The subprotocols (RFC 6455 §1.9) with which a page in a browser presents a secret. Browsers do not let a page set `Authorization` on a
  * WebSocket. The page offers two subprotocols: `tollgate`, and `tollgate.bearer.` followed by the secret. The gateway removes both from the
  * request to the backend.
  */

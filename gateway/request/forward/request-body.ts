@@ -64,7 +64,7 @@ export class RequestBody implements StreamedBody {
     let hasRoom = true;
     for (const chunk of this.chunks) hasRoom = sink.write(chunk);
     this.release();
-    // The `end` event may be over already, because Node emits it even while reading is paused.
+    // Node may already have emitted `end`, because Node emits it even while reading is paused.
     if (this.options.req.readableEnded) sink.end();
     else if (hasRoom) this.options.req.resume();
   }

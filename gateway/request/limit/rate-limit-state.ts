@@ -36,7 +36,7 @@ export function rateLimitState(
   return { nowMs, windows, inForce };
 }
 
-/** Whether a window is tighter than another window: it has fewer remaining units, or as many units and a later reset. */
+/** Whether a window is tighter than another window: it has fewer remaining units, or the same number and a later reset. */
 function refusesFirst(window: Window, other: Window): boolean {
   if (window.remaining !== other.remaining) return window.remaining < other.remaining;
   return window.resetMs >= other.resetMs;

@@ -49,7 +49,7 @@ export class ClientConnection {
   private arrived = 0;
   /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
-  /** The time in which neither side has moved an octet, at the last measurement. */
+  /** For how long neither side had moved an octet at the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
   /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */

@@ -45,7 +45,7 @@ export function* apiReference(
 
 /**
  * Allows only scripts, styles and requests of this origin. Inline scripts, style elements and frames around the page are forbidden.
- * Text of an API document or a response therefore cannot read the key.
+ * Script in the text of an API document or a response therefore cannot run and read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",

@@ -53,7 +53,7 @@ export function* holderPaths(
 
 /**
  * Allows only scripts, styles and requests of this origin. Inline scripts and styles, form submissions and frames around the page
- * are forbidden. Text of a response therefore cannot read the key.
+ * are forbidden. Script in the text of a response therefore cannot run and read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",

@@ -22,7 +22,7 @@ export function brownoutRefusal({
   return { code: 'gone', message, fields: ['Retry-After', String(seconds)] };
 }
 
-/** The second, rounded up, so that a retry at this second is served. */
+/** Formats an instant, rounded up to a whole second, so that a retry at this second is served. */
 function secondOf(epochMs: number): string {
   return isoSecondOf(Math.ceil(epochMs / 1_000) * 1_000);
 }

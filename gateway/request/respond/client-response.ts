@@ -5,7 +5,7 @@ import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from '.
 /**
  * A response to a client. Only this class writes response heads: `begin` for a response whose body follows, `answer` for a whole
  * response, `sendInterim` for interim responses, and `switchProtocols` for a 101. `Date`, `Connection` and `Keep-Alive` are set when
- * the head is written, because a graceful stop may begin shortly before.
+ * the head is written, because a graceful stop may begin shortly before that.
  */
 export class ClientResponse extends ServerResponse {
   /** The error when Node's parser has refused the request or its body. */

@@ -22,7 +22,7 @@ export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number
   return Math.min(endMs, sunsetMs);
 }
 
-/** The end of the brownout that contains an instant after the beginning of the series. */
+/** Returns the end of the brownout at an instant of the series; undefined outside of brownouts. */
 function endIn({ fromMs, everyMs, forMs }: Brownouts, nowMs: number): number | undefined {
   // A series without pauses is one brownout.
   if (everyMs === forMs) return Number.POSITIVE_INFINITY;

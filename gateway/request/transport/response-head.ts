@@ -117,7 +117,7 @@ export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
 }
 
-/** Returns the lower-case name if `parseResponseHead` needs a field with a name of this length. Most fields are skipped cheaply. */
+/** Returns the lower-case name if a field that `parseResponseHead` needs has this length; otherwise an empty text, which is cheaper. */
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';

@@ -199,8 +199,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   /**
-   * @returns false to stop reading until `resume`. Over TLS up to 64 KiB of decrypted octets still follow. `onPiece` then gets pieces
-   * even after it returned false.
+   * @returns false to stop reading until `resume`. Over TLS, Node still delivers up to 64 KiB of decrypted octets. `onPiece` then gets
+   * pieces even after it returned false.
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {

@@ -40,7 +40,7 @@ export function isoSecondOf(epochMs: number): string {
 /** A duration in whole seconds, minutes or hours. */
 export const durationPattern = /^[1-9]\d{0,8}[smh]$/;
 
-/** The same for an interval, which may also be of days. */
+/** An interval in whole seconds, minutes, hours or days. */
 export const intervalPattern = /^[1-9]\d{0,5}[smhd]$/;
 
 /** A timeout in whole milliseconds, seconds, minutes or hours. */

@@ -13,7 +13,7 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
     maxVersion: 'TLSv1.3',
     ciphers: suites.join(':'),
     honorCipherOrder: true,
-    // A client could otherwise cause any number of handshakes on a single connection.
+    // Renegotiation would let a client cause any number of handshakes on a single connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }

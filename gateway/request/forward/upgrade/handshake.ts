@@ -106,7 +106,7 @@ export function awaitAnswer(
     });
   });
   handshake.once('response', (response) => {
-    // The error listener comes first. Otherwise the client would seem to have closed the connection that the gateway closes.
+    // The error listener comes first. Otherwise a close by the gateway would be logged as a close by the client.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();

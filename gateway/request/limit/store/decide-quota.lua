@@ -29,8 +29,8 @@ ARGV  for each key, one after the other:
       3. The changedMs of the key that the process has read, or an empty string to skip this check
       4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
          resetMs, and for each window in the same order its number and the units charged in it. If the key has a
-         concurrency limit, 0 or 1 is followed by a space and: the limit, the name of the process, the requests of the key
-         that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`
+         concurrency limit, the argument with 0 or 1 also has these parts: the limit, the name of the process, the requests
+         of the key that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`
 
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
        banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. For a key
@@ -115,7 +115,7 @@ for each = 1, #KEYS do
     local bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
     local liftedMs, resetMs = tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
     local bannedBefore = bannedUntilMs
-    -- Whether the expiry must be computed again, because a value has changed on which it depends.
+    -- Whether a value that determines the expiry has changed.
     local moves = false
 
     -- The places in `reply` before this key's fields, in the order of `names`, and before the fields of its windows.
