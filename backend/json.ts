@@ -12,7 +12,7 @@ declare global {
   }
 }
 
-/** A parsed body, in which an integer in the int64 range is a bigint and every other number a number. */
+/** A parsed body. An integer in the int64 range is a bigint, and every other number is a JavaScript number. */
 export type ParsedJson =
   | { readonly kind: 'parsed'; readonly value: unknown }
   | { readonly kind: 'invalid'; readonly problem: string };
@@ -93,8 +93,8 @@ function reviveInteger(_name: string, value: unknown, context?: { source?: strin
 }
 
 /**
- * The int64 that a JSON number represents, or undefined. The value decides, not the spelling, as in JSON Schema (draft 2020-12, validation
- * §6.1.1): 1.0 and 1e3 are integers, 1.5 and 1e-3 are not.
+ * The int64 that a JSON number represents, or undefined. The value of the number decides, and not its spelling: 1.0 and 1e3 are integers,
+ * 1.5 and 1e-3 are not (JSON Schema draft 2020-12, validation §6.1.1).
  */
 function toInt64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =

@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   if (seed === 'demo') for (const pet of demoPets) pets.add(pet);
   const app = createApp({ pets, logger });
 
-  // `once` lets a second signal end the process at once, which is Node's default.
+  // The first signal removes the listener, so a second signal ends the process immediately.
   let isStopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
 

@@ -81,8 +81,8 @@ function addConfigurationCommands(program: Command): void {
         counted(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-      // The process exits explicitly, because a slow DNS lookup would keep it alive. The process exits one turn later, because an
-      // error of standard output arrives one turn later.
+      // The process exits explicitly, because a slow DNS lookup would keep it alive. `setImmediate` lets an error of standard
+      // output arrive first.
       setImmediate(() => process.exit());
     });
 

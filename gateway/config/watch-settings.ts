@@ -231,7 +231,7 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** The settings of which every part is fixed at the start. Only some parts of a listener are fixed. */
+/** The settings that are completely fixed at the start. Only some parts of a listener are fixed. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
 /** The settings that `restartNeeded` compares, either complete or as the admin API shows them. */

@@ -6,7 +6,9 @@ import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
-/** The kinds of key changes: `secret` means that a secret was issued or removed, and `update` that other members were changed. */
+/**
+ * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that other members were changed.
+ */
 export const keyActions = [
   'create',
   'secret',

@@ -184,7 +184,7 @@ function reportOf(
       const { keyId: key, plan, untilMs } = happening;
       const untilAt = new Date(untilMs).toISOString();
       const entry = { kind, text, key, ...(plan !== undefined && { plan }), untilAt };
-      // A process may detect a ban only with the last request of the key.
+      // A process detects a ban only when it serves a request of the key, so it may detect the ban late.
       return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
     }
     case 'target_unhealthy':

@@ -29,7 +29,7 @@ export class KeyTable implements Keys {
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  /** The plans of the instant for which the table was made. */
+  /** The plans with the limits that apply at the instant for which the table was made. */
   readonly plans: Plans;
   readonly #changedIds: readonly string[];
   /** The ids of changed keys by the digests of their secrets. */
@@ -141,7 +141,7 @@ export class KeyTable implements Keys {
 
   #compiled(stated: RawKey): Key {
     const key = compileKey(stated, this.plans);
-    // `checkKeys` has already refused any key for which this fails.
+    // `checkKeys` refuses a key that does not fit its plan.
     if (key === undefined) throw new Error('a key without limits passed validation');
     return key;
   }
@@ -153,7 +153,7 @@ export function tableIn(keys: Keys): KeyTable {
   throw new Error('these keys were not loaded');
 }
 
-/** The settings with keys that have the plans of an instant, epoch ms on the store's clock. */
+/** Returns settings whose keys have the plan limits that apply at an instant, epoch ms on the store's clock. */
 export function settingsAt(settings: Settings, nowMs: number): Settings {
   const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);

@@ -7,7 +7,7 @@ const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 const changesMax = 20;
 
-/** The limits of a plan from an instant. */
+/** The limits of a plan from an instant on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
     'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',

@@ -3,8 +3,8 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at an instant, epoch ms on the store's clock. Code that applies a plan calls this function. The
- * keys of a configuration have the plans of one instant (`plansInForce`), and are made again at each change (`server/plan-changes.ts`).
+ * The plans with the limits that apply at an instant, epoch ms on the store's clock. Code that applies a plan calls this function. The key
+ * table of a configuration contains the plans for one instant (`plansInForce`). `server/plan-changes.ts` makes a new table at each change.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
   if (lastChangeMs(plans, nowMs) === undefined) return plans;
@@ -21,12 +21,12 @@ export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: num
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** The instant of the last change of any plan until an instant; undefined when there was none. */
+/** The instant of the latest change of any plan that is not after `nowMs`; undefined when there is no such change. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }
 
-/** The instant of the next change of any plan; undefined when there is none. */
+/** The instant of the next change of any plan after `nowMs`; undefined when there is no such change. */
 export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
   const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
   return later.length === 0 ? undefined : Math.min(...later);
@@ -59,7 +59,7 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
 export type PlanFault = 'no_plan' | 'limits_missing' | 'limits_of_plan';
 
 /**
- * Checks that the plan of a key exists, and that the key states limits exactly if the plan is custom.
+ * Checks that the plan of a key exists, and that the key states limits if and only if the plan is custom.
  *
  * @param isCustom whether the key's plan is custom; undefined if the plan does not exist
  */

@@ -46,7 +46,7 @@ export function followSettings(
         ...(rejected && { lastError: formatProblems(rejected.problems), kept: keptContents(rejected) }),
         ...(waitsForRestart.length > 0 && { waitsForRestart }),
       };
-      // A setting that needs a restart keeps its value until then, and the admin API shows the current value.
+      // A setting that needs a restart keeps its value until the restart, and the admin API shows this value.
       gateway.reload(settingsInForce(settings, next), notInForce, editedFiles(digests), message);
       logger.info({ config: next.version }, 'the configuration was reloaded');
     },

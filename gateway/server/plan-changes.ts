@@ -6,11 +6,11 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Makes the settings again at each instant at which a plan changes, on the store's clock. Each process reads that clock itself, so all
- * processes of a fleet change within a second, whatever their own clocks are.
+ * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. So all processes of a
+ * fleet change within a second, even if their own clocks are wrong.
  *
- * A configuration without later changes has no timer. Otherwise the clock is read every `planClockReadIntervalMs`, and at the instant.
- * The timer between two reads is monotonic, so a step of the process's clock has no effect.
+ * A configuration without later changes has no timer. Otherwise the store's clock is read every `planClockReadIntervalMs`, and at the
+ * instant of the next change. The timer between two reads is monotonic, so a step of the process's clock has no effect.
  */
 export function followPlanChanges({
   limiter,
@@ -19,7 +19,7 @@ export function followPlanChanges({
   bounds,
 }: {
   readonly limiter: Pick<Limiter, 'storeNowMs' | 'readStoreNowMs'>;
-  /** Receives the settings with the plans of the instant. */
+  /** Receives the settings with the limits that apply now. */
   readonly onChange: (settings: Settings) => void;
   /** Logs each change; undefined when another part of the gateway logs it. */
   readonly log?: Pick<Logger, 'info'> | undefined;
@@ -31,11 +31,11 @@ export function followPlanChanges({
   let timer: NodeJS.Timeout | undefined;
   /** Settles when the store's clock was first read for the present settings. */
   let checked = Promise.resolve();
-  /** Counts the settings that were taken, so that a read of the clock for earlier settings has no effect. */
+  /** The number of calls of `take` and `close`. A read of the clock has no effect if this number has changed during the read. */
   let taken = 0;
 
   return {
-    /** Returns new settings with the plans of the present instant, and follows their changes from now on. */
+    /** Returns new settings with the limits that apply now, and follows the later changes of these settings. */
     take(next: Settings): Settings {
       taken += 1;
       clearTimeout(timer);
@@ -45,7 +45,7 @@ export function followPlanChanges({
       if (hasChanges(next)) checked = check(taken);
       return settings;
     },
-    /** Settles when the plans are those of the store's clock, or the store is away. */
+    /** Settles when the plans match the store's clock, or when the store is unavailable. */
     settled: () => checked,
     close() {
       taken += 1;

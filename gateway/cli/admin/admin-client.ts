@@ -124,7 +124,7 @@ function parseJson(origin: string, status: number, text: string): unknown {
   }
 }
 
-/** After one of these error codes, the request was certainly not sent. */
+/** These error codes mean that the request was not sent. */
 const notConnected = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 function unreachable(origin: string, error: unknown): CommandError {

@@ -59,8 +59,8 @@ interface UsageOptions extends Asking, PeriodOptions {
 }
 
 /**
- * Adds the commands that read. Each command sends requests to the admin API of a gateway, and prints the response as a table, a
- * sentence or JSON.
+ * Adds the commands that only read data. Each command sends requests to the admin API of a gateway, and prints the response as a
+ * table, a sentence or JSON.
  *
  * @param keys the parent of the commands about keys
  */
@@ -103,7 +103,7 @@ function addTop(program: Command): void {
         ending: process,
         bounds: defaultBounds,
       });
-      // The process ends without waiting for a response that is still to come.
+      // The process ends without waiting for an outstanding response.
       process.exit();
     });
 }

@@ -98,7 +98,7 @@ function* partsOf(
   let [bytes, members] = [0, 0];
   for (const key of keys) {
     const length = Buffer.byteLength(JSON.stringify(key)) + 1;
-    // In the JSON of the request, a key counts as one member, in addition to its own members.
+    // A key is one member of the request's list, and its own members count too.
     const size = 1 + countMembers(key, membersMax);
     const isFull = part.length === importKeysMax || bytes + length > bytesMax || members + size > membersMax;
     if (part.length > 0 && isFull) {

@@ -36,7 +36,7 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: Bounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  // The loop counts its checks and not the time, because a suspended process does not see whether the lock changed meanwhile.
+  // The loop counts its checks, because elapsed time would include time in which this process was suspended and checked nothing.
   const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
   const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;

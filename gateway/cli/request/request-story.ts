@@ -53,7 +53,7 @@ function howItEnded(entry: LogEntry): string {
   return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
 }
 
-/** The texts for requests that are charged to no key's quota, by the window name of their bucket. */
+/** Descriptions of the buckets outside of a key's quota, by window name. */
 const buckets: Readonly<Record<string, string>> = {
   address: 'requests without a valid key of one address',
   preflight: 'CORS preflights of one address',

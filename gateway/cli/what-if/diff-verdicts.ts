@@ -10,7 +10,10 @@ export interface LimitVerdict {
   readonly key?: string;
   /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
-  /** The instant of a later change of a plan. The verdict tells what its limits would have done to the recorded requests. */
+  /**
+   * The instant of a later change of a plan. The verdict states the effect that the changed limits would have had on the recorded
+   * requests.
+   */
   readonly from?: string;
   /** The number of keys with this limit, the number of keys with more refusals, and the number of additional refusals. */
   readonly affectedKeys: number;
@@ -19,7 +22,7 @@ export interface LimitVerdict {
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
   /**
-   * The number of keys without a certain result. The bans, second limits or mixed costs of these keys depend on the order of
+   * The number of keys whose result is uncertain. The bans, second limits or mixed costs of these keys depend on the order of
    * requests, which the usage record does not contain.
    */
   readonly keysUncertain: number;

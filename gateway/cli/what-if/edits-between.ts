@@ -47,14 +47,17 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   };
 }
 
-/** A change that a plan has for a later instant, as an edit of its present limits. */
+/** A later change of a plan, as an edit of the plan's present limits. */
 export interface LaterEdit {
   readonly plan: string;
   readonly from: string;
   readonly edit: EditByField;
 }
 
-/** The later changes of the plans of `after` that `before` does not have. They are edits of the limits that `before` has now. */
+/**
+ * Returns the later changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the limits that
+ * `before` has now.
+ */
 export function laterEdits(
   { settings: before }: Shown,
   { settings: after }: Shown,

@@ -7,9 +7,9 @@ import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * The result of a look-up. A key means that it has the secret, but the cache may already have dropped the key again. `absent`
- * means that no key has the secret. `away` means that the store does not answer and the key is not cached. `busy` means that too
- * many look-ups wait.
+ * The result of a look-up. A `HeldKey` is the key that has the secret. The cache may already have dropped this key again.
+ * `absent` means that no key has the secret. `away` means that the store does not answer and the key is not cached. `busy` means
+ * that too many look-ups wait.
  */
 export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 

@@ -44,8 +44,8 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
 }
 
 /**
- * One of the fixed places for workers. When its worker exits, another worker takes the place. The place keeps its socket and the waiting
- * connections.
+ * One of the fixed places for workers. When the worker of a place exits, a new worker gets this place. The place keeps its socket and the
+ * waiting connections.
  */
 interface Place {
   /** From 1. */
@@ -55,7 +55,7 @@ interface Place {
   /** The pause between the exit of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** The place whose worker accepts the connections of this place until a replacement listens. */
+  /** Another place, whose worker accepts this place's connections until a replacement listens. */
   standIn: Place | undefined;
   /** Settles when the first worker of this place listens, or cannot listen. */
   readonly begun: PromiseWithResolvers<void>;
@@ -63,7 +63,7 @@ interface Place {
 
 /**
  * Creates a gateway in several processes. The supervisor serves operators, and owns the signals, the configuration and the
- * sockets. Workers serve requests. `README.md` has the guarantees.
+ * sockets. Workers serve requests. `README.md` describes the guarantees.
  */
 export function createSupervisor({
   settings: firstSettings,

@@ -134,6 +134,6 @@ async function end(): Promise<void> {
 }
 
 function tell(message: FromWorker): void {
-  // Without a supervisor nobody receives the messages.
+  // Without a supervisor, no process receives the messages.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

@@ -2,8 +2,8 @@
 --[[
 Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read.
 The revision alone is not enough, because a key that was removed and issued again starts at revision 1 again.
-The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. A new key fails
-earlier then, because list-id.lua lacks the flag.
+The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. In this
+case, no new key reaches this script, because list-id.lua lacks the flag.
 
 KEYS[1]  <prefix>:{<key id>}:key, a hash: revision, record (JSON), tag (list-id.lua)
 KEYS[2]  <prefix>:{<key id>}:removed, a hash: `createdMs` of each key with this id that was removed lately

@@ -9,7 +9,7 @@ ARGV     1 how long the note is kept, ms; longer than a process caches a record
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
--- Every note is unique, even when a failover brings a clock that is behind.
+-- Every note is unique, even after a failover to a server whose clock is behind.
 local changedMs = math.max(nowMs, (tonumber(redis.call('HGET', KEYS[1], 'changedMs')) or 0) + 1)
 redis.call('HSET', KEYS[1], 'changedMs', changedMs)
 local expiresMs = nowMs + tonumber(ARGV[1])

@@ -224,7 +224,7 @@ export function createRedisDirectoryStore({
     await Promise.all(digests.map((digest) => client.eval(dropScript, 1, digestName(digest), entry)));
   }
 
-  /** Removes an id's entries that have no record and are too old to get one. */
+  /** Removes an id's entries that have no record and are too old to get a record. */
   function tidyList(id: string): void {
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
