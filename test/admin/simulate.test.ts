@@ -33,7 +33,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return {
     reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
-    /** Sends requests in a minute that is counted from noon. */
+    /** Sends requests in the minute with this number. Minute 0 begins at noon. */
     async send(secret: string, minute: number, requests: number): Promise<void> {
       nowMs = noon + minute * minuteMs;
       for (let sent = 0; sent < requests; sent++) {
@@ -225,7 +225,7 @@ it('a simulation replays each minute under the limits that its plan had then', a
   const changes = [{ from: at(2), perMinute: 3, perMonth: 1_000 }];
   const gateway = await start({ plans: { free: { perMinute: 6, changes } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
-  // The clock of this test reaches the date while no timer runs, and a reload applies the change at once.
+  // No timer runs when the test moves the clock to the date. The reload therefore applies the change of the plan.
   await gateway.send(key.secret, 2, 0);
   await gateway.reload({});
   await gateway.send(key.secret, 2, 5);

@@ -13,7 +13,7 @@ export type MakeStore = (deps: {
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;
-  /** The store must use the clock of Redis, not this clock of the process. */
+  /** The clock of the process. The store must use the clock of Redis instead. */
   nowMs: () => number;
 }) => QuotaStore;
 

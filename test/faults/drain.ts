@@ -45,7 +45,7 @@ export async function measureDrain({
 }: {
   readonly requests: number;
   readonly workers?: number;
-  /** By default, the default bounds apply. */
+  /** Without this member, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }): Promise<Drain> {
   const backend = await startSlowBackend();
@@ -103,7 +103,7 @@ export interface RollingRestart {
 export async function measureRollingRestart({
   bounds,
 }: {
-  /** By default, the default bounds apply. */
+  /** Without this member, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 } = {}): Promise<RollingRestart> {
   const start = bounds && { tuning: { bounds } };

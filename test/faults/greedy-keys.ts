@@ -18,7 +18,7 @@ export interface GreedyKeysOptions {
   readonly clients: number;
   /** The number of requests of other keys before the greedy clients start, and the same number while they run. */
   readonly goodRequests: number;
-  /** By default, the default bounds apply. */
+  /** Without this member, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 

@@ -63,7 +63,7 @@ export interface Outage {
 
 export interface OutageOptions {
   readonly holdMs: number;
-  /** By default, the default bounds apply. */
+  /** Without this member, the default bounds apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
   /** By default, each gateway is a process. */
   readonly start?: typeof startFleetHere;
@@ -200,7 +200,7 @@ async function startHeldSentinel() {
   return {
     place: { sentinel: { name, hosts } },
     async killMaster() {
-      // WAIT covers the writes of its own connection, and all earlier writes.
+      // WAIT waits until the replicas have the last write of its connection, and so all earlier writes.
       await first.inspector.set('last', 1, 'PX', 60_000);
       await first.inspector.wait(servers.length - 1, 5_000);
       await first.server.kill();

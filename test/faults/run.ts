@@ -142,14 +142,14 @@ const measurements: readonly Measurement[] = [
         requests: 90_000,
       });
       return {
-        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted and ${Math.max(0, 30_000 - admitted)} were missing. Redis counted ${used}, and ${local} were decided without Redis.`,
+        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted, and ${Math.max(0, 30_000 - admitted)} of the limit remained unused. Redis counted ${used}, and ${local} were decided without Redis.`,
         holds: admitted === 30_000 && used === 30_000 && local === 0,
       };
     },
   },
   {
     rows: '35',
-    what: 'Redis Cluster: a master killed between a script and its reply, its replica promoted',
+    what: 'Redis Cluster: a master killed between a script and its reply, then its replica promoted',
     async measure() {
       const { sent, counted, countedByDefault } = await measureLostReply();
       return {
@@ -160,12 +160,12 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '35',
-    what: 'Redis Cluster: a master killed, its replica promoted after a second; two limiters',
+    what: 'Redis Cluster: a master killed, and its replica promoted after a second; two limiters',
     async measure() {
       const { limit, admitted, used, backAfterMs } = await measureClusterFailover(400);
       const total = admitted.before + admitted.away + admitted.after;
       return {
-        figure: `${total} requests were admitted of a limit of ${limit}, ${admitted.away} of them during the failover, and ${used} were counted afterwards. Redis was used again after ${ms(backAfterMs)}.`,
+        figure: `${total} requests were admitted with a limit of ${limit}, ${admitted.away} of them during the failover, and ${used} were counted afterwards. Redis was used again after ${ms(backAfterMs)}.`,
         holds: total === limit && used === limit,
       };
     },
@@ -321,7 +321,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '34',
-    what: '1,000,000 keys in the directory compared with ten; a process uses 1,000 and 10 of them',
+    what: '1,000,000 keys in the directory, 1,000 of them used, compared with ten keys',
     async measure() {
       const ten = await measureManyKeys({ keys: 10, used: 10 });
       const million = await measureManyKeys({ keys: 1_000_000, used: 1_000 });
@@ -371,7 +371,7 @@ function contractsOn(form: FormName): Measurement {
 function directoryOn(form: FormName): Measurement {
   return {
     rows: '34',
-    what: `Redis as ${form}: a key of the directory revoked 20 times on three processes, their connections delayed and cut`,
+    what: `Redis as ${form}: a key of the directory revoked 20 times on three processes with delayed and cut connections`,
     async measure() {
       const found = await measureRevocation({ form, times: 20 });
       return {
@@ -385,7 +385,7 @@ function directoryOn(form: FormName): Measurement {
 function usageOn(form: FormName): Measurement {
   return {
     rows: '31',
-    what: `Redis as ${form}: the usage of 12 keys recorded by two processes, their connections delayed and cut`,
+    what: `Redis as ${form}: the usage of 12 keys recorded by two processes with delayed and cut connections`,
     async measure() {
       const requests = 12_000;
       const found = await measureUsage({ form, requests });
@@ -441,7 +441,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, ${under} were missing, and ${sameRemaining} had the same \`remaining\` as another request. Redis counted ${longestUsed}.`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, ${under} of the limits remained unused although requests were refused, and ${sameRemaining} had the same \`remaining\` as another request. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
@@ -455,7 +455,7 @@ function outage(fault: Fault): Measurement {
       const survived = fault === 'killed' ? 0 : found.admittedBefore;
       const atMost = found.limit * 2 + found.admittedBefore;
       return {
-        figure: `The processes with \`local\` sent ${statuses(found.local)}, and the process with \`refuse\` sent ${statuses(found.refusing)}. The p99 of a decision was ${ms(found.p99WithRedisMs)} with Redis, and ${ms(found.p99AfterBreakerMs)} without it. The slowest decision before the breaker opened took ${ms(found.slowestBeforeBreakerMs)}. Redis was used again after ${ms(found.backAfterMs)}. ${found.admittedBefore + found.admittedAway} requests were admitted of a limit of ${found.limit}, and Redis counted ${found.dayUsedAfter} of them afterwards.`,
+        figure: `The processes with \`local\` sent ${statuses(found.local)}, and the process with \`refuse\` sent ${statuses(found.refusing)}. The p99 of a decision was ${ms(found.p99WithRedisMs)} with Redis, and ${ms(found.p99AfterBreakerMs)} without it. The slowest decision before the breaker opened took ${ms(found.slowestBeforeBreakerMs)}. Redis was used again after ${ms(found.backAfterMs)}. ${found.admittedBefore + found.admittedAway} requests were admitted with a limit of ${found.limit}, and Redis counted ${found.dayUsedAfter} of them afterwards.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.local).join() === '200' &&

@@ -13,7 +13,7 @@ export interface SlowClientsOptions {
   /** The number of clients of each kind: slow header, slow body, slow reader. */
   readonly slow: number;
   readonly goodRequests: number;
-  /** By default, the default timeouts apply. */
+  /** Without this member, the default timeouts apply. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 

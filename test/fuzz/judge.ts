@@ -91,7 +91,8 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no request has this key, the comparison with the first of these requests shows the fault.
+  // A client may have sent the same request with several keys. If no request has this key, the comparison with the first of these requests
+  // shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

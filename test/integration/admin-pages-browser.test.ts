@@ -661,8 +661,8 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
 });
 
 /**
- * The files of the browser's profile that contain a text, in either encoding. Some file names in the profile are random, so this is the
- * folder of such a file.
+ * The names of the files in the browser's profile that contain a text, in either encoding. File names in `Session Storage` vary, so the
+ * name of this folder stands for its files.
  */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });

@@ -105,7 +105,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
   }
 
-  // Writes the totals of a day, which happens at least one day after the end of the day.
+  // The totals of a day are written at least one day after the end of the day.
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });
   onTestFinished(connection.close);

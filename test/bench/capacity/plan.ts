@@ -26,7 +26,7 @@ export interface Plan {
   readonly heapBytes: number;
   /** The number of connections to one master. */
   readonly redisConnections: number;
-  /** The requests per second of a single key, and the resulting calls, that a master can decide without other work. */
+  /** The largest rates of a single key on a master without other work: requests per second, and the resulting calls per second. */
   readonly hotKeyRequestsMax: number;
   readonly hotKeyCallsMax: number;
 }

@@ -139,7 +139,7 @@ function redisTable({
       'directoryCachedMs, directoryCachedKeysMax; readKeyCpu',
     ],
     [
-      'entries in the index of active keys/s',
+      'entries/s in the index of active keys',
       `${count(activeEntries)}, which take ${cores(redisCpu.activeIndex)} on one slot`,
       'usageActiveNotedMs; activeKeyCpu',
     ],
@@ -149,7 +149,7 @@ function redisTable({
       'presenceCpu, operationsCpu',
     ],
     [
-      'work of masters for replicas, and when idle',
+      'work of masters for replicas, and work of idle servers',
       `${cores(redisCpu.replicas)} and ${cores(redisCpu.idle)}`,
       'replicaCpu; serverCpu',
     ],
