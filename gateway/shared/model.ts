@@ -243,7 +243,7 @@ export interface StaleKey {
 }
 
 /**
- * The decision of a bucket. `counted` does not admit the request: a request without a valid key still gets 401 or 400.
+ * The decision of a bucket. `counted` does not mean that the request is served. A request without a valid key still gets 401 or 400.
  */
 export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
@@ -351,8 +351,8 @@ export type Method =
   | typeof anyMethod;
 
 /**
- * A series of brownouts: for `forMs` from `fromMs` (epoch ms) on, and every `everyMs` after that. It ends when the next series begins.
- * Without `everyMs` the series is one brownout.
+ * A series of brownouts. The first begins at `fromMs` (epoch ms), and a further one every `everyMs` after that. Each lasts `forMs`. The
+ * series ends when the next series begins. Without `everyMs` the series is one brownout.
  */
 export interface Brownouts {
   readonly fromMs: number;

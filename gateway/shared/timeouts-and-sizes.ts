@@ -125,7 +125,7 @@ export const defaultBounds = Object.freeze({
   storeStartTimeoutMs: 1_000,
   /** The number of keys for which a process remembers that it has warned about unusable data in Redis. */
   warnedKeysMax: 1_000,
-  /** The number of keys whose last counts and unsent local use a process caches. */
+  /** The number of keys for which a process caches the last counts and the unsent local decisions. */
   rememberedKeysMax: 100_000,
   /** The number of client addresses without a valid key whose requests a process counts in memory. The oldest address is evicted first. */
   rememberedAddressesMax: 100_000,
@@ -188,7 +188,7 @@ export const defaultBounds = Object.freeze({
   directoryOwnChangesMax: 10_000,
   /**
    * The record of a new key must be written within `directoryCreatedWithinMs` after its id was listed. A listed id without a record is
-   * left over once it is older than `directoryLeftoverMs`. The difference allows for clock differences between the servers of a Cluster.
+   * left over once it is older than `directoryLeftoverMs`. This time is longer, because the clocks of a Cluster's servers may differ.
    */
   directoryCreatedWithinMs: 60_000,
   directoryLeftoverMs: 600_000,
@@ -540,7 +540,7 @@ export const defaultBounds = Object.freeze({
   configLoadSlowMs: 2_000,
   /**
    * How long a load of the configuration continues after its files have changed again. Then it is cancelled, because the newer text may
-   * be the repair. A load that parses a long text has `configOutdatedParseMs`. Both times double with each cancelled load.
+   * have no error. A load that parses a long text has `configOutdatedParseMs`. Both times double with each cancelled load.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,

@@ -72,7 +72,7 @@ export function requestHead({
 
 /**
  * Fields with which a proxy overrides the method, path, host or client address of a request. Many backends obey these fields. A
- * client could use them to reach an operation that the gateway did not check, or to pretend another address. The gateway itself
+ * client could use them to reach an operation that the gateway did not check, or to forge its address. The gateway itself
  * sends only `X-Forwarded-*`.
  */
 const overridingFields = [

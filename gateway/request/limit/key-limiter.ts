@@ -181,7 +181,7 @@ export function createKeyLimiter(deps: {
     return decision;
   }
 
-  /** Returns the previous decision on a banned key again for a short time. This is possible because a ban counts no requests. */
+  /** For a short time, repeats the previous decision on a banned key. This is possible because a ban counts no requests. */
   function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();

@@ -46,7 +46,7 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/** Whether the whole value has another type than this branch of a union expects, so that the author did not mean this branch. */
+/** Whether the whole value has another type than this branch of a union expects. The author then meant another branch. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }

@@ -34,7 +34,7 @@ export function text(what: string, pattern = /^.+$/s) {
 export const reservedName = '__proto__';
 export const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
-/** A name that an operator chooses. It must not be the reserved name, because it becomes a member name of an object. */
+/** A name that an operator chooses. The reserved name is refused, because the chosen name becomes a member name of an object. */
 export function givenName(what: string, pattern: RegExp) {
   return text(what, pattern).refine((written) => written !== reservedName, reservedNameFault);
 }

@@ -118,7 +118,7 @@ for each = 1, #KEYS do
     -- Whether a value that determines the expiry has changed.
     local moves = false
 
-    -- The places in `reply` before this key's fields, in the order of `names`, and before the fields of its windows.
+    -- The index in `reply` before the fields of this key (in the order of `names`), and the index before the fields of its windows.
     local fieldsAt, windowFieldsAt = last + 3, last + 8
     if last > 1 then
       for i = last + 1, last + 9 do reply[i] = 0 end
