@@ -16,7 +16,7 @@ export interface ScenarioFigures {
 
 export interface ScenariosOptions {
   readonly scenarios: readonly Scenario[];
-  /** The subjects are warmed up, but with another load than the load of the scenario. */
+  /** The subjects have been warmed up with another load. */
   readonly running: readonly RunningSubject[];
   readonly redis: BenchRedis;
   readonly credentials: Credentials;
