@@ -5,7 +5,7 @@ export const int64Max = 2n ** 63n - 1n;
 
 /**
  * Reads an int64 from a path or query. Only the canonical spelling is accepted (no plus sign, no leading zero, no fraction), so that each
- * animal has one URL. Any other text gives undefined.
+ * animal has one URL. Returns undefined for any other text.
  */
 export function parseInt64(text: string): bigint | undefined {
   // The length is checked first, because BigInt takes seconds for a million digits.

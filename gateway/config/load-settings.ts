@@ -451,8 +451,8 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
 }
 
 /**
- * Returns all problems, sorted by file and place. If a value could not be read (for example, because its variable is not set),
- * further problems with this value are left out, because they are consequences.
+ * Returns all problems, sorted by file and place. If a value could not be read, further problems with this value are left out,
+ * because they are consequences. For example, the variable in the value may not be set.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));

@@ -11,8 +11,8 @@ export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled
   readonly lastValid: LastValid | undefined;
   readonly number: number;
   /**
-   * The number of an earlier load. The reply contains only the settings that differ from that load. The number 0 requests all
-   * settings.
+   * The number of an earlier load. The reply contains only the settings that differ from that load. With the number 0, the reply
+   * contains all settings.
    */
   readonly base: number;
 }

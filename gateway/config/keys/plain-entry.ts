@@ -17,7 +17,7 @@ export function readPlainEntry(text: string): { readonly value: unknown } | unde
   }
 }
 
-/** The length of the longest entry that this file reads. The YAML library reads longer entries, and counts their tokens. */
+/** The length of the longest entry that this reader accepts. The YAML library reads longer entries, and counts their tokens. */
 const entryCharsMax = 4_096;
 /** The deepest nesting of `[[…]]` and `{ a: { … } }`. */
 const flowDepthMax = 4;

@@ -103,7 +103,7 @@ function readChanged(
 }
 
 /**
- * Computes the order of the entries after a change. Remaining keys keep their relative order, and new keys are inserted by rank.
+ * Computes the order of the entries after a change. Remaining keys keep their relative order, and new keys are inserted by id.
  */
 function changedOrder(options: {
   readonly before: ReadEntries;

@@ -28,7 +28,7 @@ export interface KeptFile {
   readonly revokes: boolean;
 }
 
-/** Valid settings. Some files may be represented by their last valid content and not by their content on disk. */
+/** Valid settings. For some files, the settings may use the last valid content and not the content on disk. */
 export interface KeepingSettings extends ValidSettings {
   /** The files that keep their last valid content. The list is empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];

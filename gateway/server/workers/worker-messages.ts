@@ -28,7 +28,7 @@ export type ToWorker =
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
   /** Requests the worker's metrics. */
   | { readonly kind: 'ask_metrics' }
-  /** Requests that the worker finish its requests in flight and exit. */
+  /** After this message, the worker finishes its requests in flight and exits. */
   | { readonly kind: 'drain' };
 
 /** Messages from a worker to its supervisor. */
