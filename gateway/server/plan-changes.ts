@@ -9,7 +9,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
  * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. So all processes of a
  * fleet change within a second, even if their own clocks are wrong.
  *
- * A configuration without later changes has no timer. Otherwise the store's clock is read every `planClockReadIntervalMs`, and at the
+ * A configuration without changes has no timer. Otherwise the store's clock is read every `planClockReadIntervalMs`, and at the
  * instant of the next change. The timer between two reads is monotonic, so a step of the process's clock has no effect.
  */
 export function followPlanChanges({
@@ -63,8 +63,8 @@ export function followPlanChanges({
       log?.info({ config: settings.version }, 'the limits of a plan changed at their date');
       onChange(settings);
     }
-    const nextMs = nextChangeMs(plans, nowMs);
-    if (nextMs === undefined) return;
+    // The clock is read on after the last change too. While the store is away, the process's own clock may be ahead.
+    const nextMs = nextChangeMs(plans, nowMs) ?? Number.POSITIVE_INFINITY;
     const waitMs = Math.min(nextMs - nowMs, bounds.planClockReadIntervalMs);
     timer = setTimeout(() => void check(of), waitMs).unref();
   }

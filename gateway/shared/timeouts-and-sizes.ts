@@ -414,7 +414,7 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 
-  /** The interval at which a process reads the store's clock while its configuration has later changes of plans. */
+  /** The interval at which a process reads the store's clock while its configuration states changes of plans. */
   planClockReadIntervalMs: 10_000,
 
   /** The interval at which counts are flushed to the usage record, and the number of slices into which each flush divides the keys. */

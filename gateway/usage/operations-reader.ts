@@ -47,8 +47,8 @@ export interface Calls {
 export interface Caller extends Calls {
   readonly keyId: string;
   readonly lastMs: number;
-  /** The requests that brownouts refused, and the last of them. Both are 0 when there were none. */
-  readonly brownouts: { readonly requests: number; readonly lastMs: number };
+  /** The requests that brownouts refused, and the last of them; absent when there were none. */
+  readonly brownouts?: { readonly requests: number; readonly lastMs: number } | undefined;
 }
 
 export interface OperationUsage {
@@ -131,24 +131,27 @@ export function createOperationsReader({
           const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
           const lastMs = day * dayMs + (counts.get(latest) ?? 0);
           const refused = records[index]?.get(ofBrownouts);
-          const brownouts = {
-            requests: refused === undefined ? 0 : refusedIn(refused, day * dayMs, period),
-            lastMs: refused === undefined ? 0 : day * dayMs + (refused.get(latest) ?? 0),
+          const brownouts = refused && {
+            requests: refusedIn(refused, day * dayMs, period),
+            lastMs: day * dayMs + (refused.get(latest) ?? 0),
           };
           if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, brownouts });
         }
       }
       return [...Map.groupBy(callers, ({ keyId }) => keyId)]
         .map(([keyId, days]) => {
+          const met = days.flatMap(({ brownouts }) =>
+            brownouts && brownouts.requests > 0 ? [brownouts] : [],
+          );
           const brownouts = {
-            requests: days.reduce((sum, day) => sum + day.brownouts.requests, 0),
-            lastMs: Math.max(...days.map((day) => day.brownouts.lastMs)),
+            requests: met.reduce((sum, { requests }) => sum + requests, 0),
+            lastMs: Math.max(...met.map(({ lastMs }) => lastMs)),
           };
           return {
             keyId,
             ...sumOfCalls(days),
             lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
-            brownouts,
+            ...(met.length > 0 && { brownouts }),
           };
         })
         .sort((a, b) => b.requests - a.requests);

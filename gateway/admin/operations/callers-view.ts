@@ -107,10 +107,11 @@ async function callersView(
         clientErrors,
         serverErrors,
         lastSeenMs: lastMs,
-        brownouts:
-          met.requests === 0
-            ? undefined
-            : { requests: met.requests, lastAt: isoOf(met.lastMs), stillCalls: lastMs > met.lastMs },
+        brownouts: met && {
+          requests: met.requests,
+          lastAt: isoOf(met.lastMs),
+          stillCalls: lastMs > met.lastMs,
+        },
       };
     }),
     more: called.length > limit ? called.length - limit : undefined,
