@@ -295,8 +295,8 @@ export const defaultBounds = Object.freeze({
   /** The number of connections to the admin listener, shared among client addresses (`shares.ts`). */
   adminConnectionsMax: 256,
   /**
-   * The number of admin connections that begin per second, and at once after a pause. Further connections wait unread, and client
-   * addresses take turns. A TLS handshake takes 0.2 to 1 ms.
+   * The number of admin connections that begin per second, and at once after a pause. The gateway reads nothing from further
+   * connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
    */
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,

@@ -81,7 +81,7 @@ interface Remembered<Known> {
   readonly restriction: Restriction | undefined;
 }
 
-/** The addresses from which a key may be used, and the result for other addresses. */
+/** The addresses from which a key may be used, and the refusal of requests from other addresses. */
 interface Restriction {
   readonly ranges: AddressRanges;
   readonly refused: Caller<never>;
@@ -94,8 +94,8 @@ interface Restriction {
 
 /**
  * Finds the key whose secret an `Authorization` field presents. Only digests are compared. The configuration therefore contains no
- * secret, and the duration of a comparison reveals none. Unknown, expired and disabled secrets get the same refusal, so a client
- * cannot find valid secrets by guessing.
+ * secret, and the duration of a comparison reveals nothing about a secret. Unknown, expired and disabled secrets get the same refusal,
+ * so a client cannot find valid secrets by guessing.
  *
  * A known secret is cached when a client first presents it. The entry contains the key and everything that its requests need, so
  * later requests compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. Each new

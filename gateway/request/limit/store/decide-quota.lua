@@ -271,8 +271,8 @@ for each = 1, #KEYS do
           local ends = reply[windowFieldsAt + 2 * i] + 1
           expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
         end
-        -- The hash expires one second later than necessary. PEXPIREAT reads the clock later than this script, and would
-        -- delete a hash whose expiry has just passed. But the same key may occur again in this call.
+        -- The hash expires one second later than necessary, because this call may decide the same key again. PEXPIREAT
+        -- reads the clock later than this script, and would delete a hash whose expiry has just passed.
         expiresMs = expiresMs + 1000
         -- PTTL returns -1 for a new hash without an expiry.
         if redis.call('PTTL', key) + nowMs < expiresMs then redis.call('PEXPIREAT', key, expiresMs) end
