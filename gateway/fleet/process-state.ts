@@ -58,8 +58,8 @@ export interface Fault {
 }
 
 /**
- * The severity: `bad` means that requests fail or are counted wrongly, `warning` that this may soon happen, and `notice` that no request is
- * affected.
+ * The severity. `bad` means that requests fail or are counted wrongly. `warning` means that this may happen soon. `notice` means that no
+ * request is affected.
  */
 export type Severity = 'bad' | 'warning' | 'notice';
 
