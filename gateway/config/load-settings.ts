@@ -381,8 +381,8 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
 }
 
 /**
- * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and the API
- * reference publishes the files of the document. Symbolic links are resolved before the check.
+ * Returns the reason why the gateway does not open a file that a `$ref` names. The API document may come from another party, and
+ * the API reference publishes the files of the document. Symbolic links are resolved before the check.
  */
 function refusalOf(
   path: string,
@@ -397,7 +397,7 @@ function refusalOf(
   return 'this `$ref` leads out of the folders of the configuration and of the API document; copy the file there';
 }
 
-/** Resolves symbolic links. A missing file keeps its path, so that its absence is reported. */
+/** Resolves symbolic links. The path of a missing file is returned unchanged, so that a later read reports the missing file. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

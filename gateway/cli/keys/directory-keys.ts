@@ -32,7 +32,7 @@ export function createDirectoryKeys(client: AdminClient): WritableKeys {
       return { ...changed(reply), secret: reply.body.secret, kept: reply.body.kept };
     } catch (error) {
       if (!(error instanceof CommandError && error.mayBeDone)) throw error;
-      // The new secret was only in the response that was lost.
+      // The new secret is lost, because only the lost response contained it.
       const advice = `If the gateway made the change, "keys show ${id}" shows it, and "keys rotate ${id} --directory" issues another secret.`;
       throw new CommandError(`${error.message} ${advice}`, 'passing');
     }

@@ -26,11 +26,12 @@ export type YamlEdit =
       readonly after: string;
     }
   /**
-   * Removes a field. If the field shares its line with other text, such as a comment, the field is set to the value `or` instead.
+   * Removes a field. If the field shares its line with other text, such as a comment, the field is instead set to the value of
+   * the member `or`.
    */
   | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
 
-/** The edited text, or the reason why the text cannot be edited. The reason is the end of a sentence. */
+/** The edited text, or the reason why the text cannot be edited. The reason completes a sentence of the caller. */
 export type EditedYaml =
   | { readonly kind: 'edited'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: string };

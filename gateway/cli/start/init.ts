@@ -110,7 +110,10 @@ function basePathOf(api: string): string {
   }
 }
 
-/** The member `servers` of a document in YAML. The whole document is parsed later. JSON is returned as a whole. */
+/**
+ * Returns the part of a YAML document that contains `servers`. The whole document is parsed later. A JSON document is returned as
+ * a whole.
+ */
 function serversOf(text: string): string {
   return /^\s*\{/.test(text) ? text : (/^servers:.*(?:\n(?:[ \t#-].*)?)*/m.exec(text)?.[0] ?? '');
 }

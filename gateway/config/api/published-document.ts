@@ -177,7 +177,10 @@ function charsOf(value: unknown, charsMax: number): number {
   return chars;
 }
 
-/** Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that some plan limits. */
+/**
+ * Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that some plan
+ * limits.
+ */
 function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];
   const limited = all.flatMap((plan) => periodsOf(plan, nowMs));
@@ -214,8 +217,8 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
 }
 
 /**
- * The limits of a plan now and after each later change. Each row states its period, so that the document stays right when a change takes
- * effect.
+ * The limits of a plan now and after each later change. Each row states its period, so that the document stays correct when a
+ * change takes effect.
  */
 function periodsOf(
   plan: Plan,

@@ -91,7 +91,7 @@ export function createJsonOffsetOf(text: string): OffsetOf {
   };
 }
 
-/** Finds the members of the object or list at an offset. Another value has no members. */
+/** Finds the members of the object or list at an offset. A value of any other kind has no members. */
 function indexMembers(text: string, start: number): ReadonlyMap<PropertyKey, MemberOffset> {
   const members = new Map<PropertyKey, MemberOffset>();
   const isObject = text.charCodeAt(start) === openBrace;
