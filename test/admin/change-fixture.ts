@@ -83,6 +83,10 @@ export async function startGateways(
       },
       bounds: tunedBounds({
         ...patientStore,
+        // A request may wait for its turn as long as `adminResponseTimeoutMs`, and nothing is sent meanwhile.
+        writeTimeoutMs: 300_000,
+        headersTimeoutMs: 300_000,
+        requestTimeoutMs: 300_000,
         adminConnectionsPerSecondMax: 1_000_000,
         adminTurnsPerSecondMax: 1_000_000,
         ...bounds,

@@ -80,7 +80,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       const { status, body } = await one.ask(method, path, json);
       expect([status, body.message]).toEqual([
         409,
-        expect.stringMatching(/^The key in-yaml is defined in .*keys\.yaml, line 1: edit it there\.$/),
+        expect.stringMatching(/^The key in-yaml is defined in .*\.yaml, line 1: edit it there\.$/),
       ]);
     }
     expect((await one.ask('GET', '/changes')).body.changes.length).toBe(before);
@@ -232,7 +232,7 @@ it('a key without a directory, or an invalid key, is refused, and the message na
     [{ ...valid, expiresAt: at(-1_000) }, 'The member `expiresAt` must be in the future.'],
     [
       { ...valid, secret: issueSecret() },
-      'The member `secret` is unknown; known here: id, plan, name, limits, operations, addresses, expiresAt.',
+      'The member `secret` is unknown; known here: id, plan, name, limits, concurrent, operations, addresses, expiresAt.',
     ],
   ];
   for (const [body, message] of cases) {

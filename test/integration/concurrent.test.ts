@@ -7,13 +7,13 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { untilConnected } from '../../gateway/redis/redis-connection.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
-import { createGateway } from '../../gateway/server/gateway.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { patientGateway } from '../support/tuning.ts';
+import { patientForwarding, patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** A backend that holds each request until the test ends it, and counts the requests that it has at once. */
@@ -55,7 +55,12 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     redis: { url: redisUrl(), prefix: freshPrefix() },
     ...overrides,
   });
-  const bounds = tunedBounds({ ...patientGateway, leaseMs: 1_000, leaseRenewalMs: 200 });
+  const bounds = tunedBounds({
+    ...patientGateway,
+    ...patientForwarding,
+    leaseMs: 1_000,
+    leaseRenewalMs: 200,
+  });
   const gateways = Array.from({ length: size }, () =>
     createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, bounds }),
   );
@@ -112,6 +117,7 @@ it('a place is free again when the client leaves, the backend fails or a WebSock
   await Promise.all(sockets.map((socket) => once(socket, 'open')));
   const leaving = new AbortController();
   const left = send(0, { signal: leaving.signal }).catch(() => 'left');
+  await until('the first request arrives', () => backend.held.length === 1);
   const cut = send(1);
   await until('all places are taken', () => backend.counts.now === 4);
   const isFull = async () => (await send(0)).status === 429 && (await send(1)).status === 429;
