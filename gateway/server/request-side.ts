@@ -207,11 +207,14 @@ export function createRequestSide({
 
 /** The part of a finished exchange that is written to the usage record. */
 function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
-  const { key, decision, decidedMs, offered, status } = exchange;
+  const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
+  const refusedSecret = invalidSecret && refusedSecretOf(invalidSecret, exchange.address);
+  const isOtherAddress = invalidSecret?.status === 'address_not_allowed';
   return {
     // A decision of an address bucket belongs to no key, so it is not recorded.
     keyId: decidedMs === undefined ? undefined : key?.id,
-    ...refusedSecretOf(exchange),
+    unauthorized: isOtherAddress ? undefined : refusedSecret,
+    refusedAddress: isOtherAddress ? refusedSecret : undefined,
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
@@ -227,16 +230,9 @@ function isInBrownout({ errorCode, decision }: Exchange, operation: Operation): 
   return errorCode === 'gone' && brownoutEndMs(operation, decision?.rateLimit.nowMs ?? 0) !== undefined;
 }
 
-/** Returns the part of an exchange that is recorded for the key whose secret was refused. */
-function refusedSecretOf({
-  invalidSecret,
-  address,
-}: Exchange): Pick<EndedExchange, 'unauthorized' | 'refusedAddress'> | undefined {
-  if (invalidSecret?.keyId === undefined) return undefined;
-  const { keyId, digestStart, status } = invalidSecret;
-  return status === 'address_not_allowed'
-    ? { refusedAddress: { keyId, address } }
-    : { unauthorized: { keyId, digestStart } };
+/** Returns the key whose secret was refused, with what its record needs; undefined for an unknown secret. */
+function refusedSecretOf({ keyId, digestStart }: NonNullable<Exchange['invalidSecret']>, address: string) {
+  return keyId === undefined ? undefined : { keyId, digestStart, address };
 }
 
 function trafficEndingOf(exchange: Exchange): EndedExchange['ending'] {
