@@ -96,7 +96,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   /** The HTTP or TLS server, which receives each admitted connection. */
   const receiver = front?.server ?? http;
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-  // Node's check for slow requests starts with the event `listening`, and `receiver` itself never listens.
+  // Node starts its check for slow requests at the event `listening`. `receiver` never listens, so it gets the event
+  // from `server`.
   server.on('listening', () => receiver.emit('listening'));
 
   /** Admits a connection. The connection stays unread until the rate of connections allows it. */
@@ -118,8 +119,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
 
   /**
    * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle
-   * longest. The replaced connection belongs to the same address, or to any address if the same address has no
-   * connection.
+   * longest. The replaced connection belongs to the same address. If this address has no connection, the connection of
+   * any address may be replaced.
    *
    * @returns undefined at the limit without an idle connection to replace
    */

@@ -159,8 +159,8 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
 }
 
 /**
- * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys, but on
- * every replica of the gateway, so the status is `degraded`.
+ * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys. All replicas
+ * of the gateway have this fault, so the status is `degraded`.
  */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =

@@ -6,8 +6,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
 /**
- * Logs a hint when no request of a key begins with the path of `baseUrl`, but requests begin with another path. Every
- * request then gets 404, and `baseUrl` is probably wrong.
+ * Logs a hint when requests of keys arrive, but none of their paths begins with the path of `baseUrl`. Every request
+ * then gets 404, and `baseUrl` is probably wrong.
  */
 export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
   /** The number of requests by their first segment, without the requests below `baseUrl`. */

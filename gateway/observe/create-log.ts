@@ -65,7 +65,7 @@ function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }):
     dest: 1,
     sync: false,
     maxLength: bounds.logUnreadBytesMax,
-    // With the default, `flush` calls back before it has written.
+    // With the default `minLength`, `flush` calls back before it has written.
     minLength: 1,
     maxWrite: isWhole ? bounds.logSharedBytesMax : undefined,
   });
@@ -106,7 +106,7 @@ function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }):
 }
 
 /**
- * Flushes and destroys the stream, without `flushSync`, which never returns if the pipe is not read or the disk is
+ * Flushes and destroys the stream without `flushSync`. `flushSync` never returns if the pipe is not read or the disk is
  * full. If the stream were not destroyed, pino would call `flushSync` at the exit of the process.
  */
 async function closeWithin(stream: ReturnType<typeof pino.destination>, timeoutMs: number): Promise<void> {

@@ -39,7 +39,7 @@ export function nameIn(field: string, fieldOf: (name: string) => string): string
   return field.startsWith(start) ? field.slice(start.length) : undefined;
 }
 
-/** In `hours`. */
+/** The requests of an hour in the field `hours`. */
 export const offeredNumber = (hour: number) => 1 + 2 * hour;
 export const admittedNumber = (hour: number) => 2 + 2 * hour;
 /** The costs of the admitted requests, as in `Tally`. */
@@ -48,16 +48,16 @@ export const freeNumber = (hour: number) => 50 + 2 * hour;
 /** The number of minutes with a request that did not cost 1 unit. Absent if the day has no `units:<hour>`. */
 export const withCosts = 97;
 
-/** In `unauthorized:<hour>`. */
+/** The requests of a minute in the field `unauthorized:<hour>`. */
 export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);
 
-/** In `invalid:<digest>`. */
+/** The requests in the field `invalid:<digest>`. */
 export const invalidSecretNumber = 1;
 
-/** In `network:<network>` and `brownout:<id>`. */
+/** The requests of an hour in the fields `network:<network>` and `brownout:<id>`. */
 export const refusedNumber = (hour: number) => 1 + hour;
 
-/** In `operation:<id>`. */
+/** The requests of an hour in the field `operation:<id>`. */
 export const requestsNumber = (hour: number) => 1 + 3 * hour;
 export const clientErrorsNumber = (hour: number) => 2 + 3 * hour;
 export const serverErrorsNumber = (hour: number) => 3 + 3 * hour;

@@ -40,7 +40,7 @@ export interface UsageRecorder {
 }
 
 export interface EndedExchange extends EndedRequest {
-  /** The key whose limits were decided. The request also counts for the key's operations. */
+  /** The key for which the request was decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
   /** Whether a brownout of the operation refused the request. */
   readonly isBrownout?: boolean | undefined;
@@ -90,7 +90,7 @@ export function createUsageRecorder({
   readonly calendar: UsageCalendar;
   /** How long the record of a day is kept after that day. */
   readonly keptMs: number;
-  /** Called with the id of a key at its first request on another day. */
+  /** Called with the id of a key at the key's first request on another day. */
   readonly onNewDay?: (keyId: string) => void;
   readonly bounds: Pick<
     Bounds,

@@ -2,9 +2,9 @@ import { type Decision, type PlanWindow, planWindows } from '../shared/model.ts'
 import type { Counts } from './store/counts.ts';
 
 /**
- * The outcome of a request with a valid key. The name of a window is the outcome of a request that this window
- * refused and whose response names the window. `undecided` means that Redis was away. The store uses each position as
- * a number, so add new outcomes at the end.
+ * The outcome of a request with a valid key. If a window refused the request and the response names this window, the
+ * outcome is the name of the window. `undecided` means that Redis was away. The store uses each position as a number,
+ * so add new outcomes at the end.
  */
 export const outcomes = [
   'admitted',

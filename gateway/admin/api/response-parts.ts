@@ -3,11 +3,11 @@ import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { planWindows, type WindowName } from '../../shared/model.ts';
 
 /**
- * Parts that several response schemas share. The file that makes a response also has its schema. The response's type,
- * the admin API's document and the checks in commands all come from this schema.
+ * Parts that several response schemas share. The file that makes a response also has the response's schema. The
+ * response's type, the admin API's document and the checks in commands all come from this schema.
  *
- * A command ignores unknown members, and accepts other texts than the listed `words`. A command can therefore read
- * the responses of a later release.
+ * A command ignores unknown members, and accepts texts that are not among the listed `words`. A command can therefore
+ * read the responses of a later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
 /** A whole number from 1. */
@@ -37,7 +37,7 @@ export function words<const Word extends string>(...all: readonly Word[]) {
 
 /**
  * The members of a key or plan that a response shows unchanged, as the operator wrote them. A new member of the key's
- * or plan's schema is therefore also in the document.
+ * or plan's schema is therefore also in the API's document.
  *
  * @param without members that the response omits or shows in another form
  */

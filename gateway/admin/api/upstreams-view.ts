@@ -100,7 +100,7 @@ function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
 }
 
-/** ISO 8601 instants in UTC are compared as texts, which sort by time. */
+/** The instants are compared as texts, because ISO 8601 instants in UTC sort by time. */
 function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): string {
   const unhealthy = views.filter(({ healthy }) => !healthy);
   const instants = (unhealthy.length > 0 ? unhealthy : views).map(({ sinceAt }) => sinceAt).toSorted();

@@ -112,8 +112,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // This part ends at the smaller of the two last ids, because the source with this id may have further ids
-      // before the other source's last id.
+      // This part ends at the smaller of the two sources' last ids. The source with the smaller last id may have
+      // further ids before the other source's last id.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;
@@ -178,8 +178,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
 
   /**
-   * Whether a key of the configuration matches the filter. The result is true for a key of the directory, which must
-   * be read first.
+   * Whether a key of the configuration matches the filter. The result is true for a key of the directory, because the
+   * filter needs the key's members, which are read later.
    */
   function isWantedIfConfigured(id: string): boolean {
     if (query.plan === undefined && query.q === undefined) return true;

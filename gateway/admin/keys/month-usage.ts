@@ -37,10 +37,10 @@ export const monthPage = z.object({
 export type MonthPage = z.output<typeof monthPage>;
 
 /**
- * Returns a page of keys with their usage in a month, for billing. The keys are those of the configuration and of the
- * directory, and removed keys among the last active keys. A page costs one read for each key, and one more for each
- * key and day of the month with recorded minutes. The result is undefined when the store does not reply for one of
- * the keys, because a bill needs every key.
+ * Returns a page of keys with their usage in a month, for billing. The page includes keys of the configuration, keys of
+ * the directory, and removed keys that are among the last active keys. Each key costs one read, and one more read for
+ * each day of the month with recorded minutes. The result is undefined when the store does not reply for one of the
+ * keys, because a bill needs every key.
  */
 export async function monthUsage(
   sources: Omit<KeySources, 'readStatus'>,
@@ -105,7 +105,7 @@ async function requestsOf(
   });
 }
 
-/** Returns the ids of a page: the first ids of all sources behind the last id of the previous page. */
+/** Returns the ids of a page: the first ids of all sources after the last id of the previous page. */
 async function idsOf(
   { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
   reader: NonNullable<KeySources['usage']>['reader'],

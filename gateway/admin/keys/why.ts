@@ -265,9 +265,9 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Whether the counts show requests within the last day. Requests to other processes are in the counts at once, but in
- * the usage record only after seconds. Windows longer than a day are ignored, because they may have begun before the
- * last 24 hours.
+ * Whether the counts show requests within the last day. Requests to other processes are in the counts at once, but
+ * reach the usage record some seconds later. Windows longer than a day are ignored, because they may have begun before
+ * the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(

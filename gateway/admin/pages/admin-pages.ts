@@ -39,7 +39,7 @@ export function createAdminPages(): AdminPages {
 }
 
 /**
- * The browser revalidates each file at each use, mostly with a 304. After an upgrade, the browser therefore uses no
+ * The browser revalidates each file at each use, and mostly gets a 304. After an upgrade, the browser therefore uses no
  * module of the older version.
  */
 const cacheControl = 'no-cache';

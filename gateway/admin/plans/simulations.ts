@@ -179,8 +179,7 @@ export function createSimulations(
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
-    // A part has at most as many minutes as the cache, so simulating the part again under other limits needs no
-    // reads.
+    // A part fits into the cache, so simulating the part again under other limits needs no reads.
     const isOver = () =>
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
@@ -237,7 +236,10 @@ export function createSimulations(
     return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs()) };
   }
 
-  /** Reads the minutes of keys, including minutes before the period that were charged to the period's first windows. */
+  /**
+   * Reads the minutes of keys. Minutes before the period are included if they were charged to the period's first
+   * windows.
+   */
   async function readMinutes(
     part: readonly Key[],
     { present, edits, period }: { present: Present; edits: Edits; period: Period },

@@ -57,8 +57,7 @@ const severities: readonly Severity[] = ['bad', 'warning', 'notice'];
 const namedMax = 3;
 
 /**
- * Finds the faults of the fleet, with their severity and a sentence for each. Pages and commands show this result and
- * do not judge themselves.
+ * Finds the faults of the fleet, with their severity and a sentence for each. Pages and commands only show this result.
  *
  * If several processes report a fault, the earliest reported beginning counts. A restarted process therefore does not
  * change the beginning of an outage.
@@ -103,8 +102,8 @@ function rankOf({ severity, code }: Fault): number {
 }
 
 /**
- * Returns the faults for failing requests. A fault names the failing side, and the cause if another fault explains
- * it.
+ * Returns the faults that report failing requests. Each fault names the failing side. If another fault is the cause,
+ * the text names the cause.
  */
 function failingFaults(
   processes: readonly KnownProcess[],
@@ -227,7 +226,10 @@ function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
   return [{ severity, code: 'lookup_failed', text, sinceAt }];
 }
 
-/** Merges the faults that gateways publish with each of their processes, and the gateway's own faults. */
+/**
+ * Merges the faults of all gateways. Each process publishes the faults of its gateway, and `own` has the faults of this
+ * gateway.
+ */
 function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]): Fault[] {
   const identity = ({ code, text }: Fault) => `${code} ${text}`;
   const published = processes.flatMap((seenBy) => seenBy.faults.map((fault) => ({ fault, seenBy })));

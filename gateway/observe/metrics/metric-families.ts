@@ -238,7 +238,7 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
 }
 
 /**
- * Adds up the requests of an operation that had a valid key. The metric is for informing key holders, so other
+ * Adds up the requests of an operation that had a valid key. Operators use the metric to inform key holders, so other
  * requests do not count.
  */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {

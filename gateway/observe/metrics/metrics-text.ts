@@ -69,8 +69,8 @@ async function joined(own: Registry, others: readonly ProcessMetrics[]): Promise
 }
 
 /**
- * Makes a metric that reads its values when the library calls `get`. The library's own classes would count by
- * themselves.
+ * Makes a metric that reads its values when the library calls `get`. The library's own classes would keep a second
+ * count of each request.
  */
 function metricOf({ suffix, type, help, valuesOf }: Family, observe: () => ObservedState): Metric<string> {
   const name = `tollgate_${suffix}`;

@@ -31,8 +31,8 @@ interface Reading {
 }
 
 /**
- * Computes the figures once a second from the difference between the present counts and earlier counts, some seconds
- * and a minute ago. The computation adds no work to a request.
+ * Computes the figures once a second. The figures are the differences between the present counts and the counts some
+ * seconds or a minute ago. The computation adds no work to a request.
  */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,

@@ -1,10 +1,10 @@
 import type { BanPolicy } from '../../shared/model.ts';
 
 /**
- * Computes for each minute the longest possible ban over all orders of the requests within that minute. A ban begins
- * when windows have refused a number of requests (`after`) within a time (`withinMs`). A ban can therefore begin only
- * in a minute with at least this number of refusals, including the earlier minutes within this time. The length of a
- * ban doubles with each ban in a row, and each ban needs the same number of further refusals.
+ * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
+ * when windows have refused a number of requests (`after`) within a time (`withinMs`). A minute in which a ban begins
+ * must therefore have at least this number of refusals, together with the earlier minutes within this time. Each
+ * further ban in a row lasts twice as long, and needs the same number of further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;

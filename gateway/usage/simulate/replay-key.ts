@@ -133,7 +133,7 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 /**
  * Computes bounds of the requests that the edited terms admit, for every order of the requests within a minute:
  *
- * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer windows, so admitting every request that has room admits the most requests up to every instant. If the limit per second is not raised, a request that it refused stays refused. Either this second is full, or a longer window was already full.
+ * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer windows. Admitting every request that has room therefore gives the largest number of admitted requests at every instant. If the limit per second is not raised, a request that it refused stays refused. Either this second is full, or a longer window was already full.
  * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as were recorded.
  *
  * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of
@@ -226,8 +226,8 @@ function startRun(
 }
 
 /**
- * Skips minutes in which the record and the replay both admit all requests, which most minutes are. The function has
- * no argument object, because that makes it twice as fast.
+ * Skips minutes in which the record and the replay both admit all requests. Most minutes are of this kind. The function
+ * has no argument object, because that makes it twice as fast.
  *
  * @returns whether another minute is left before `endMinute`
  */

@@ -93,7 +93,7 @@ export function possibleBans(
   return bans;
 }
 
-/** Returns the mean of both bounds, rounded down, so that an estimate of no refusals is certain. */
+/** Returns the mean of both bounds, rounded down. If the estimate has no refusals, both bounds have none. */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }

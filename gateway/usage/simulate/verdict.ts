@@ -9,11 +9,13 @@ export interface Totals {
   readonly refusedThen: number;
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** The numbers of keys with more and with fewer refusals under the edited limits. */
+  /** The number of keys with more refusals under the edited limits. */
   readonly keysRefusedMore: number;
+  /** The number of keys with fewer refusals under the edited limits. */
   readonly keysRefusedLess: number;
-  /** The numbers of keys with refusals only under the edited limits, and only under the present limits. */
+  /** The number of keys that have no refusals under the present limits, but some under the edited limits. */
   readonly newlyLimitedKeys: number;
+  /** The number of keys that have refusals under the present limits, but none under the edited limits. */
   readonly freedKeys: number;
 }
 

@@ -37,7 +37,7 @@ export interface BeforeEdit {
 export class WindowRooms {
   /** The minute limit; Infinity without such a limit. */
   readonly minuteMax: number;
-  /** The minute in which the next of the longer windows ends. */
+  /** The next minute in which a window longer than a minute ends. */
   nextEnd = Number.NEGATIVE_INFINITY;
   private readonly calendar: Calendar;
   private readonly before: BeforeEdit;

@@ -4,7 +4,7 @@
  */
 export type Counts = Map<number, number>;
 
-/** The number whose value is the larger of two added values instead of their sum. */
+/** The number whose values are not added up. The larger of two values is kept. */
 export const latest = 0;
 
 export function addCount(counts: Counts, number: number, value: number): void {

@@ -54,8 +54,8 @@ export interface UsageStore {
   /** Returns the last activity of each key, epoch ms; 0 for a key that is not in the index. */
   lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
   /**
-   * Returns the reason why the record must not be written now, or without `record` the reasons of all servers. The
-   * result is undefined if writing is allowed.
+   * Returns the reason why the record must not be written now. Without `record`, the result has the reasons of all
+   * servers. The result is undefined if writing is allowed.
    */
   pausedBecause(record?: RecordName): string | undefined;
   close(): void;

@@ -27,7 +27,7 @@ export interface Edited {
 
 /**
  * Changes the current definition of a key in the directory. After a concurrent change, the function reads the key and
- * calls `edit` again, so that neither change is lost. With `If-Match`, the request is then refused instead.
+ * calls `edit` again, so that neither change is lost. With `If-Match`, the function refuses the request instead.
  */
 export async function editKey(
   sources: KeyChangeSources,

@@ -139,8 +139,8 @@ async function create(
 }
 
 /**
- * Returns the response to a repeated request if a key with this id exists. This key is from the first request, or
- * another request has taken the id.
+ * Returns the response to a repeated request if a key with this id exists. The key was issued by the first request or
+ * by another request.
  */
 async function findOwn(
   directory: KeyDirectory,

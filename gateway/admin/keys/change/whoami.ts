@@ -37,8 +37,8 @@ export type KnownOwner = Extract<Owner, { known: true }>;
 export const whoamiBody = fields('an object with sha256', { sha256: digestOf('secret') });
 
 /**
- * `POST /whoami` finds the key of a secret by the secret's digest. Like for requests, the configuration takes
- * precedence over the directory.
+ * `POST /whoami` finds the key of a secret by the secret's digest. The configuration takes precedence over the
+ * directory, as for requests with a secret.
  */
 export function whoamiRoute({
   settings,

@@ -118,13 +118,15 @@ function noteClock(date) {
 }
 
 /**
- * The largest share of the time in which a request to a polled path is under way. A slow path is therefore polled
- * less often.
+ * The largest part of the time that requests to a polled path may take. A slow path is therefore polled less often.
  */
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
-/** The interval of rendering. The page shows the responses of an interval together, and the first response at once. */
+/**
+ * The interval of rendering. The page shows the first response at once, and later the responses of each interval
+ * together.
+ */
 const showEveryMs = 500;
 /** @type {(() => void)[]} */
 let toShow = [];

@@ -169,7 +169,7 @@ export function result(done) {
 
 /** @param {{ of: KeyDetail, action: Action, where: string, onDone: (result: string, isEnd?: boolean) => void, onClose: () => void }} props */
 function ActionDialog({ of: key, action, where, onDone, onClose }) {
-  // The dialog keeps the key of its opening, because the page may show another key when the response arrives.
+  // The dialog keeps the key for which it was opened, because the page may show another key when the response arrives.
   const [subject] = useState(key);
   const [typed, setTyped] = useState('');
   const [error, setError] = useState('');

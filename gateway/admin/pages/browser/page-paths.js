@@ -1,6 +1,6 @@
 /**
  * The path of each page; `{…}` stands for one segment. The listener serves the same HTML document at each path, and
- * `routes.js` has the component of each page. The query has the other state of a page, such as a filter or a period.
+ * `routes.js` has the component of each page. The query has the rest of the page's state, such as a filter or a period.
  */
 export const pagePaths = {
   now: '/',

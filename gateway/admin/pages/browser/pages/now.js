@@ -118,7 +118,7 @@ function Verdict({ live: { state, polled } }) {
   </div>`;
 }
 
-/** In a longer sentence, the reason after the colon is shown smaller, so that the operator reads the fault first. */
+/** If a sentence is longer, the reason after the colon is shown smaller, so that the operator reads the fault first. */
 const largeCharsMax = 90;
 
 /** @param {string} text */
@@ -305,8 +305,8 @@ function highestOf(rows, of) {
 }
 
 /**
- * Returns the factor for the bar of the present minute. The record of this minute is up to ten seconds late, so the
- * bar is scaled to the present rate, with the recorded proportions.
+ * Returns the factor for the bar of the present minute. The record of this minute is up to ten seconds late, so the bar
+ * is scaled to the present rate. The outcomes keep their recorded proportions.
  *
  * @param {Live['totals']} totals
  * @param {number} recorded requests a second
@@ -336,8 +336,8 @@ const marks = {
 };
 
 /**
- * The kind of an outage's beginning, by the kind of its end. An outage that has ended is listed as one event, its
- * end.
+ * The kind of event that begins an outage, by the kind of event that ends the outage. An ended outage is listed once,
+ * as the event that ended it.
  *
  * @type {Record<string, string>}
  */
@@ -447,7 +447,7 @@ function sunsetLine({ operationId, sunsetAt, callers }, now) {
     <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
 }
 
-/** Finds operations with a near or past sunset that keys still call, with the number of these keys. */
+/** Finds operations that have a near or past sunset and are still called, with the number of the calling keys. */
 function useSunsets() {
   const { body } = usePolled('/operations', minuteMs);
   const [found, setFound] = useState(/** @type {Sunset[]} */ ([]));

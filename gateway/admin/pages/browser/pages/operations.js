@@ -181,7 +181,11 @@ function Callers({ operationId, deprecation }) {
 
 /** @typedef {BodyOf<`/operations/${string}/callers?limit=100`>['callers'][number]} Caller */
 
-/** Whether a key met a brownout, and called again after it. @type {import('../parts.js').Column<Caller>} */
+/**
+ * The requests of a key that brownouts refused, and whether the key called again after them.
+ *
+ * @type {import('../parts.js').Column<Caller>}
+ */
 const brownoutColumn = {
   title: 'Brownouts',
   cell: ({ brownouts }) =>

@@ -190,7 +190,7 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
   const handle = useRef(/** @type {HTMLElement | null} */ (null));
   const isMovedByKey = useRef(false);
   useEffect(() => {
-    // A line that the browser has moved between other rows has lost the focus.
+    // The line loses the focus when it is moved between other rows.
     if (isMovedByKey.current) handle.current?.focus();
     isMovedByKey.current = false;
   }, [limit]);
@@ -238,7 +238,8 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
 }
 
 /**
- * Converts a height within the rows to a limit. A position within a row is the same position within the row's bucket.
+ * Converts a height within the rows to a limit. The position within a row corresponds to the position within the row's
+ * bucket.
  *
  * @param {HTMLTableSectionElement | null} body
  * @param {number} y
