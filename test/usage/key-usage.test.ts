@@ -65,3 +65,24 @@ it('a key with hundreds of secrets records only when the first few secrets of a 
     Array.from({ length: 8 }, (_, secret) => [`secret:secret-${secret}`, [[0, 2_000]]]),
   );
 });
+
+it('a stolen secret that is used from many networks records only the first few of a day by name, and is no use of the key', () => {
+  const room = new UnsentRoom(1_000);
+  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 2 });
+  for (const atMs of [1_000, 2_000])
+    for (const network of ['a', 'b', 'c', 'd']) key.refusedAddress(atMs, network);
+  key.close();
+  const counted = (requests: number) =>
+    new Map([
+      [0, 2_000],
+      [1, requests],
+    ]);
+  expect(key.unsent.of(0)).toEqual(
+    new Map([
+      ['network:a', counted(2)],
+      ['network:b', counted(2)],
+      ['network:*', counted(4)],
+    ]),
+  );
+  expect(key.lastSeenMs).toBe(0);
+});

@@ -88,6 +88,22 @@ test.each([
   expect(readFileSync(pathOf('keys.yaml'), 'utf8').startsWith(beginning)).toBe(true);
 });
 
+test('keys create writes the addresses of --address, and names the option if a range is wrong', async () => {
+  const { file, pathOf } = configFolder({ 'keys.yaml': '[]\n' });
+  const create = (id: string, ...ranges: string[]) =>
+    tollgate(['keys', 'create', id, '--config', file, '--plan', 'free', '--address', ...ranges]);
+  expect((await create('wrong', '203.0.113.7/24')).stderr).toContain(
+    '--address has bits set behind its prefix; write 203.0.113.0/24 for the network',
+  );
+  expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe('[]\n');
+  expect((await create('office', '203.0.113.0/24', '2001:db8::/32')).exitCode).toBe(0);
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.settings.keys.get('office')?.addresses).toEqual([
+    '203.0.113.0/24',
+    '2001:db8::/32',
+  ]);
+});
+
 test('keys create adds to a list in the main file', async () => {
   const inline = mainDocument.replace(
     'keys: keys.yaml',
