@@ -23,9 +23,9 @@ export interface UsageRecorder {
   /** Counts an exchange that has ended. */
   ended(exchange: EndedExchange): void;
   /**
-   * Returns the counts of each record that may be missing from the store, in the order of `records`; undefined for a
-   * record without such counts. A caller must read the record first. A batch that was sent in between is then in both
-   * results, and its number shows the duplicate.
+   * Returns the counts that each stored record may lack, in the order of `records`; undefined for a record without such
+   * counts. A caller must read the record first. A batch that was sent in between is then in both results, and its
+   * number shows the duplicate.
    */
   unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
   /**
@@ -256,8 +256,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Forgets confirmed batches after the timeouts of a store call and of a call between threads. All reads that began
-   * before the confirmation have ended by then.
+   * Forgets confirmed batches when the timeouts of a store call and of a call between threads have passed. All reads
+   * that began before the confirmation have ended by then.
    */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;

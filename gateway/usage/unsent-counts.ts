@@ -80,7 +80,7 @@ export class UnsentCounts {
   }
 }
 
-/** Counts of a record that may be missing from the store, as plain data for another thread. */
+/** Counts that the stored record may lack, as plain data for another thread. */
 export interface UnsentRecord {
   readonly sender: string;
   /** Batches that were sent recently or are being sent, in ascending order. */

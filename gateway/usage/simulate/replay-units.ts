@@ -16,7 +16,7 @@ import type { Calendar } from './window-rooms.ts';
 /**
  * Computes bounds of the requests that the edited terms admit, if requests cost different numbers of units
  * (`UnitRooms`). In a minute whose requests all cost 1 unit or nothing, the bounds for the limit per second and for
- * bans are those of a key without costs. In other minutes:
+ * bans are the same as for a key without costs. In other minutes:
  *
  * - The limit per second may admit a request that was refused, because the refused request may have been an expensive one.
  * - All requests may arrive in one second, unless every request of the minute was admitted and the limit per second is not lowered.
