@@ -226,7 +226,7 @@ describe('a gateway with two workers', () => {
       origins: [`http://127.0.0.1:${gateway.port}`],
       secrets: [key.secret],
       clients: 20,
-      pauseMs: 50,
+      pauseMs: 100,
     });
     const workers = () => workersOf(gateway, token.token);
     await until('the connections are reported', async () => {

@@ -97,6 +97,8 @@ export function startWorker({ execArgv, onMessage, onEnd }: StartWorkerOptions):
   function end(): void {
     if (hasEnded) return;
     hasEnded = true;
+    // `/metrics` does not wait for a worker that has exited.
+    asking?.resolve();
     onEnd(failure ?? 'unknown');
   }
 
