@@ -246,8 +246,15 @@ it('requests with an expired or revoked secret count for the key, apart from its
   }
   for (const gateway of [one, other]) {
     const detailOf = (id: string) => ask<Detail>(gateway, `/keys/${id}`);
-    await until('both processes know', async () =>
-      (await detailOf('issued')).why.sentence.includes(' 4 req'),
+    // Each key has its own batches, so the counts of one key may arrive before those of another.
+    const isRecorded = async (id: string, requests: number) =>
+      (await detailOf(id)).why.sentence.includes(` ${requests} req`);
+    await until(
+      'both processes know',
+      async () => (await isRecorded('issued', 4)) && (await isRecorded(revoked.entry.id, 131)),
+    );
+    await until('the ended secret is recorded', async () =>
+      (await detailOf(key.entry.id)).secrets.some(({ unauthorized }) => unauthorized?.requests === 3),
     );
     const rotated = await detailOf(key.entry.id);
     expect(rotated.offered24h).toBe(2);
