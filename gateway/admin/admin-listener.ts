@@ -35,7 +35,7 @@ export interface AdminListenerOptions {
 interface Connection {
   /** The connection's key in the map `connections`. */
   readonly ends: string;
-  /** The client address whose share of connections this connection uses. */
+  /** The client address under which this connection is counted. */
   readonly group: string;
   readonly socket: Socket;
   /** Drops the received octets that are not parsed yet; undefined until the connection is read. */
@@ -47,7 +47,7 @@ interface Connection {
 }
 
 /**
- * The listener for operators, on loopback by default. `admin-paths.ts` has its paths. Every client that reaches the
+ * The listener for operators, on loopback by default. `admin-paths.ts` lists its paths. Every client that reaches the
  * port may send requests, and the listener shares its event loop with customers' requests. The listener therefore
  * limits the rates of accepting, parsing and answering, and client addresses take turns.
  */
@@ -61,7 +61,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
   const http = createHttpServer({
-    // `checkSite` checks Host instead of Node, because Node would not send our error body.
+    // Node does not check `Host`, because it would not send our error body. `checkSite` checks `Host` instead.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
@@ -100,7 +100,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   // from `server`.
   server.on('listening', () => receiver.emit('listening'));
 
-  /** Admits a connection. The connection stays unread until the rate of connections allows it. */
+  /** Admits a connection. The connection is not read until the limit on connections per second allows it. */
   function accept(socket: Socket): void {
     socket.on('error', () => socket.destroy());
     const connection = admit(socket);

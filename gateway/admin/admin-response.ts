@@ -17,8 +17,8 @@ export interface AdminResponse {
 }
 
 /**
- * The errors of the public listener and those of the admin listener. Some codes of the public listener have another
- * message here.
+ * The errors of the public listener, and further errors of the admin listener. Some codes of the public listener have
+ * another message here.
  */
 const catalogue = {
   ...errors,
@@ -92,8 +92,8 @@ export function foundResponse(body: object | undefined): AdminResponse {
 }
 
 function commonFields(requestId: string, { status, body, contentType, fields }: AdminResponse) {
-  // A 304 has no content, so `Content-Type` and `Content-Length` would describe the client's copy (RFC 9110 §15.4.5).
-  // A 204 may not have a Content-Length (RFC 9110 §8.6).
+  // A 304 has no content, so `Content-Type` and `Content-Length` would describe the copy in the client's cache (RFC
+  // 9110 §15.4.5). A 204 may not have a Content-Length (RFC 9110 §8.6).
   const content = status !== 304 &&
     status !== 204 && {
       'Content-Type': contentType ?? 'application/json',

@@ -13,7 +13,10 @@ export interface GatewayState {
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** The usage record; absent when it is switched off. */
   readonly usage?: UsageReadiness;
-  /** Upstreams by name. The first is the default. The short form `upstream` makes one upstream with the name `default`. */
+  /**
+   * Upstreams by name. The first upstream is the default. The short form `upstream` makes one upstream with the name
+   * `default`.
+   */
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
 }
 
@@ -36,7 +39,7 @@ interface KeptContent {
   readonly reason: string;
   /** The instant at which the gateway found the invalid content. */
   readonly since: string;
-  /** Whether the gateway refuses keys and tokens that the content on disk disables or leaves out. */
+  /** Whether the gateway refuses the keys and tokens that are disabled or missing in the content on disk. */
   readonly revokes: boolean;
 }
 
@@ -74,7 +77,7 @@ interface TargetReadiness {
 interface CertificateReadiness {
   /** End of the certificate's validity. */
   readonly notAfter: string;
-  /** A sentence that the certificate has expired or will expire soon, and the instant at which this notice began. */
+  /** A warning that the certificate has expired or will expire soon, and the instant at which the warning began. */
   readonly notice?: string;
   readonly noticeSinceAt?: string;
   readonly isExpired?: boolean;

@@ -163,7 +163,10 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
   }
 }
 
-/** Formats a duration with its two largest units: "1 h 5 min", "12 s". A duration below ten seconds has tenths. */
+/**
+ * Formats a duration with its two largest units: "1 h 5 min", "12 s". A duration below ten seconds is shown with tenths
+ * of a second.
+ */
 function durationText(ms: number): string {
   if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))} s`;
   const seconds = Math.round(ms / 1_000);

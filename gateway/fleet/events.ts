@@ -23,7 +23,7 @@ export interface EventsPage {
 
 /** The filter and the page of a list of events. */
 export interface EventsQuery extends PageQuery {
-  /** The groups and kinds of events to list; absent: all. */
+  /** The groups and kinds of events to list; all events if absent. */
   readonly kinds?: ReadonlySet<string> | undefined;
   /** Epoch ms. */
   readonly fromMs?: number | undefined;

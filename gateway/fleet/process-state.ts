@@ -39,7 +39,7 @@ export interface ProcessState {
   readonly faults: readonly Fault[];
 }
 
-/** Failed requests by cause. `sinceAt` is present while they exceed a minimum share of all requests. */
+/** Failed requests by cause. `sinceAt` is present while the failed requests exceed a minimum share of all requests. */
 export interface RequestsLastMinute {
   readonly requests: number;
   readonly failed: Readonly<

@@ -51,8 +51,8 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 
 /**
  * Returns the path without its long segments, because a client may put a secret there by mistake. Segments up to the
- * length of a 64-bit integer stay. A very long path is cut, because the workers share a pipe, and the kernel keeps
- * only writes of up to 4 KiB in one piece.
+ * length of a 64-bit integer stay. A very long path is cut, because the workers share a pipe, and the kernel may split
+ * writes of more than 4 KiB.
  */
 function shown(path: string): string {
   if (path.length <= segmentShownMax) return path;

@@ -10,7 +10,7 @@ const version00Length = 55;
  * further members after the members of version 00 (W3C Trace Context §3.2.4).
  */
 export function traceIdOf(field: string | string[] | undefined): string | undefined {
-  // Node joins a field that is sent twice with a comma, which makes the field invalid.
+  // If a client sends the field twice, Node joins both values with a comma, and the result is invalid.
   if (typeof field !== 'string' || !traceparent.test(field)) return undefined;
   if (field.startsWith('00') && field.length !== version00Length) return undefined;
   return field.slice(3, 35);

@@ -14,7 +14,10 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { Gateway } from './gateway.ts';
 import type { Supervisor } from './workers/supervisor.ts';
 
-/** Keeps a gateway on the configuration on disk. A valid edit takes effect. An invalid edit is logged and reported in `/readyz`. */
+/**
+ * Applies edits of the configuration on disk to a running gateway. A valid edit takes effect. An invalid edit is logged
+ * and reported in `/readyz`.
+ */
 export function followSettings(
   gateway: Pick<Gateway, 'reportFailedReload'> & Pick<Supervisor, 'reload'>,
   {

@@ -15,7 +15,7 @@ export interface GatewayOptions {
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Timeouts and sizes; tests pass their own. */
   readonly bounds?: Bounds;
-  /** The gateway's clock, epoch ms. Tests pass a clock of their own, for example one that is past a sunset. */
+  /** The gateway's clock, epoch ms. Tests pass another clock, for example a clock that shows a time after a sunset. */
   readonly nowMs?: () => number;
   /** The process id for the list of processes. */
   readonly pid?: number;

@@ -9,8 +9,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
  * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. So all processes of a
  * fleet change within a second, even if their own clocks are wrong.
  *
- * A configuration without changes has no timer. Otherwise the store's clock is read every `planClockReadIntervalMs`, and at the
- * instant of the next change. The timer between two reads is monotonic, so a step of the process's clock has no effect.
+ * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the instant of the next change. The
+ * timer between two reads is monotonic, so a step of the process's clock has no effect.
  */
 export function followPlanChanges({
   limiter,
@@ -63,7 +63,7 @@ export function followPlanChanges({
       log?.info({ config: settings.version }, 'the limits of a plan changed at their date');
       onChange(settings);
     }
-    // The clock is read on after the last change too. While the store is away, the process's own clock may be ahead.
+    // The store's clock is also read after the last change. The process's own clock is used while the store is away, and may be ahead.
     const nextMs = nextChangeMs(plans, nowMs) ?? Number.POSITIVE_INFINITY;
     const waitMs = Math.min(nextMs - nowMs, bounds.planClockReadIntervalMs);
     timer = setTimeout(() => void check(of), waitMs).unref();

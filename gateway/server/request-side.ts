@@ -225,12 +225,12 @@ function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExcha
   };
 }
 
-/** Whether the gateway's 410 belongs to a brownout. A 410 of the backend and a removed operation have no brownout. */
+/** Whether a brownout caused the 410. The result is false for a 410 of the backend and for a removed operation. */
 function isInBrownout({ errorCode, decision }: Exchange, operation: Operation): boolean {
   return errorCode === 'gone' && brownoutEndMs(operation, decision?.rateLimit.nowMs ?? 0) !== undefined;
 }
 
-/** Returns the key whose secret was refused, with what its record needs; undefined for an unknown secret. */
+/** Returns the key whose secret was refused, with the data for the usage record; undefined for an unknown secret. */
 function refusedSecretOf({ keyId, digestStart }: NonNullable<Exchange['invalidSecret']>, address: string) {
   return keyId === undefined ? undefined : { keyId, digestStart, address };
 }

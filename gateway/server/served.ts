@@ -43,7 +43,7 @@ export interface Counted {
   readonly decidedLocally: number;
   readonly storeCalls: StoreCounts['calls'];
   readonly lookUps: ReadonlyMap<LookUpOutcome, number>;
-  /** Requests that no usage record includes. */
+  /** Requests that are missing from the usage record. */
   readonly lostRequests: number;
 }
 

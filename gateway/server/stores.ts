@@ -15,7 +15,7 @@ export interface Stores {
   readonly directory: KeyDirectory | undefined;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
-  /** The connection for records, which carries no command that a request waits for; undefined without Redis. */
+  /** The connection for records; undefined without Redis. No client request waits for a command on this connection. */
   readonly records: RedisConnection | undefined;
   /** Sends the remaining counts and usage within the time limits. */
   flush(): Promise<void>;

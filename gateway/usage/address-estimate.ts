@@ -3,7 +3,10 @@ import { addressGroup } from '../shared/address-group.ts';
 /** The size of the bitmap for estimating the number of distinct addresses. The addresses themselves are not stored. */
 export const addressBits = 2_048;
 
-/** Returns the bit of an address (of its /64 for IPv6), from 0. The bit is the FNV-1a hash, folded to eleven bits. */
+/**
+ * Returns the position in the bitmap for an address, from 0. All IPv6 addresses of a /64 have the same position. The
+ * position is the FNV-1a hash, folded to eleven bits.
+ */
 export function addressBit(address: string): number {
   const group = addressGroup(address);
   let hash = 0x811c9dc5;

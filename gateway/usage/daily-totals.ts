@@ -5,10 +5,10 @@ import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.t
 import { outcomes, sumOf, type Tally, talliesIn, tallyNumber, unitsNumber } from './tally.ts';
 import type { UsageCalendar } from './usage-calendar.ts';
 
-/** The totals of each day of a key, by the day's number since 1970. */
+/** The daily totals of a key. Days are numbered since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
-/** Keeps the totals of each day of a key after the minutes of the day are deleted. */
+/** Keeps the daily totals of keys after the counts by minute are deleted. */
 export interface DailyTotalsKeeper {
   /** Called when a key sends requests on a new day, so that its earlier days are added to its totals. */
   enqueue(keyId: string): void;

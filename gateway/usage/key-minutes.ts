@@ -4,8 +4,8 @@ import { outcomeAt, outcomes, placeOf, unitsNumber } from './tally.ts';
 const minutesPerHour = 60;
 
 /**
- * The minutes in which one key sent requests, ascending, with one column for each figure. A list of keys has millions of
- * minutes, so a minute takes 28 octets and no object.
+ * The minutes in which one key sent requests, ascending, with one column for each figure. A list of keys may contain
+ * millions of minutes. A minute therefore takes only 28 octets, and is not an object.
  */
 export interface KeyMinutes {
   /** The number of each minute since 1970. */
@@ -169,14 +169,14 @@ export function offeredAt(minutes: KeyMinutes, place: number): number {
   return offered;
 }
 
-/** Returns the cost, in units, of the requests of one column in the minute at this position. */
+/** Returns the units that one column's requests cost in the minute at this position. */
 export function unitsAt(minutes: KeyMinutes, column: Column, place: number): number {
   const requests = minutes[column][place] ?? 0;
   const costs = minutes.costs?.[column];
   return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
 }
 
-/** Returns the cost, in units, of the offered requests in the minute at this position. */
+/** Returns the units that the offered requests cost in the minute at this position. */
 export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += unitsAt(minutes, column, place);

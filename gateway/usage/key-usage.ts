@@ -256,8 +256,8 @@ export class KeyUsage {
   }
 
   /**
-   * Adds the costs of the minute to the unsent counts. Without room for them, the requests are recorded as requests
-   * of 1 unit.
+   * Adds the costs of the minute to the unsent counts. If there is no room for the costs, each request is recorded as a
+   * request of 1 unit.
    */
   private closeUnits(day: number, hour: number, outcome: number): void {
     const numbers = unitsNumber(minuteOfHour(this.minute), outcome);

@@ -47,7 +47,7 @@ export interface Calls {
 export interface Caller extends Calls {
   readonly keyId: string;
   readonly lastMs: number;
-  /** The requests that brownouts refused, and the last of them; absent when there were none. */
+  /** The number of requests that brownouts refused, and the instant of the last refusal; absent without refusals. */
   readonly brownouts?: { readonly requests: number; readonly lastMs: number } | undefined;
 }
 

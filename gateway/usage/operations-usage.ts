@@ -27,7 +27,7 @@ class OperationHour {
   readonly byStatus = Array<number>(statusesMax).fill(0);
   readonly own = new Histogram();
   readonly upstream = new Histogram();
-  /** The last request; 0 without a request since the last batch. */
+  /** The instant of the last request; 0 if no request has ended since the last batch. */
   lastMs = 0;
 
   constructor(id: string) {

@@ -1,14 +1,14 @@
 import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
 
 /**
- * The fields of a record and the numbers in each field. Number 0 is the latest instant (`counts.ts`), in ms of the
- * day.
+ * The fields of a record and the numbers in each field. Number 0 is the latest instant (`counts.ts`), in ms since the
+ * beginning of the day.
  *
  * | record | field | numbers |
  *  |---|---|---|
  * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
- * | | `hours` | by hour: requests, admitted requests, extra units and free requests of these; `withCosts`; 0: the last decision |
+ * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |

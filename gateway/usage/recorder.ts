@@ -24,13 +24,13 @@ export interface UsageRecorder {
   ended(exchange: EndedExchange): void;
   /**
    * Returns the counts that each stored record may lack, in the order of `records`; undefined for a record without such
-   * counts. A caller must read the record first. A batch that was sent in between is then in both results, and its
-   * number shows the duplicate.
+   * counts. A caller must read the record first. If a batch is sent between the two calls, both results contain the
+   * batch, and its number identifies the duplicate.
    */
   unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
   /**
-   * Returns the last request of each key that this process has counted recently. The index of active keys may have an
-   * older instant.
+   * Returns the instant of the last request of each key that this process has counted recently. The index of active
+   * keys may contain an older instant.
    */
   lastSeen(): ReadonlyMap<string, number>;
   /** Returns the number of requests that were not recorded because the store was away for too long. */
@@ -265,7 +265,9 @@ export function createUsageRecorder({
     source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
   }
 
-  /** Tries one failed source per turn until the store answers, and then sends many at once. */
+  /**
+   * Tries one failed source per turn until the store answers, and then sends the counts of many failed sources at once.
+   */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;
     isSendingFailed = true;

@@ -19,8 +19,8 @@ export const trafficEndings = [
 export type TrafficEnding = (typeof trafficEndings)[number];
 
 /**
- * How many numbers a minute has in the field `ended:<hour>`, and in the fields `own:<hour>` and `upstream:<hour>`
- * (one number for each bucket).
+ * The number of values for each minute: in the field `ended:<hour>`, and in the fields `own:<hour>` and
+ * `upstream:<hour>` (one value for each bucket).
  */
 const endingsPerMinute = 8;
 const bucketsPerMinute = 20;

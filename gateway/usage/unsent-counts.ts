@@ -59,8 +59,8 @@ export class UnsentCounts {
   }
 
   /**
-   * Removes and returns at most `fieldsMax` fields of the earliest day. The caller must release their room after
-   * sending them.
+   * Removes and returns at most `fieldsMax` fields of the earliest day. The caller must release the room of these
+   * fields after sending them.
    */
   takeDay(
     fieldsMax: number,

@@ -78,8 +78,8 @@ export interface UsageMinute {
   readonly atMs: number;
   readonly tally: Tally;
   /**
-   * The number of requests with an invalid secret of the key, which are not in the tally; absent without such
-   * requests.
+   * The number of requests with an invalid secret of the key; absent without such requests. The tally does not include
+   * these requests.
    */
   readonly unauthorized?: number;
 }

@@ -43,7 +43,7 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
  * day. The result is undefined when the store does not reply.
  *
  * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
- * totals if they exist. Totals are cheaper to read, but do not have `unauthorized`.
+ * totals if they exist. Totals are cheaper to read, but do not contain `unauthorized`.
  */
 export async function usageRows(
   usage: RowSources,
@@ -62,7 +62,8 @@ export async function usageRows(
   const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
   const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
   if (totals === undefined) return undefined;
-  // A day gets its total one day after its end, so the days after the last total have only minutes.
+  // The total of a day is written one day after the day ends. The days after the last total are therefore read from
+  // their minutes.
   const minutesFromMs =
     days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
   const minutes = await usage.reader.minutes(keyId, {

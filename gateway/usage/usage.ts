@@ -12,7 +12,7 @@ import { createUsageReader, type UsageReader } from './usage-reader.ts';
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  /** The store of the usage record, from which a reader in another thread reads. */
+  /** The store of the usage record. A reader in another thread reads from this store. */
   readonly store: Pick<UsageStore, 'read' | 'active' | 'lastSeen'>;
   /**
    * Returns the daily totals of each key for up to 400 days, or for one month such as 2026-11. Totals also exist for

@@ -25,7 +25,7 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
  * Handles a request to the admin API in these steps: token, route, permission, query parameters, rate of changes,
  * turn, body, and the route's response. A client without a token cannot find out which paths exist.
  *
- * A token runs one request at a time in this thread and one in the reading thread. Many requests of a token therefore
+ * This thread and the reading thread each handle one request of a token at a time. Many requests of a token therefore
  * delay only this token.
  *
  * The steps are nested functions, because they share the counts and turns.

@@ -164,8 +164,8 @@ const conversion = {
   io: 'input',
   override({ zodSchema, jsonSchema: made }) {
     delete made.readOnly;
-    // A schema of `membersByName` is a pipe: a check for the reserved name, and then the record that describes the
-    // members.
+    // A schema from `membersByName` is a pipe of two schemas. The first schema checks for the reserved name, and the
+    // second schema describes the members.
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
     const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;
     if (stated === undefined) return;

@@ -22,8 +22,8 @@ export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody | undefi
 export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | BodyRefused;
 
 /**
- * The gateway reads and drops a body that is too large, up to this many times the allowed size. A client that sends the
- * whole body first can then read the error.
+ * A body that is too large is still read and dropped, up to this multiple of the allowed size. A client that sends the
+ * whole body before it reads the response then receives the error.
  */
 const droppedPerAllowed = 8;
 

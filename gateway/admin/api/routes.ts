@@ -72,7 +72,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
   ];
 }
 
-/** The query parameters of a paged list that all processes share. */
+/** The query parameters of `/events` and `/changes`, which are lists with pages. */
 function pageOf(limitMax: number) {
   return queryOf({
     limit: wholeNumber(1, limitMax).default(50),

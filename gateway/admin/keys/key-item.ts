@@ -98,7 +98,10 @@ export type KeyItem = z.output<typeof keyItem>;
 export interface ItemFacts extends ListedKey {
   /** The quota status of the key; undefined when it is unknown. */
   readonly status: KeyStatus | undefined;
-  /** The recent usage of the key; undefined without recorded requests, and `off` without a usage record. */
+  /**
+   * The recent usage of the key; undefined when no requests are recorded, and `off` when the usage record is switched
+   * off.
+   */
   readonly recent: RecentUsage | 'off' | 'unknown' | undefined;
   readonly nowMs: number;
 }

@@ -160,7 +160,7 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
 }
 
 /**
- * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant is the end of
+ * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant marks the end of
  * a grant.
  */
 function grantsOf(

@@ -39,9 +39,9 @@ export const keyPage = z.object({
 export type KeyPage = z.output<typeof keyPage>;
 
 /**
- * Lists a page of the keys of the configuration and of the directory. In every order but `id`, the active keys come
- * first (at most 10,000, from an index), and all other keys follow by id. The cost therefore depends on the active
- * keys and not on the number of all keys. A filter checks keys one after the other, so a search ends after
+ * Lists a page of the keys of the configuration and of the directory. In every order except `id`, the active keys come
+ * first (at most 10,000, from an index), and all other keys follow by id. The cost therefore depends on the active keys
+ * and not on the number of all keys. A filter checks keys one after the other, so a search ends after
  * `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
  *
  * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
@@ -112,8 +112,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // This part ends at the smaller of the two sources' last ids. The source with the smaller last id may have
-      // further ids before the other source's last id.
+      // Each source may have further ids after its last id in this part. The part therefore ends at the smaller of the
+      // two last ids.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;
@@ -195,7 +195,7 @@ interface Part {
   readonly lastId: string;
 }
 
-/** The number of ids that are compared with a filter in one turn of the event loop, about 1 ms. */
+/** The number of ids that are compared with a filter in one turn of the event loop. This takes about 1 ms. */
 const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();

@@ -38,9 +38,9 @@ export type MonthPage = z.output<typeof monthPage>;
 
 /**
  * Returns a page of keys with their usage in a month, for billing. The page includes keys of the configuration, keys of
- * the directory, and removed keys that are among the last active keys. Each key costs one read, and one more read for
- * each day of the month with recorded minutes. The result is undefined when the store does not reply for one of the
- * keys, because a bill needs every key.
+ * the directory, and removed keys that are still in the index of active keys. Each key costs one read, and one more
+ * read for each day whose minutes are still recorded. The result is undefined when the store does not reply for one of
+ * the keys, because a bill needs every key.
  */
 export async function monthUsage(
   sources: Omit<KeySources, 'readStatus'>,

@@ -19,7 +19,7 @@ import type { SecretView } from './key-sources.ts';
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
-  /** The noun for what limits count (`countedBy`). */
+  /** Whether the limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
   /** Usage of the last 24 hours; absent without a usage record. */
   readonly recorded?:

@@ -70,7 +70,8 @@ export interface SimulateSources {
 
 /**
  * `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. The function is
- * long because it contains the route's handler and the reading of circumstances, which share the sources.
+ * long because it contains the route's handler and the function that reads the circumstances. Both use the same
+ * sources.
  */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;

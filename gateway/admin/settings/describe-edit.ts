@@ -13,7 +13,7 @@ import { settingsMembers } from './settings-view.ts';
 /**
  * Describes the changes of a reload, each as a text such as "free 60 → 50 a minute" or "key acme disabled". No text
  * contains a secret, a digest or a customer's name. The comparison of the keys yields to the event loop regularly.
- * `limitsBefore` has the earlier limits of the plans and keys in the texts.
+ * `limitsBefore` contains the limits before the reload, for the plans and keys that the texts name.
  */
 export async function describeEdit(
   before: Settings,

@@ -5,9 +5,9 @@ import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts
 
 /**
  * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process.
- * Requests are counted in plain numbers, because the library's counters build the key of a label set at each count.
- * The text is cached and only one text is made at a time, because making it takes a millisecond or more and a message
- * to every worker.
+ * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted
+ * request. The text is cached and only one text is made at a time, because making the text takes at least a millisecond
+ * and sends a message to every worker.
  *
  * @param others the metrics of the other processes of this gateway
  */

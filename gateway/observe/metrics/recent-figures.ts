@@ -73,8 +73,8 @@ export function createRecentFigures(
     read() {
       const now = readNow(metrics);
       const before = recent ?? now;
-      // The time has a minimum, because a single request in the first milliseconds would otherwise be a rate of
-      // thousands.
+      // The duration has a minimum, because one request in the first milliseconds would otherwise give a rate of
+      // thousands per second.
       const seconds = Math.max(now.atMs - before.atMs, bounds.presenceIntervalMs) / 1_000;
       const byOutcome = outcomes.map(
         (outcome) =>

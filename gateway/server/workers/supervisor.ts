@@ -237,7 +237,8 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // A blocked supervisor does not count as silence of a worker, because the supervisor has not yet read the worker's messages.
+      // The time during which the supervisor was blocked does not count as silence of a worker, because the supervisor has not yet read the
+      // worker's messages.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

@@ -15,7 +15,7 @@ import type { Terms } from './replayed-key.ts';
  */
 export type LimitEdit = { readonly [Window in PlanWindow]?: number | null | undefined };
 
-/** Edits of limits. An edit of a plan applies to all keys on the plan, and an edit of a key to this key alone. */
+/** Edits of limits. An edit of a plan applies to all keys on the plan. An edit of a key applies to this key alone. */
 export interface Edits {
   readonly plans: ReadonlyMap<string, LimitEdit>;
   readonly keys: ReadonlyMap<string, LimitEdit>;

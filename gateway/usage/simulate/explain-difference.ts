@@ -61,7 +61,8 @@ function lastSpan(
   const begun = before.findLast(({ kind }) => kind === begin);
   if (begun === undefined) return undefined;
   const ended = before.find(({ kind, atMs }) => kind === end && atMs >= begun.atMs);
-  // Decisions during an outage are written to Redis shortly after the outage, so one more minute counts.
+  // Decisions during an outage are written to Redis shortly after the outage, so the outage also explains the minute
+  // after it.
   return ended === undefined || ended.atMs + minuteMs > fromMs ? begun : undefined;
 }
 

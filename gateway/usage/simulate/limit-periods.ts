@@ -14,8 +14,8 @@ export interface LimitPeriod {
 }
 
 /**
- * Divides a period at the scheduled changes of the key's plan. A minute has the limits that apply at its end. A change
- * within a minute therefore counts from the beginning of this minute.
+ * Divides a period at the scheduled changes of the key's plan. The limits at the end of a minute apply to the whole
+ * minute. A change therefore takes effect at the beginning of its minute.
  *
  * @param plans the plans of the configuration, with their scheduled changes
  */

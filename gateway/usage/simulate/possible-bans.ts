@@ -2,9 +2,9 @@ import type { BanPolicy } from '../../shared/model.ts';
 
 /**
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
- * when windows have refused a number of requests (`after`) within a time (`withinMs`). A minute in which a ban begins
- * must therefore have at least this number of refusals, together with the earlier minutes within this time. Each
- * further ban in a row lasts twice as long, and needs the same number of further refusals.
+ * when windows have refused a number of requests (`after`) within a time (`withinMs`). The minute in which a ban begins
+ * and the earlier minutes within this time must therefore contain at least this number of refusals. Each further ban in
+ * a row lasts twice as long as the ban before it, and needs the same number of further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
@@ -27,13 +27,14 @@ export class PossibleBans {
     this.ring = new Float64Array(counting > ringMax ? 0 : counting);
   }
 
-  /** Whether a ban that began in an earlier minute can reach into this one. */
+  /** Whether a ban that began in an earlier minute can last into this minute. */
   covers(minute: number): boolean {
     return minute * this.minuteMs < this.untilMs;
   }
 
   /**
-   * Adds a minute with the largest number of requests that windows can have refused. Minutes ascend.
+   * Adds a minute. The argument `refused` is the largest number of its requests that windows can have refused. Minutes
+   * ascend.
    *
    * @returns whether a ban can begin in it
    */

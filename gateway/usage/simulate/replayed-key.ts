@@ -17,7 +17,7 @@ export interface ReplayedKey {
    * The first minute of the replay, in which the edit takes effect. Earlier requests still count against the windows.
    */
   readonly fromMinute: number;
-  /** The units that windows were charged before the first of the `minutes`. */
+  /** The units that were charged to the windows before the first minute in `minutes`. */
   readonly usedEarlier?: UsedEarlier | undefined;
   readonly present: Terms;
   readonly edited: Terms;
@@ -72,8 +72,8 @@ export function secondOf(limits: Limits, { minuteMs, windowsMs }: Calendar): Sec
 }
 
 /**
- * Returns the recorded refusals by the limit per second, but at most the number that it can have refused in this
- * minute.
+ * Returns the recorded refusals by the limit per second. The result is at most the number of requests that this limit
+ * can have refused in the minute.
  */
 export function refusedBySecond(decided: number, recorded: number, { max }: Second): number {
   return Math.min(recorded, Math.max(0, decided - max));
@@ -93,7 +93,7 @@ export function possibleBans(
   return bans;
 }
 
-/** Returns the mean of both bounds, rounded down. If the estimate has no refusals, both bounds have none. */
+/** Returns the mean of both bounds, rounded down. If the mean contains no refusal, neither bound contains a refusal. */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }

@@ -41,7 +41,7 @@ export interface KeyLine {
 export interface Difference {
   readonly at: string;
   readonly keys: number;
-  /** The ids of some of these keys. */
+  /** The ids of some keys whose replay differs in this minute. */
   readonly of: readonly string[];
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
@@ -61,7 +61,7 @@ export interface Verdict {
   readonly plans: readonly PlanTotals[];
   /** The keys with refusals under the present or the edited limits, largest change first. */
   readonly keys: readonly KeyLine[];
-  /** The number of further keys with refusals that are not listed. */
+  /** The number of keys with refusals that `keys` does not list. */
   readonly moreKeys: number;
 }
 

@@ -9,7 +9,10 @@ export interface Calendar {
   readonly windowsMs: WindowsMs;
 }
 
-/** The units that some windows were charged before the first minute of the replay, with the number of each window (`windowIndex`). */
+/**
+ * The units that were charged to windows before the first minute of the replay, with the number of each window
+ * (`windowIndex`).
+ */
 export type UsedEarlier = ReadonlyMap<PlanWindow, { readonly index: number; readonly used: number }>;
 
 /** The limits and the usage before an edit. */
@@ -97,8 +100,8 @@ export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWi
 }
 
 /**
- * Opens the window that contains a minute. @returns the units that the window was charged before the first minute of
- * the replay
+ * Opens the window that contains a minute. @returns the units that were charged to the window before the first minute
+ * of the replay
  */
 export function openWindow(
   window: LongWindow,

@@ -1,4 +1,5 @@
--- Adds a batch of counts (counts.ts has their form) to a record. A batch that the same process has already sent is ignored.
+-- Adds a batch of counts to a record. `counts.ts` describes the form of the counts. A batch that the same process has
+-- already sent is ignored.
 -- KEYS[1]: the record, a hash. ARGV: the process, the number of its batch (ascending), the expiry of the record (epoch
 -- seconds), and for each field its name and its counts as MessagePack.
 -- Returns 1 if the counts were added, and 0 if the batch had already been added.
@@ -20,8 +21,8 @@ local function load(field)
   return isPacked and type(values) == 'table' and values or {}
 end
 
--- Adds two packed lists. A list has, in ascending order, the distance of each number from the previous number, followed by
--- its value. The function fails on a list in another form, because NaN would make the loop endless.
+-- Adds two packed lists. A list stores each number as its distance from the previous number, followed by its value.
+-- Numbers ascend. The function fails on a list in another form, because NaN would make the loop endless.
 local function sum(one, other)
   local merged = {}
   local i, j, before = 1, 1, 0

@@ -1,6 +1,6 @@
 /**
- * The content of one record field: a value for each number from 0, such as the requests of each minute. Values add up, except
- * under `latest`, which keeps the largest value.
+ * The content of one record field: a value for each number from 0, such as the requests of each minute. Values of the
+ * same number are added up. For the number `latest`, the largest value is kept instead.
  */
 export type Counts = Map<number, number>;
 

@@ -158,8 +158,8 @@ export function createRedisUsageStore({
   }
 
   /**
-   * Returns the reason for a pause; undefined when the server has room. If the server does not answer, its last
-   * result stays.
+   * Returns the reason for a pause; undefined when the server has room. If the server does not answer, the function
+   * returns the server's last result.
    */
   async function whyFull(node: RedisNode): Promise<string | undefined> {
     const { name = 'Redis', client } = node;

@@ -12,7 +12,7 @@ export type Fields = ReadonlyMap<string, PackedCounts>;
 /** Counts to add to one record at once. The sender repeats a batch if it receives no reply. */
 export interface Batch {
   readonly record: RecordName;
-  /** The process that sends the batch. The batch numbers of a process for a record ascend. */
+  /** The process that sends the batch. A process numbers its batches for each record in ascending order. */
   readonly sender: string;
   readonly number: number;
   readonly fields: Fields;

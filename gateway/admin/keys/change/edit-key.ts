@@ -19,7 +19,7 @@ export interface Edit {
   readonly change: Pick<KeyChange, 'action' | 'before' | 'after'>;
 }
 
-/** The result of an edit: the present key, or the removed key. */
+/** The result of an edit: the key after the edit, or the removed key. */
 export interface Edited {
   readonly kind: 'done';
   readonly key: DirectoryKey;

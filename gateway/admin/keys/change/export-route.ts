@@ -34,8 +34,8 @@ export const directoryPage = z.object({
 });
 
 /**
- * `GET /directory` exports the whole directory as a backup. The response contains whole digests, so the token must be
- * one that may write.
+ * `GET /directory` exports the whole directory as a backup. The response contains whole digests, so the request needs a
+ * token that may write.
  */
 export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
   return defineRoute({
@@ -56,7 +56,7 @@ export function directoryIdsBody(keysMax: number) {
 export const directoryIds = z.object({ ids: listShown(z.string()) });
 
 /**
- * `POST /directory/ids` returns the ids of a list that belong to keys of the directory. A command sends this request
+ * `POST /directory/ids` returns the ids in the request that are used by directory keys. A command sends this request
  * before it writes keys with these ids into a file.
  */
 export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {

@@ -61,7 +61,7 @@ async function importKeys(
   const counts = { created: 0, unchanged: 0 };
   const refused: { id: string; reason: string }[] = [];
   let failure: Away | undefined;
-  /** The id of the first imported key with each digest. */
+  /** For each digest, the id of the first imported key that has a secret with this digest. */
   const owners = new Map<string, string>();
   for (const { id, secrets } of keys) {
     for (const { sha256 } of secrets) if (!owners.has(sha256)) owners.set(sha256, id);

@@ -51,7 +51,8 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
       if (settings().keys.has(body.id)) return taken(body.id).response;
       const begun = await begin(sources, directory, body, request);
       if (begun.kind === 'refused') return begun.response;
-      // A repeated request creates the key if the process of the first request died before it wrote the key.
+      // A process may have died before it wrote the key of the first request. The repeated request then creates the
+      // key.
       const earlier = begun.kind === 'repeated' ? await findOwn(directory, body.id, begun) : undefined;
       return earlier ?? create(sources, directory, body, { ...request, ...begun });
     },

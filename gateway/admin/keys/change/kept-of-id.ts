@@ -7,8 +7,7 @@ import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
 
 /**
- * The state that stays when a key is deleted, for a later key with the same id: counts of open windows, a ban, a
- * grant.
+ * The state of a deleted key that applies to a later key with the same id: counts of open windows, a ban, a grant.
  */
 export const keptOfIdShown = z
   .object({
@@ -29,7 +28,7 @@ export const keptOfIdShown = z
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;
 
-/** Reads the state that an id has kept; undefined when the id has no such state, or when the store does not reply. */
+/** Reads the state that applies to an id; undefined when there is no such state, or when the store does not reply. */
 export async function keptOfId(
   { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
   stated: StatedKey,

@@ -10,9 +10,9 @@ import { closestName, listNames } from '../../../shared/schema/closest-name.ts';
 export const newKeyId = keyId.refine((written) => !/^\.\.?$/.test(written), 'must not consist of dots only');
 
 /**
- * Checks a key by the same rules as a key of the configuration. The plan must exist, the operations must be in the
- * API document, and the key must have its own limits exactly when its plan is custom. @returns a sentence that names
- * the member
+ * Checks a key by the same rules as a key of the configuration. The plan must exist, the operations must be in the API
+ * document, and the key must have its own limits if and only if its plan is custom. @returns a sentence that names the
+ * member
  */
 export function termsFault(
   { plan, limits, operations = [] }: Pick<StatedKey, 'plan' | 'limits' | 'operations'>,

@@ -28,8 +28,8 @@ export function forgetToken() {
 }
 
 /**
- * An error of the API, or a missing or incomplete response (`isResponse` is false). After a missing response the change
- * may have been made.
+ * An error of the API, or a missing or incomplete response (`isResponse` is false). If the response is missing, the
+ * change may still have been made.
  */
 export class ApiError extends Error {
   /** @param {number} status 0 without a response @param {string} message */
@@ -124,8 +124,8 @@ const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
 /**
- * The interval of rendering. The page shows the first response at once, and later the responses of each interval
- * together.
+ * The interval of rendering. The page shows the first response at once. Later responses that arrive in the same
+ * interval are shown together.
  */
 const showEveryMs = 500;
 /** @type {(() => void)[]} */

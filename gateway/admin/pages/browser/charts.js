@@ -40,8 +40,8 @@ const logFrom = 0.1;
 const syncKey = 'page';
 
 /**
- * A chart over time. Below the chart are the figures of each series, for the instant under the pointer or else for
- * the last instant. The figures have reserved space, so that the page does not move.
+ * A chart over time. The text below the chart shows the value of each series at the instant under the pointer, or at
+ * the last instant. The space for this text is reserved, so that the page does not move.
  *
  * @param {ChartProps} props
  */
@@ -122,7 +122,7 @@ function dataOf({ timesMs, series, kind, isLog }) {
     return /** @type {uPlot.AlignedData} */ ([times, ...lines]);
   }
   // Each stacked value is the sum of its series and all series below. The highest sum is drawn first, and the lower
-  // series cover its lower part.
+  // sums are drawn over it.
   /** @type {(number | null)[][]} */
   const sums = [];
   for (const { values } of series) {

@@ -23,7 +23,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
     if (isHeld) event.preventDefault();
   };
   const closed = () => {
-    // A second Esc closes a dialog even if the page prevents the default of the first.
+    // A second Esc closes a dialog even if the page prevented the default action of the first Esc.
     if (isHeld) element.current?.showModal();
     else onClose();
   };

@@ -142,7 +142,7 @@ function Search() {
   };
   const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
     setText(value);
-    // With this type of input, the operator has chosen a suggestion instead of typing.
+    // This type of input means that the operator chose a suggestion instead of typing.
     const isChosen = inputType === undefined || inputType === 'insertReplacementText';
     if (isChosen && suggested.some(({ id }) => id === value)) void open(value);
   };

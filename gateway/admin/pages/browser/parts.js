@@ -14,7 +14,7 @@ import { createSignal } from './signal.js';
 
 export const html = htm.bind(h);
 
-/** Tells all components that show an age to render again, once a second. */
+/** Makes all components that show an age render again, once a second. */
 const ticked = createSignal();
 setInterval(() => {
   if (document.visibilityState === 'visible') showSoon(ticked.tell);
@@ -237,7 +237,7 @@ export function Age({ polled }) {
 }
 
 /**
- * Shows a text in place of rows: loading, an error, or the text for no rows.
+ * Shows a text in place of rows: a loading text, an error, or the text for an empty list.
  *
  * @param {Polled} polled
  * @param {ComponentChildren} empty

@@ -228,8 +228,8 @@ function limitOver(limits = [], { fromMs, toMs, nowAt }) {
 }
 
 /**
- * Chooses the period of the chart if the URL has none. While only the last hour has requests, the chart shows one
- * hour, because a chart of a day would show them too small.
+ * Chooses the period of the chart if the URL has none. While only the last hour has requests, the chart shows one hour,
+ * because a chart of a day would show these requests too small.
  *
  * @param {URLSearchParams} query
  * @param {Map<number, UsageRow> | undefined} rows

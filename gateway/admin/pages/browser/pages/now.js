@@ -42,7 +42,8 @@ import {
 const minuteMs = 60_000;
 
 /**
- * The number of most refused keys to request. A request for all limited keys would make the gateway check every key.
+ * The largest number of keys to request, the most refused keys first. A request for all limited keys would make the
+ * gateway check every key.
  */
 const refusedMax = 100;
 
@@ -146,7 +147,7 @@ function Figures({ live: { totals, polled }, traffic, refused }) {
   const limitedBefore = useHistory(limited, refused.atMs);
   const refusedPart = totals && (totals.perSecond === 0 ? 0 : totals.refusedPerSecond / totals.perSecond);
   const theirs = traffic.body && found.reduce((sum, row) => sum + (row?.failedByUpstream ?? 0), 0);
-  // The durations are those of the last minute with requests.
+  // The durations come from the last minute with requests.
   const { p50Ms, p99Ms } = found.findLast((row) => row !== undefined)?.ownTime ?? {};
   const ownTime = p99Ms === undefined ? noFigure : `${milliseconds(p50Ms)} / ${milliseconds(p99Ms)} ms`;
   const requests = totals ? `${rate(totals.perSecond)} /s` : noFigure;
@@ -313,7 +314,7 @@ function highestOf(rows, of) {
  * @param {number} sinceMs since the bar began
  */
 function liveScale(totals, recorded, sinceMs) {
-  // A bar of more than a minute is not scaled, because the present minute is only a small part of it.
+  // A bar of more than a minute is not scaled, because the present minute is only a small part of the bar.
   if (!totals || totals.perSecond === 0 || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond / recorded;
 }
@@ -368,7 +369,7 @@ const sunsetWithinDays = 30;
  */
 function NeedsALook({ refused }) {
   const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
-  // This request is sent only once a minute, because the gateway checks up to 10,000 keys for it, which takes 0.5 s.
+  // This request is sent only once a minute, because the gateway then checks up to 10,000 keys, which takes 0.5 s.
   const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
   const sunsets = useSunsets();
   const now = useNow();
@@ -447,7 +448,10 @@ function sunsetLine({ operationId, sunsetAt, callers }, now) {
     <span class="muted">${counted(callers, 'key still calls', 'keys still call')}</span>`;
 }
 
-/** Finds operations that have a near or past sunset and are still called, with the number of the calling keys. */
+/**
+ * Finds operations that are near or past their sunset and are still called. The result includes the number of keys that
+ * call each operation.
+ */
 function useSunsets() {
   const { body } = usePolled('/operations', minuteMs);
   const [found, setFound] = useState(/** @type {Sunset[]} */ ([]));

@@ -182,7 +182,8 @@ function Callers({ operationId, deprecation }) {
 /** @typedef {BodyOf<`/operations/${string}/callers?limit=100`>['callers'][number]} Caller */
 
 /**
- * The requests of a key that brownouts refused, and whether the key called again after them.
+ * The number of a key's requests that brownouts refused, and whether the key called the operation after the last
+ * refusal.
  *
  * @type {import('../parts.js').Column<Caller>}
  */

@@ -77,8 +77,8 @@ function useSimulation(order) {
   const latest = useRef(wanted);
   latest.current = wanted;
   /**
-   * For each beginning of a period, the last key of the first result. Later requests stop at this key, so that all
-   * results cover the same keys.
+   * The last key of the first result, by the beginning of the simulated period. Later requests stop at this key, so
+   * that all results cover the same keys.
    */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
