@@ -192,13 +192,13 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** The folder in gateway/request/ that a file is in; undefined for a file elsewhere. */
+/** The folder in gateway/request/ that contains a file; undefined for a file elsewhere. */
 function stationOf(file: string): string | undefined {
   const [, room, station, ...rest] = file.split('/');
   return room === 'request' && rest.length > 0 ? station : undefined;
 }
 
-/** The folder in gateway/ that a file is in, or the file itself when it is directly in gateway/. */
+/** The folder in gateway/ that contains a file, or the file itself when it is directly in gateway/. */
 function placeOf(file: string): string {
   return file.split('/')[1] ?? '';
 }

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 /**
- * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only these tests (`npm run
- * unit`), and `rest` runs the full-size tests (`npm run test:rest`). Further arguments select the files whose path contains one of them.
- * The exit code is 1 when any part fails.
+ * Runs `npm test`: type check, lint and the everyday tests, all at the same time. The argument `unit` runs only the everyday tests (`npm
+ * run unit`), and `rest` runs the full-size tests (`npm run test:rest`). Further arguments select the files whose path contains one of
+ * them. The exit code is 1 when any part fails.
  */
 async function run(args: readonly string[]): Promise<void> {
   const startedMs = performance.now();

@@ -83,7 +83,7 @@ export async function startGateways(
       },
       bounds: tunedBounds({
         ...patientStore,
-        // A request may wait for its turn as long as `adminResponseTimeoutMs`, and nothing is sent meanwhile.
+        // A request may wait up to `adminResponseTimeoutMs` for its turn. Its connection is silent during this time.
         writeTimeoutMs: 300_000,
         headersTimeoutMs: 300_000,
         requestTimeoutMs: 300_000,

@@ -18,7 +18,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Starts a list of keys from file and directory. `active` lists the keys with requests, the most refused key first. */
+/** Creates a list of the keys in the file and in the directory. `active` lists the keys with requests, the most refused key first. */
 async function open(ids: {
   file?: readonly string[];
   directory?: readonly string[];

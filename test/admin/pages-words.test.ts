@@ -13,7 +13,7 @@ describe('how the pages write', () => {
     [formats.percent(0), '0 %'],
     [formats.percent(0.0004), '< 0.1 %'],
     [formats.percent(0.008), '0.8 %'],
-    // A remainder above zero is never shown as 100 %.
+    // A share below 1 is never shown as 100 %.
     [formats.percent(0.9996), '99 %'],
     [formats.percent(1), '100 %'],
     [formats.milliseconds(0.256), '0.26'],

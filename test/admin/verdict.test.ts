@@ -37,7 +37,10 @@ const invalid: Fault = {
   sinceAt: at('10:00:00'),
 };
 
-/** Returns the verdict about healthy processes, each on its own host. Each entry of `members` replaces members of one process. */
+/**
+ * Returns the verdict about healthy processes, each on its own host. Each entry of `members` is one process, and overrides members of its
+ * healthy state.
+ */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],
   { store = redis, own = [] }: { store?: GatewayState['store']; own?: readonly Fault[] } = {},

@@ -10,8 +10,8 @@ import { type BenchRedis, startRedis } from './redis.ts';
 import type { Stage } from './subjects/subject.ts';
 
 /**
- * Measures the largest rate of one key, which is always on one core of one Cluster server, whatever the number of gateways. Requests of one
- * turn of a process's event loop share one call, and a key that was just refused is refused without a call.
+ * Measures the largest rate of one key. The key's counts are on one Cluster server, which uses one core, whatever the number of gateways.
+ * Requests of one turn of a process's event loop share one call, and a key that was just refused is refused without a call.
  */
 export interface HotKeyFigures {
   readonly processes: number;
@@ -26,8 +26,8 @@ export interface HotKeyLoad {
   readonly banned: number;
   readonly calls: number;
   /**
-   * The part of its core that Redis used, and the calls that would use the whole core; undefined when there were too few calls for an
-   * estimate.
+   * The share of its core that Redis used. `callsPerCore` is the number of calls that would use the whole core; undefined when there were
+   * too few calls for an estimate.
    */
   readonly redisCores: number;
   readonly callsPerCore?: number;

@@ -14,7 +14,7 @@ export interface UnknownSecretsFigures {
   readonly loads: readonly UnknownSecretsLoad[];
 }
 
-/** One load with the key, round by round. */
+/** The figures of one load with the key. Each list has one figure for each round. */
 export interface UnknownSecretsLoad {
   readonly connections: number;
   readonly requestsPerSecond: readonly number[];

@@ -29,8 +29,8 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
 }
 
 /**
- * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. This ratio is for figures that a single
- * stall of the machine determines, such as the p99 of a round. A stall affects only one of the two samples, so the ratios of rounds vary
+ * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. Use this ratio for a figure that a single
+ * stall of the machine can determine, such as the p99 of a round. A stall affects only one of the two samples, so the ratios of rounds vary
  * more than each figure.
  */
 export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {

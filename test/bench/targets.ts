@@ -3,7 +3,7 @@ import type { Report } from './report.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, ratioOfMedians, type Spread } from './statistics.ts';
 
-/** A figure that the gateway should reach, beside the figure that this run measured. */
+/** A figure that the gateway should reach, and the figure that this run measured. */
 export interface TargetFigure {
   readonly figure: string;
   readonly atMost: number;
@@ -20,7 +20,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
       .flatMap(({ samples }) => samples.map(pick));
   const against = (scenario: string, subject: string, pick = alone) =>
     ratioOf(values(scenario, 'tollgate', pick), values(scenario, subject, pick));
-  /** The ratio of a figure that was measured only once. */
+  /** The ratio of a figure to its largest permitted value. The figure was measured only once. */
   const ofTarget = (value: number | undefined, most: number) =>
     value === undefined ? undefined : ratioOf([value], [most]);
   const flood = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);

@@ -1,8 +1,7 @@
--- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", average
--- pause of a connection between requests in ms (0: none), and number of addresses that the requests claim in turn (0:
--- none). wrk repeats one prepared request when there is one secret; with several, each request uses the next secret.
--- "check" checks every status, which costs wrk a callback for each response; "measure" relies on wrk's own count of
--- statuses above 399.
+-- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", average pause of a connection
+-- between requests in ms (0: none), and number of addresses that the requests claim in turn (0: none). wrk repeats one prepared request
+-- when there is one secret; with several secrets, each request uses the next secret. "check" checks every status, which costs wrk a
+-- callback for each response; "measure" relies on wrk's own count of statuses above 399.
 
 local unexpected, example = 0, 0
 

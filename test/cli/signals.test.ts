@@ -29,7 +29,7 @@ for (const [name, command, tags] of [
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
     onTestFinished(() => endGroup(child));
     let log = '';
-    // The gateway also holds the pipe, so the pipe closes when both processes have ended.
+    // The gateway also has the pipe open, so the pipe closes only after both processes have ended.
     child.stdout.on('data', (chunk) => {
       log += chunk;
     });
@@ -156,7 +156,7 @@ test('a second Ctrl-C ends the gateway at once', async () => {
   response.catch(() => {});
   await backend.received(1);
   gateway.child.kill('SIGINT');
-  // Two signals that arrive during a pause of the gateway count as one.
+  // Two signals that arrive during a pause of the gateway count as one signal.
   await gateway.line(({ msg }) => msg === 'draining');
   await sleep(700);
   gateway.child.kill('SIGINT');

@@ -27,7 +27,7 @@ function expectNothingOf(secret: string, report: string): void {
 
 const key = (rest: string) => `- { id: acme, plan: free, ${rest} }\n`;
 
-/** Places where an operator may write a secret (here X) by mistake. Each of them makes the list of keys invalid. */
+/** Places where an operator may write a secret (here X) by mistake. Each of these texts makes the list of keys invalid. */
 const mistakes: readonly (readonly [where: string, keys: string])[] = [
   ['as an entry of the list', '- X\n'],
   ['as an entry in brackets', '[X]\n'],

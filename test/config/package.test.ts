@@ -42,7 +42,7 @@ async function useIn(cwd: string, node: string): Promise<void> {
     await response.text();
     return response.status;
   };
-  // The timeouts are the default timeouts. A gateway that is too busy for them responds with 503 for a moment.
+  // The gateway has the default timeouts. If a busy gateway exceeds a timeout, it responds with 503 for a moment.
   const serves = (url: string, bearer: string) => expect.poll(() => statusOf(url, bearer)).toBe(200);
   const admin = `http://127.0.0.1:${adminPort}`;
   await serves(`http://127.0.0.1:${port}/any`, secret);

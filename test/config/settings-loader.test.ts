@@ -9,7 +9,7 @@ import { configFolder, digestOf, mainDocument } from '../support/config-folder.t
 import { loadedView } from '../support/loaded-view.ts';
 import { until } from '../support/until.ts';
 
-/** A new thread takes 0.35 s of CPU time, so most tests share one. */
+/** A new thread takes 0.35 s of CPU time, so most tests share one thread. */
 const loader = createSettingsLoader(defaultBounds);
 afterAll(() => loader.close());
 

@@ -344,7 +344,7 @@ async function decideFirst(store: QuotaStore, call: QuotaCall): Promise<QuotaRep
   return reply;
 }
 
-/** The limits of the two windows that these limiters have. */
+/** The limits of the minute and the day, which are the only windows of these limiters. */
 function limitsIn({ limits }: QuotaCall): { perMinute: number; perDay: number } {
   const { perMinute = 0, perDay = 0 } = toLimitFields(limits);
   return { perMinute, perDay };

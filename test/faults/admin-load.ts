@@ -49,7 +49,7 @@ export interface AdminLoad {
 
 export interface AdminLoadOptions {
   readonly worst: readonly Worst[];
-  /** The number of keys in the keys file, and the number of keys among them with a record of eight days. */
+  /** The number of keys in the keys file, and the number of these keys with a record of eight days. */
   readonly keys: number;
   readonly recorded: number;
   /** The number of the flood's connections. */
@@ -60,10 +60,7 @@ export interface AdminLoadOptions {
 
 const dayMs = 86_400_000;
 
-/**
- * Measures API clients and operators beside one token with read access. The token sends its most expensive requests, one kind after the
- * other.
- */
+/** Measures API clients and operators while one token with read access sends its most expensive requests, one kind after the other. */
 export async function measureAdminLoad(options: AdminLoadOptions): Promise<readonly AdminLoad[]> {
   const [operator, writer] = [makeToken('read'), makeToken('write')];
   // Each kind has its own token, because requests of the previous kind may still be queued.

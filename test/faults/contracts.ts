@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 export interface Contracts {
   /** The number of passed tests for counts, for the usage record, for the key directory, and for the shared process lists. */
   readonly held: Readonly<Record<(typeof suites)[number], number>>;
-  /** The number of limiters with a deliberate mistake, and the number of them that the tests rejected. */
+  /** The number of limiters with a deliberate mistake, and the number of these limiters that the tests rejected. */
   readonly mutants: number;
   readonly caught: number;
   readonly failed: readonly string[];

@@ -21,20 +21,22 @@ export interface DeadShard {
   readonly othersDecidedBy: Readonly<Record<string, number>>;
   /** The duration of the slowest response after the loss. */
   readonly slowestMs: number;
-  /** The status of `/readyz` of a process with `local` and of a process with `refuse` during the loss. */
+  /** The responses of `/readyz` during the loss, from a process with `local` and from a process with `refuse`. */
   readonly ready: readonly { readonly httpStatus: number; readonly reasons: readonly string[] }[];
   /** The name of the lost server in the Cluster. */
   readonly name: string;
   /** The statuses with `refuse`, for a key of the lost server and for another key. */
   readonly refusing: readonly [number, number];
   /**
-   * The list's entries for a key of the lost server and for another key during the loss: the state of the key, and its number of windows.
+   * Two entries of the key list during the loss: for a key of the lost server, and for another key. An entry has the key's state and number
+   * of windows.
    */
   readonly listed: readonly (readonly [string, number] | undefined)[];
   /** The time from the repair until every process was connected to all servers. */
   readonly backAfterMs: number;
   /**
-   * The requests of a key of the lost server that the processes with `local` admitted during the loss, and the requests counted afterwards.
+   * Requests of a key of the lost server: the requests that processes with `local` admitted during the loss, and the requests counted
+   * afterwards.
    */
   readonly admittedAway: number;
   readonly usedAfter: number;

@@ -28,12 +28,12 @@ export interface Exactness {
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
   /**
-   * Sums over all windows. `over` counts the requests admitted above the limit. `under` counts the requests below the limit that were not
-   * admitted, in windows in which a request was refused.
+   * Sums over all windows. `over` counts the requests admitted above the limit. `under` is the unused part of the limits of all windows
+   * that refused a request.
    */
   readonly over: number;
   readonly under: number;
-  /** The number of admitted requests whose `remaining` another request in the same window also had. */
+  /** The number of admitted requests with the same `remaining` as another request in the same window. */
   readonly sameRemaining: number;
   /** The number of requests that Redis counts in the longest window. */
   readonly longestUsed: number;
@@ -96,8 +96,8 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 }
 
 /**
- * Counts responses by the window in their headers, which the limit and the reset identify. Requests in the shortest window also count in
- * the longest window, and the whole load falls into one longest window.
+ * Counts responses by window. The limit and the reset in a response's headers identify the window. Requests in the shortest window also
+ * count in the longest window, and the whole load falls into one longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

@@ -31,7 +31,7 @@ export interface GreedyKeys {
   readonly slowestMs: { readonly baseline: number; readonly beside: number };
   /** The largest number of simultaneous greedy requests at the backend, from both processes together. */
   readonly heldAtBackend: number;
-  /** The status and fault of greedy requests in the access lines, for example `408 client`, with the number of each. */
+  /** The number of access lines of greedy requests for each status and fault, for example `408 client`. */
   readonly greedyEnds: Record<string, number>;
 }
 

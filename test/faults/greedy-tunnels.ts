@@ -30,7 +30,7 @@ export interface GreedyTunnels {
   readonly mebibytesPerSecond: number;
 }
 
-/** Measures the requests of one key beside WebSockets of other keys that send as many octets as the gateway allows. */
+/** Measures the requests of one key while WebSockets of other keys send as many octets as the gateway allows. */
 export async function measureGreedyTunnels(options: GreedyTunnelsOptions): Promise<GreedyTunnels> {
   const greedy = Array.from({ length: options.keys }, () => makeCustomKey(1_000_000, 1_000_000));
   const good = makeCustomKey(1_000_000_000, 1_000_000_000);

@@ -23,7 +23,7 @@ export type Fault =
   | 'read-only';
 
 export interface Outage {
-  /** The responses by status of the processes with `onFailure: local`, and of the process with `refuse`. */
+  /** The responses by status: from the processes with `onFailure: local`, and from the process with `refuse`. */
   readonly local: Record<number, number>;
   readonly refusing: Record<number, number>;
   readonly failures: readonly string[];
@@ -57,7 +57,7 @@ export interface Outage {
   readonly p99AfterBreakerMs: number;
   /** The time from the repair until every process had logged that Redis is available. */
   readonly backAfterMs: number;
-  /** The number of access lines of the `local` processes with the source `local`. */
+  /** The number of access lines with the source `local`, from the processes with `onFailure: local`. */
   readonly decidedLocally: number;
 }
 
@@ -200,7 +200,7 @@ async function startHeldSentinel() {
   return {
     place: { sentinel: { name, hosts } },
     async killMaster() {
-      // WAIT waits until the replicas have the last write of its connection, and so all earlier writes.
+      // WAIT returns when the replicas have the last write of its connection. They then also have all earlier writes.
       await first.inspector.set('last', 1, 'PX', 60_000);
       await first.inspector.wait(servers.length - 1, 5_000);
       await first.server.kill();

@@ -63,7 +63,7 @@ export interface GrantUnderLoad {
 
 /**
  * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. A second grant lasts only
- * a moment. The load exhausts it, and it expires.
+ * a moment: the load exhausts its limit, and then the grant expires.
  */
 export async function measureGrant(limits: {
   readonly plan: number;

@@ -32,7 +32,7 @@ import { measureWorkerKills } from './workers.ts';
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
   readonly figure: string;
-  /** Whether the outcome is the promised outcome. Times are printed but not judged. */
+  /** Whether the gateway kept its promise. Times are printed but not judged. */
   readonly holds: boolean;
 }
 

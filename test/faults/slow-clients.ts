@@ -31,7 +31,7 @@ const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const dripIntervalMs = 250;
 const longResponse = okResponse('x'.repeat(16 * 1024 * 1024));
 
-/** Measures well-behaved clients beside thousands of idle connections and clients that send or read a few bytes at a time. */
+/** Measures well-behaved clients while thousands of connections are idle, and other clients send or read a few bytes at a time. */
 export async function measureSlowClients(options: SlowClientsOptions): Promise<SlowClients> {
   const { slow, goodRequests, bounds } = options;
   const idle = Math.min(options.idle, descriptorsMax() - 1_000);

@@ -11,7 +11,7 @@ export interface Soak {
   /** The growth of resident memory over the second half, by least squares. */
   readonly slopeBytesPerSecond: number;
   readonly residentBytes: { readonly middle: number; readonly end: number };
-  /** The number before the first client connected and after the last client disconnected. */
+  /** The number of open descriptors before the first client connected, and after the last client disconnected. */
   readonly descriptors: { readonly before: number; readonly after: number };
 }
 

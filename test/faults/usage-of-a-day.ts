@@ -5,7 +5,10 @@ const hours = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, '
 
 type Field = readonly [name: string, counts: PackedCounts];
 
-/** The counts for each minute of an hour. The first minute is 1, and each later minute is `apart` after the previous minute. */
+/**
+ * The counts for each minute of an hour. The first minute is 1, and each later minute is stored as its distance `apart` from the previous
+ * minute.
+ */
 function everyMinute(apart: number): PackedCounts {
   return Array.from({ length: 60 }, (_, minute) => [minute === 0 ? 1 : apart, 20]).flat();
 }

@@ -137,7 +137,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Each page: what it shows once its figures have arrived, and the API path that it requests repeatedly. */
+/** The address of each page, the elements that it shows when its figures have arrived, and the API path that it requests repeatedly. */
 const allPages = [
   ['/', ['.verdict .well', '.figure', '.rows li'], '/traffic'],
   ['/keys', ['tbody tr', 'td.windows .bar'], '/keys?'],

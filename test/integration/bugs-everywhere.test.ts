@@ -14,7 +14,10 @@ const injected = vi.hoisted(() => {
   const state = { name: '', hits: 0 };
   return {
     state,
-    /** The module with replacements for these functions. A replaced function throws while its name is the injected name. */
+    /**
+     * The module with replacements for these functions. A replacement throws while `state.name` is the name of its function. Otherwise it
+     * calls the original function.
+     */
     throwing(module: object, names: readonly string[]): object {
       const replaced = names.map((name) => {
         const original = Reflect.get(module, name) as (...args: unknown[]) => unknown;
@@ -156,7 +159,7 @@ const arrivals = {
   'a WebSocket': `GET /v1/feed HTTP/1.1\r\nHost: a\r\n${authorization}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
 };
 const stations = [
-  // `lookUp` comes first, because later requests make the gateway cache for one second that the secret is unknown.
+  // `lookUp` comes first, because later requests make the gateway cache the unknown secret for one second.
   'lookUp',
   'screenRequest',
   'responseMessage',

@@ -16,7 +16,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientForwarding, patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** A backend that holds each request until the test ends it, and counts the requests that it has at once. */
+/** A backend that holds each request until the test ends it, and counts the requests in progress. */
 async function startBackend() {
   const held: ServerResponse[] = [];
   const counts = { now: 0, most: 0 };

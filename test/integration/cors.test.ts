@@ -93,7 +93,7 @@ it('a preflight from an allowed origin gets 204 on any path, without key or char
     expect(headers.has('content-length')).toBe(false);
   }
   expect(backend.requests).toEqual([]);
-  // The preflights were not charged, so the address still has its two requests without a key, and the key its quota.
+  // The preflights were not charged, so the address still has its two requests without a key, and the key still has its quota.
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await send('GET', '/pets')).status);
   expect(statuses).toEqual([401, 401, 429]);

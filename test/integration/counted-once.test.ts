@@ -96,7 +96,7 @@ interface Event {
   readonly sends: string;
   /** The backend's reaction to the request. */
   readonly react?: React;
-  /** Closes the connection when the client has its responses; absent: the client closes it. */
+  /** Closes the connection when the client has its responses; absent: the client closes the connection. */
   readonly ends?: React;
   readonly isToHasty?: true;
   /** The moment at which the client resets its connection; absent: never. */

@@ -5,7 +5,7 @@ it('three processes with clocks 90 s apart admit exactly the limits of minute an
   const found = await measureExactness({
     requests: 2_000,
     clients: 24,
-    // The first 24 requests and one whole window of requests use up the day's limit.
+    // The first 24 requests and one full window of 100 requests together exceed the limit of the day.
     limits: { perMinute: 100, perDay: 110 },
     // The window is a whole second, because `X-RateLimit-Reset` identifies a window. The day does not end during the
     // test.

@@ -1,4 +1,4 @@
-/** In `npm test`: `test/contract/quota-store.test.ts`, which shows that the script leaves no key without an expiry. */
+/** In `npm test`: `test/contract/quota-store.test.ts`, which shows that the script gives every key an expiry. */
 import { expect, it } from 'vitest';
 import { measureKills } from '../faults/kills.ts';
 

@@ -14,7 +14,7 @@ it('every process changes the limits of a plan at its date on the clock of Redis
   const windowsMs = freshWindows(Date.now());
   const bounds = { ...patientStore, limitsReadsPerMinuteMax: 1_000_000 };
   const fleet = await startFleetHere({
-    // The clocks of two processes are wrong. One of these clocks is past the date from the start.
+    // The clocks of two processes are wrong. One of these clocks is already past the date when the test starts.
     starts: [90_000, 0, -90_000].map((clockSkewMs) => ({ tuning: { bounds, windowsMs, clockSkewMs } })),
     config: {
       plans: { free: { perMinute: 5 } },

@@ -19,7 +19,7 @@ import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 
 /**
- * The page "What if": an operator drags the limit of a plan over the busiest minutes of the keys, and the simulator shows the effect of
+ * The page "What if": an operator drags the limit of a plan in a chart of the keys' busiest minutes, and the simulator shows the effect of
  * that limit.
  */
 let browser: Browser;
@@ -163,7 +163,8 @@ it('a limit that is deleted to type another stays empty until then', { tags: 'fu
 });
 
 /**
- * Waits for three responses about the state. The page renders each response, so after the third it shows at least the first.
+ * Waits for three responses about the state. The page renders each response, so it shows at least the first response when the third
+ * response arrives.
  */
 async function stateShown(page: Page): Promise<void> {
   for (let response = 0; response < 3; response++) {

@@ -174,7 +174,7 @@ for (const form of forms) {
         'the change is recorded',
         async () => (await valueIn('XLEN', 'test:fleet:{changes}')) === 1,
       );
-      // Redis works without a complaint, and has refused no command for lack of a permission.
+      // The gateway reports no problem with Redis, and the ACL has refused no command.
       expect((await readiness(gateway)).body.reasons).toEqual([]);
       for (const inspector of started.inspectors) expect(await inspector.acl('LOG')).toEqual([]);
       expect(gateway.output()).not.toContain(password.slice(0, 8));

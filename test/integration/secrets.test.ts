@@ -144,7 +144,9 @@ describe('no part of a secret leaves the gateway', () => {
   });
 });
 
-/** Reads all GET routes of the admin API with a token, and then again with a secret in place of the token and in the query. */
+/**
+ * Requests each GET route of the admin API three times: with a token, with a secret in place of the token, and with a secret in the query.
+ */
 async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });
   const paths = Object.keys(document.body.paths).map((path) => path.replaceAll(/\{\w+\}/g, valid.entry.id));

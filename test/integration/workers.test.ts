@@ -90,7 +90,7 @@ async function statusesOf(gateway: GatewayProcess, requests: number, secret?: st
   return [...new Set(statuses)];
 }
 
-/** Waits until the number of counted requests is the number of requests that were sent. */
+/** Waits until the metrics count as many requests as were sent. */
 async function counts(gateway: GatewayProcess, requests: number): Promise<void> {
   const sum = async () => (await readMetrics(gateway.adminUrl)).sum('tollgate_requests_total');
   await until(`${requests} are counted`, async () => (await sum()) >= requests);
@@ -366,8 +366,8 @@ it('while a worker is missing another worker serves new connections, and /readyz
 });
 
 /**
- * A load of clients that stop when the gateway closes their connections or accepts no new connections. Some of the clients' requests have
- * had a response.
+ * Starts clients that stop when the gateway closes their connections or accepts no new connections. Waits until some requests have had a
+ * response.
  */
 async function startLeavingLoad({ port }: { readonly port: number }) {
   const load = startLoad({

@@ -23,7 +23,7 @@ const generated = Object.entries(schemas).map(([name, schema]) => {
 });
 const members: Members = { plan: 'enterprise', ...Object.fromEntries(generated) };
 const ofNewKey = without(members, 'disabled');
-/** The windows show `limits`, and the state of the key shows `disabled`. */
+/** The response for a single key shows `limits` in its windows, and `disabled` in its state. */
 const shown = without(members, 'limits', 'disabled');
 const removable = Object.keys(schemas).filter((name) => name !== 'disabled');
 

@@ -13,7 +13,7 @@ import { type RedisServer, startRedis } from './start-redis.ts';
 import { type StoreProcess, startStore, startStoreHere } from './store-process.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** Several gateways on one Redis with one backend, which one call starts. */
+/** Several gateways with the same Redis and the same backend. */
 export interface Fleet<Member extends RunningGateway = GatewayProcess> {
   readonly gateways: readonly Member[];
   /** The URL `http://127.0.0.1:port` of each gateway. */

@@ -2,9 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/**
- * Test files that run at the same time choose from different ranges, so that no file takes a port that another file has just found free.
- */
+/** Test files that run at the same time choose from different ranges, so that two files never choose the same free port. */
 const portsCount = 2_000;
 const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * portsCount;
 const given = new Set<number>();

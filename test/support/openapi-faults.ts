@@ -5,8 +5,8 @@ import addFormats from 'ajv-formats';
 type Json = any;
 
 /**
- * The complaints of OpenAPI 3.1 linters about a document; empty without complaints. Checks the recommended rules of redocly and spectral
- * that such documents have broken or may break.
+ * The complaints of OpenAPI 3.1 linters about a document; empty without complaints. Checks only those recommended rules of redocly and
+ * spectral that our documents have broken or could break.
  */
 export function openApiFaults(document: Json): readonly string[] {
   const { info, servers, tags, paths, components } = document;

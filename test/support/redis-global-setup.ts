@@ -4,7 +4,7 @@ import type { TestProject } from 'vitest/node';
 import { startRedis, waitUntilReady } from './start-redis.ts';
 
 /**
- * One real Redis for the whole run, for tests without requirements on their Redis: `TEST_REDIS_URL`, a container, or a server of this
+ * One real Redis for the whole run, for tests that do not need a Redis of their own: `TEST_REDIS_URL`, a container, or a server of this
  * machine. Test files read its address with `redisUrl()` from `redis.ts`.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

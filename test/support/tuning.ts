@@ -11,7 +11,7 @@ export interface Tuning {
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other timeouts and sizes, because tests can wait for short timeouts. */
   readonly bounds?: Partial<Bounds>;
-  /** A hosts file. Each line is an address and its names. An address without names belongs to every name. */
+  /** A hosts file. Each line is an address and its names. If a line has no names, every name resolves to its address. */
   readonly hostsFile?: string;
 }
 

@@ -649,7 +649,7 @@ describe('the totals of past days', () => {
         }
       }
     };
-    /** Whether both processes report all requests, including those of the other process. */
+    /** Whether both processes report all requests, including the requests of the other process. */
     const allOnRecord = async () => {
       const months = new Set([...sent.keys()].map((name) => name.slice(-7)));
       for (const usage of processes) {

@@ -190,7 +190,7 @@ export function shareSeenWithin(within: number, rate: number): number {
   return -Math.expm1(-within * rate);
 }
 
-/** The rate of an action that a request triggers, and that cannot be triggered again for this number of seconds. */
+/** The rate of an action that a request triggers. After each action, no request triggers the action again for this number of seconds. */
 function renewals(pause: number, rate: number): number {
   return rate / (1 + pause * rate);
 }

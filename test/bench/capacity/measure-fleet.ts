@@ -103,7 +103,9 @@ function decidedAlone(gateways: readonly StartedTollgate[]): number {
   return gateways.reduce((sum, gateway) => sum + countDecidedLocally(gateway), 0);
 }
 
-/** Enough lines to include each key of a day, in the order in which independent clients would send them. */
+/**
+ * Keys in the order in which independent clients would use them. The list is long enough to include each key that sends requests in a day.
+ */
 function draw(credentials: readonly Credential[], skew: number): readonly Credential[] {
   const ends: number[] = [];
   for (const { keys, share } of keyGroups(credentials.length, skew)) {

@@ -101,7 +101,7 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // A flush follows its requests by up to ten seconds, and the measurement includes the flush.
+    // A flush may come up to ten seconds after its requests, and the measurement includes the flush.
     const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
@@ -185,7 +185,10 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
   return { perRequest, readShare: readShareOf(aTurn) };
 }
 
-/** A single key makes at most one call per turn, so each call arrives alone. The two differences between the runs give the two costs. */
+/**
+ * A single key makes at most one call per turn, so each call arrives alone. Two runs with many keys differ from this run in calls, reads
+ * and CPU. These two differences determine the cost of a call and the cost of a read.
+ */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({
     calls: perRequest - hot.perRequest,

@@ -18,7 +18,7 @@ export interface Table {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Prints the whole plan as tables. Each figure names the unit costs behind it. */
+/** Prints the whole plan as tables. The tables name the unit costs behind each figure. */
 export function tablesOf(plan: Plan, walls: readonly Wall[]): readonly Table[] {
   return [
     gatewaysTable(plan),
@@ -333,7 +333,7 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   };
 }
 
-/** The description of the differences omits calls, batches and look-ups with fewer than this number per request. */
+/** If a request causes fewer calls, batches or look-ups than this number on average, the description of the differences omits them. */
 const sharesMin = 0.005;
 
 /** The model's error for each figure. */

@@ -37,7 +37,7 @@ import { type BenchmarkPart, type Measured, type UnitCosts, unitCostsOf, whyUnus
 import { wallsOf } from './walls.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
-/** The costs that the page uses, for a machine without its own measurement. */
+/** The costs on the page. A machine without its own measurements also uses these costs. */
 const shipped = fileURLToPath(new URL('unit-costs.json', import.meta.url));
 const page = fileURLToPath(new URL('../capacity.md', import.meta.url));
 const [pageBegins, pageEnds] = [
@@ -198,7 +198,7 @@ async function print(inputs: Inputs, { report, measured }: Basis, isCalibrated: 
   console.log([sentence, ...tables.map(toText), `${costs.machine}.`].join('\n\n'));
 }
 
-/** Without this figure the costs are those of another machine, which the last line of the output states. */
+/** If this measurement fails, the plan uses the costs of another machine, and the last line of the output states this. */
 async function directCpuHere(): Promise<number | 'benchmark'> {
   try {
     return await measureDirectCpu();

@@ -1,6 +1,6 @@
 import { spreadOf } from '../statistics.ts';
 
-/** The unit costs behind the model, in seconds and octets. Each cost is measured, and names its measurement. */
+/** The unit costs behind the model, in seconds and octets. Each cost was measured, and is stored with a description of the measurement. */
 export const costNames = {
   requestCpu: 'gateway, CPU of a forwarded request in a full process, apart from its calls to Redis',
   refusedCpu: 'gateway, CPU of a refusal in a flood',

@@ -112,7 +112,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** The largest factor and the largest divisor of the load, and the number of steps between them. */
+/** The search multiplies or divides the load by at most this factor, and then narrows the result in this number of steps. */
 const [timesMax, steps] = [128, 14];
 
 /** The bottlenecks in the order in which a growing load reaches them. */

@@ -33,7 +33,7 @@ const customers = ['initech', 'hooli', 'stark', 'wayne', 'cyberdyne', 'tyrell', 
 
 /**
  * The requests per second of each key. The plans are mixed: acme is at its limit, globex is banned, and initrode has nearly used up its
- * day.
+ * limit of the day.
  */
 function keysAndRates() {
   const known = [

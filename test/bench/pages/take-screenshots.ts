@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of /README.md and of the page of the admin API from gateways with traffic: `node test/bench/pages/take-screenshots.ts
- * [--minutes 16]`. One target is killed a minute before the pictures.
+ * Takes the screenshots in /README.md and in the README of the admin API. The gateways in the screenshots have traffic: `node
+ * test/bench/pages/take-screenshots.ts [--minutes 16]`. One target is killed a minute before the pictures.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';

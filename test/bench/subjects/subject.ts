@@ -17,7 +17,7 @@ export interface Stage {
 /** A gateway, or a part of one, that the benchmark measures. */
 export interface Subject {
   readonly name: string;
-  /** A description for the report of the subject's work for each request. */
+  /** A description of the subject's work for each request. The report prints this description. */
   readonly job: string;
   /** Whether the subject looks up keys, so that the number of keys matters. */
   readonly identifies: boolean;

@@ -76,9 +76,7 @@ test('an edit gives up when another process keeps the lock, and leaves no file',
   expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
 });
 
-/**
- * Gives the lock of a file `others` times to a new owner. @returns a function that returns the number of new owners so far
- */
+/** Changes the owner of a file's lock `others` times. @returns a function that returns the number of new owners so far */
 function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);
   let owner = 0;

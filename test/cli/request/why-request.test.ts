@@ -41,7 +41,7 @@ async function send(secret: string, path: string, method = 'GET'): Promise<strin
   return id;
 }
 
-/** The log in the form of a file. */
+/** The log as the text of a log file. */
 function logText(): string {
   return `${gateway.lines.map((line) => JSON.stringify(line)).join('\n')}\n`;
 }

@@ -8,8 +8,8 @@ import { until } from '../../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 /**
- * In this file, the grace period is 100 ms instead of 5 s, the check runs every 20 ms instead of every second, and the minimum is 25 octets
- * a millisecond instead of 500 a second.
+ * In this file, the grace period is 100 ms instead of 5 s, and the check runs every 20 ms instead of every second. The minimum is 25 octets
+ * per millisecond instead of 500 octets per second.
  */
 const quick = {
   clientBytesPerSecondMin: 25_000,

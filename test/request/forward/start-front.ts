@@ -166,7 +166,7 @@ export async function startFront({
   };
 }
 
-/** An upstream with the form that the setting `upstream` of a configuration gives it. */
+/** An upstream with the same form as the loaded setting `upstream`. */
 export function upstreamAt(url: string, overrides: Partial<Upstream> = {}): Upstream {
   const client = url.startsWith('https:') ? backendTls()?.client : undefined;
   const upstream = { name: 'default', url, health: '/healthz', host: 'keep', timeouts: {} } as const;

@@ -33,7 +33,7 @@ export interface Flooded {
   refused: number;
   /** The units of the admitted requests. */
   units: number;
-  /** Refused requests that would have fitted into the remainder in their own response. */
+  /** The number of refused requests whose responses stated enough remaining units for the request. */
   refusedWithRoom: number;
 }
 

@@ -201,8 +201,8 @@ describe('refusals from memory', () => {
       }
     };
     expect(await refusalsOf(100)).toBe(99);
-    // With a large threshold, each process may have refusals up to 1 % of the threshold that it has not yet reported. The surplus of
-    // refusals does not exceed the sum of these unreported refusals.
+    // With a large threshold, each process may have unreported refusals, up to 1 % of the threshold. The surplus of refusals does not
+    // exceed the sum of these unreported refusals.
     expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
   });
 

@@ -32,7 +32,7 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 /** The cost of a request, which is mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
-/** The requests of a call: mostly one run of equal cost. */
+/** The requests of a call, as one or more groups of requests with equal cost. */
 export const runs: fc.Arbitrary<Asked> = fc.record(
   {
     requests: fc.integer({ min: 0, max: 20 }),

@@ -127,7 +127,8 @@ it('a Redis that is fast when idle and too slow under load is probed less often 
     return returns().length >= 3;
   };
   await until('Redis has come back three times', untilThreeReturns);
-  // An outage lasts at least as long as the pauses between one, two or four probes. Timers may fire slightly early.
+  // The three outages end after at least one, two and four probes, so each outage lasts at least as long as the pauses between its probes.
+  // Timers may fire slightly early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

@@ -83,7 +83,10 @@ describe('times', () => {
   ])('a %s that begins behind waiting requests', (_, begin, rest) => {
     const put = 'PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n';
 
-    /** The handler delays the first response, and reading pauses, until the timeouts of the last request have passed. */
+    /**
+     * The handler delays the first response until the timeouts of the last request have passed. The server pauses reading during this
+     * delay.
+     */
     async function sendBehindWaiting(later: string) {
       const held = Promise.withResolvers<void>();
       const { port } = await startListener({

@@ -548,7 +548,7 @@ describe('shares', () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
     const served: Socket[] = [];
     backend.react = (_request, socket) => void served.push(socket);
-    // Each of two greedy holders waits for the other's connections, so each keeps a quarter of them.
+    // While both greedy holders wait for further connections, each holder may use only a quarter of the connections.
     for (let i = 0; i < 20; i++) for (const holder of ['a', 'b']) send(pool, { holder, path: `/${holder}` });
     const before = await open(backend, 4);
     let answered = 0;
