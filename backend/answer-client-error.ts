@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { ErrorBody } from './errors.ts';
 import { createErrorBody } from './errors.ts';
 
-/** Responds to a request that Node's HTTP parser rejected, which reaches no route, and closes the connection. */
+/** Responds to a request that Node's HTTP parser rejected, and closes the connection. Such a request reaches no route. */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

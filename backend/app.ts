@@ -51,7 +51,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     closing = true;
     done();
   });
-  // Fastify sends `Connection: close` only to requests that arrive after closing began, not to those in flight.
+  // Fastify sends `Connection: close` only to requests that arrive after closing began, and not to requests in flight.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (closing) reply.header('connection', 'close');
     done(null, payload);

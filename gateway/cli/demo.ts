@@ -51,7 +51,7 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
   DEMO_BUSINESS_SHA256: digestSecret(secrets.business),
   DEMO_ENTERPRISE_SHA256: digestSecret(secrets.enterprise),
   DEMO_ADMIN_SHA256: digestSecret(adminToken),
-  // Redis still has the counts of an earlier run, so each run has other key ids.
+  // Redis still has the counts of an earlier run, so each run uses new key ids.
   DEMO_RUN: randomBytes(3).toString('hex'),
 });
 const children = [store, gateway];
@@ -120,8 +120,8 @@ interface Store {
 }
 
 /**
- * Waits until both processes serve, and until the first connection to Redis has succeeded or failed. Returns undefined if the
- * start failed.
+ * Waits until both processes serve requests, and until the first connection to Redis has succeeded or failed. Returns undefined
+ * if the start failed.
  */
 async function waitUntilUp(): Promise<Store | undefined> {
   const deadlineMs = Date.now() + startTimeoutMs;

@@ -42,7 +42,7 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     : [...conflicts, { ...main.placeOf(['selfService', 'rotate']), message: fault }];
 }
 
-/** The reason why holders cannot rotate their secrets, although `selfService.rotate` is set. */
+/** The reason why key holders cannot rotate their secrets, although `selfService.rotate` is set. */
 function rotationFault({ selfService, limitsPath, keys }: RawSettings): string | undefined {
   if (!selfService.rotate) return undefined;
   if (limitsPath === undefined)

@@ -10,7 +10,7 @@ import type { YamlSource } from './source/parse-yaml.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
 interface ReadUpstreamNames {
-  /** The names in the order of the configuration. The names are undefined if they cannot be read. */
+  /** The names of the upstreams in the order of the configuration. The names are undefined if they cannot be read. */
   readonly names: readonly string[] | undefined;
   readonly problems: readonly Problem[];
 }
@@ -75,7 +75,7 @@ interface PlacedUpstream {
   readonly upstream: RawUpstream;
 }
 
-/** All upstreams of either form, each with its path in the configuration. */
+/** All upstreams from `upstream` or `upstreams`, each with its path in the configuration. */
 export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly PlacedUpstream[] {
   if (upstream !== undefined) return [{ path: ['upstream'], upstream }];
   return Object.entries(upstreams ?? {}).map(([name, each]) => ({
@@ -84,7 +84,7 @@ export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly 
   }));
 }
 
-/** Upstreams that no operation is forwarded to. */
+/** The names of the upstreams that no operation uses. */
 export function unusedUpstreams({ upstreams, operations }: Settings): readonly string[] {
   const used = new Set(operations.map(({ upstream }) => upstream));
   return upstreams.map(({ name }) => name).filter((name) => !used.has(name));

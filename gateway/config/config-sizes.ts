@@ -30,7 +30,8 @@ export const configSizes = Object.freeze({
   /** The maximum length of the API document's JSON in the API reference. */
   publishedCharsMax: 33_554_432,
   /**
-   * The maximum numbers of admin tokens and of host names of the admin listener. A presented token is compared with every token.
+   * The maximum numbers of admin tokens and of host names of the admin listener. A presented token is compared with every
+   * configured token.
    */
   adminTokensMax: 100,
   adminHostsMax: 100,
@@ -59,8 +60,8 @@ export const configSizes = Object.freeze({
   /** The maximum length of a line in a report. A file may consist of a single long line. */
   excerptCharsMax: 200,
   /**
-   * The number of characters of a line that are masked before the line is cut. A password in a URL can only be recognised by the
-   * `@` after it.
+   * A longer line is cut to this length before its secrets are masked, and to `excerptCharsMax` afterwards. The masking needs
+   * more characters than the report shows, because a password in a URL is recognised by the `@` after it.
    */
   maskedCharsMax: 2_000,
   /** The longest retention of per-minute usage, in days. A key that is always active takes up to 16 KiB a day. */

@@ -54,9 +54,9 @@ export interface LoadOptions {
    * broken.
    */
   readonly onlyKeys?: boolean;
-  /** The digests of the current configuration's files. An expired certificate among these files does not fail the load. */
+  /** The digests of the current configuration's files. The load accepts an expired certificate in one of these files. */
   readonly inForce?: Digests;
-  /** The entries of an earlier load. An entry of the keys file that has not changed since then is not read again. */
+  /** The entries of the keys file from an earlier load. An entry that has not changed since that load is not read again. */
   readonly before?: ReadEntries | undefined;
   /**
    * The digests of contents that are complete. The load throws `UnsettledContent` before it parses a long text whose digest is
@@ -90,7 +90,7 @@ export interface ValidSettings {
   readonly keysFile: string | undefined;
   /** The value for the option `before` of the next load. This value cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
-  /** The digest of each file's content that these settings use. */
+  /** For each file: the digest of the content that these settings use. */
   readonly digests: Digests;
   /** The contents that were read. */
   readonly contents: Contents;
@@ -347,7 +347,7 @@ function scopesOf(read: {
 interface ReadApi {
   readonly file: string;
   readonly operations: readonly Operation[];
-  /** Joining the document's files may read further files. */
+  /** Further files may be read when the files of the document are joined. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
   /** The field is absent if the configuration has no API document. */
@@ -452,12 +452,12 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
 
 /**
  * Returns all problems, sorted by file and place. If a value could not be read, further problems with this value are left out,
- * because they are consequences. For example, the variable in the value may not be set.
+ * because they are consequences. For example, a variable in the value may be unset.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));
   const both = [...ofReading, ...ofRules.filter((problem) => !unread.has(placeName(problem)))];
-  // Both listeners may use the same certificate, and would report the same problem twice.
+  // If both listeners use the same certificate, they report the same problem, which must be listed only once.
   const all = [...new Map(both.map((each) => [`${placeName(each)} ${each.message}`, each])).values()];
   const files = [...new Set(all.map(({ file }) => file))];
   const sorted = all

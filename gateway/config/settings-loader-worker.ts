@@ -38,7 +38,10 @@ export interface FileRead {
   readonly digest: string;
 }
 
-/** Valid results by the number of their load. These are the current result, and the newest result, which may become current. */
+/**
+ * Valid results by the number of their load. The map contains the current result and the newest result, which may become the
+ * current result.
+ */
 let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {

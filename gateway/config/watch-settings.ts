@@ -19,11 +19,11 @@ import { UnsettledContent } from './source/source-reader.ts';
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The result of the first load, which is the current configuration. */
   readonly initial: Loaded | LoadedInThread;
-  /** The loader of the first load. A new loader, the default, reads all files in full at the first edit. */
+  /** The loader of the first load. By default, a new loader is made, which reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called with new settings, and when invalid content is changed back to the current content. The message changes the settings
-   * of the previous call (at first `initial`) to these settings.
+   * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current
+   * content. The message changes the settings of the previous call (at first `initial`) to these settings.
    *
    * For files with an error, the settings contain the last valid content. After such a call, `onInvalid` is called, unless it was
    * already called for the same contents.
@@ -80,16 +80,17 @@ interface LoadUnderWay {
  * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
  * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the
- * loaded content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load,
- * and a later edit does not invalidate them. So even frequent edits cannot prevent every load from taking effect.
+ * loaded content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a
+ * load. If two comparisons in a row have found the loaded content, the load takes effect even after a later edit. So even
+ * frequent edits cannot prevent every load from taking effect.
  *
  * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the
  * load of the whole text. Such a text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to parse
- * would delay the load of its correction. A load without a long text gets more time before it is cancelled, because it ends soon
- * by itself, and a cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for the next
- * load. So a load completes eventually, even if every load is slow and edits continue.
+ * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to
+ * parse would delay the load of its correction. A load without a long text gets more time before it is cancelled, because it
+ * usually ends soon. A cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for
+ * the next load. So a load completes eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -109,7 +110,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /** Contents that two comparisons in a row have found since the last load began. */
+  /** Each content that two successive comparisons have found. The list is cleared when a load begins. */
   let seenTwice: Digests[] = [];
   let isStopped = false;
   let timer = setTimeout(compare, intervalMs);
@@ -206,7 +207,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isNews = before === undefined || now.settings.version !== before.version;
     // The thread computes its next message as a difference from settings that were passed to `onValid`.
     inForce = isNews || isRepaired ? now : { ...now, settings: before };
-    // The settings may have changed during the load, and then the difference does not apply.
+    // If the settings have changed during the load, the difference does not apply to them.
     const message = now.base === before ? now.message : fullMessage(now.settings);
     if (isNews || isRepaired) onValid(now, message, rejected);
   }

@@ -10,7 +10,10 @@ export interface PackedKeys {
   /** By rank: the start and the end (exclusive) of the record. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** By rank: the fields that statistics over all keys need, so that no records are read. A plan is an index into `planNames`. */
+  /**
+   * By rank: the fields that statistics over all keys need. Statistics therefore do not read the records. A plan is an index
+   * into `planNames`.
+   */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;

@@ -21,12 +21,12 @@ export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: num
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** The instant of the latest change of any plan that is not after `nowMs`; undefined when there is no such change. */
+/** Returns the latest instant up to `nowMs` at which a plan changes, or undefined if no plan changes until then. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }
 
-/** The instant of the next change of any plan after `nowMs`; undefined when there is no such change. */
+/** Returns the first instant after `nowMs` at which a plan changes, or undefined if no plan changes after `nowMs`. */
 export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
   const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
   return later.length === 0 ? undefined : Math.min(...later);

@@ -168,7 +168,7 @@ export function callersLines(
   return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
 }
 
-/** Whether the key met a brownout, and called again after it. */
+/** The requests of the key that brownouts refused, and whether the key has called the operation since then. */
 const brownoutColumn: Column<Callers['callers'][number]> = {
   title: 'BROWNOUTS',
   cell({ brownouts }) {

@@ -52,7 +52,7 @@ export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYa
   const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
   const document = parse(text);
   try {
-    // A copy without shared parts. An edit of a value that an alias shares must change only one of the two copies.
+    // The JSON text repeats the value of an alias in each place. So `apply` changes the value in only one place.
     let wanted: unknown = JSON.parse(JSON.stringify(plainOf(document)));
     const splices = edits.map((edit) => {
       const { splice, apply } = planEdit(edit, { text, eol, document });

@@ -98,7 +98,7 @@ function* partsOf(
   let [bytes, members] = [0, 0];
   for (const key of keys) {
     const length = Buffer.byteLength(JSON.stringify(key)) + 1;
-    // A key is one member of the request's list, and its own members count too.
+    // The limit counts each key as one member of the list, and also counts the key's own members.
     const size = 1 + countMembers(key, membersMax);
     const isFull = part.length === importKeysMax || bytes + length > bytesMax || members + size > membersMax;
     if (part.length > 0 && isFull) {

@@ -53,7 +53,7 @@ function howItEnded(entry: LogEntry): string {
   return `was answered ${status} by ${target}${tries} ${took}${atUpstream}`;
 }
 
-/** Descriptions of the buckets outside of a key's quota, by window name. */
+/** Descriptions of limits that are not part of a key's quota, by window name. */
 const buckets: Readonly<Record<string, string>> = {
   address: 'requests without a valid key of one address',
   preflight: 'CORS preflights of one address',

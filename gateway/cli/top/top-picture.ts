@@ -24,7 +24,7 @@ export interface TopScreen extends Screen {
 }
 
 const listedMax = 10;
-/** The minimum number of rows of a list that has more rows. */
+/** The number of rows that a list shows even if the screen is too small for it. */
 const listedMin = 2;
 /** The width of the title line if the width of the screen is unknown. */
 const pageColumns = 100;
@@ -142,7 +142,10 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
 
 const figureNamesColumns = 12;
 
-/** Makes lines of a name and its parts, as many lines as necessary. No part is divided, because a cut number would be wrong. */
+/**
+ * Makes lines that begin with a name and list its parts. A part is never divided between lines, because a cut number would be
+ * wrong.
+ */
 function partLines(name: string, parts: readonly (string | Cell)[], { columns, paint }: Screen): string[] {
   const lines = [{ text: padText(name, figureNamesColumns, 'right'), width: figureNamesColumns }];
   for (const part of parts) {

@@ -22,7 +22,7 @@ export interface LimitVerdict {
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
   /**
-   * The number of keys whose result is uncertain. The bans, second limits or mixed costs of these keys depend on the order of
+   * The number of keys whose result is uncertain. Bans, limits per second and mixed costs make a result depend on the order of
    * requests, which the usage record does not contain.
    */
   readonly keysUncertain: number;

@@ -15,8 +15,9 @@ export interface Tried {
 }
 
 /**
- * Returns the edits of limits between two configurations. These are edits of plans, and edits of keys that differ from the edit
- * of their plan. A key that is missing or disabled in one of the configurations has no limits to compare.
+ * Returns the edits of limits between two configurations. The result contains each edited plan. It contains a key only if the
+ * edit of its plan does not explain the new limits of the key. A key that is missing or disabled in one of the configurations
+ * has no limits to compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
@@ -55,8 +56,8 @@ export interface LaterEdit {
 }
 
 /**
- * Returns the later changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the limits that
- * `before` has now.
+ * Returns the later changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the plan's
+ * present limits in `before`.
  */
 export function laterEdits(
   { settings: before }: Shown,

@@ -15,7 +15,7 @@ export interface ApiPart {
   readonly in: ApiFile;
   readonly path: readonly PropertyKey[];
   readonly value: unknown;
-  /** The references that were followed to this value, each as its file and JSON Pointer. */
+  /** The references that lead to this value, each as a file and a JSON Pointer. */
   readonly trail?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface References {
 }
 
 /**
- * Follows `$ref` between the files of an API document. Only relative paths are followed, and URLs are not.
+ * Follows `$ref` between the files of an API document. Relative paths are followed, but URLs are not.
  *
  * @param open reads a file. The function returns undefined for a file that it cannot read, and reports the reason itself
  */

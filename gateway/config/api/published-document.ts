@@ -42,7 +42,7 @@ export function apiDocument(document: References, published: Published): string 
   );
 }
 
-/** The name of the member that contains the other files of the document, numbered. */
+/** The name of the member that contains the other files of the document, each under its number. */
 const filesMember = 'x-files';
 
 /**
@@ -117,7 +117,7 @@ function bundle(references: References): Mapping | undefined {
   const joined: Record<string, unknown> = { ...asMapping(rewrite({ ...value, paths: {} }, root)), paths };
   const files: Record<string, unknown> = {};
   let chars = 0;
-  // Rewriting a file may find further files.
+  // `rewrite` may add further files to `numbers`.
   for (const [file, number] of numbers) {
     if (number === 0) continue;
     chars += charsOf(file.source.value, configSizes.publishedCharsMax);
@@ -178,8 +178,8 @@ function charsOf(value: unknown, charsMax: number): number {
 }
 
 /**
- * Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that some plan
- * limits.
+ * Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that at least one
+ * plan limits.
  */
 function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];
@@ -217,8 +217,8 @@ function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): s
 }
 
 /**
- * The limits of a plan now and after each later change. Each row states its period, so that the document stays correct when a
- * change takes effect.
+ * The present limits of a plan, and its limits after each later change. Each row states its period, so that the document stays
+ * correct when a change takes effect.
  */
 function periodsOf(
   plan: Plan,

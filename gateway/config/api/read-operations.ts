@@ -31,7 +31,10 @@ export interface ReadOperations {
 interface ReadOptions {
   /** The path of the document; `$ref` to other files is relative to it. */
   readonly file: string;
-  /** The names in the order of the configuration, the default first. The names are undefined if the upstreams could not be read. */
+  /**
+   * The names of the upstreams in the order of the configuration. The first name is the default. The names are undefined if the
+   * upstreams could not be read.
+   */
   readonly upstreamNames: readonly string[] | undefined;
   /**
    * Reads another file that the document refers to. Returns undefined for a file that it cannot read, and reports the reason
@@ -138,8 +141,8 @@ const unserved = new Set(['trace', 'additionalOperations']);
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
 /**
- * Reads the operations of a path. An operation in the path item replaces an operation with the same method in the target of its
- * `$ref`.
+ * Reads the operations of a path. An operation in the path item replaces an operation with the same method in the target of the
+ * path item's `$ref`.
  */
 function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
   const { value } = item;
@@ -361,9 +364,10 @@ const idCharsMax = 100;
 
 /**
  * Gives each operation the name that plans, keys, metrics and logs use. The name is the operationId. Characters of the
- * operationId that a name may not have are replaced. If the operationId is missing, the name is made from method and path.
+ * operationId that are not allowed in a name are replaced. If the operationId is missing, the name is made from method and
+ * path.
  *
- * Two operations with the same operationId are a problem, unless both are the same operation that two paths refer to by `$ref`.
+ * Two operations may not have the same operationId. A single operation to which two paths refer by `$ref` is allowed.
  */
 function nameAll(
   found: readonly FoundOperation[],

@@ -8,7 +8,7 @@ import { checkLimits } from '../check-limits.ts';
  * conflicts by these counts and does not read every key.
  */
 export interface KeyUses {
-  /** For each plan: the number of keys with their own limits, and the number of keys without. */
+  /** For each plan: the number of keys with their own limits, and the number of keys without their own limits. */
   readonly plans: ReadonlyMap<string, { readonly limited: number; readonly unlimited: number }>;
   /** For each operation: the number of keys whose `operations` list names it. */
   readonly operations: ReadonlyMap<string, number>;
@@ -16,7 +16,7 @@ export interface KeyUses {
   readonly warned: number;
 }
 
-/** Makes a counter that starts with the counts of `before`. The counter adds and subtracts keys. */
+/** Makes a counter that starts with the counts in `before`. Its method `count` adds or subtracts one key. */
 export function createKeyUses(before?: KeyUses): {
   count(key: RawKey, change: 1 | -1): void;
   uses(): KeyUses;
@@ -38,7 +38,7 @@ export function createKeyUses(before?: KeyUses): {
   };
 }
 
-/** Whether every key is on an existing plan, and only keys on custom plans have their own limits. */
+/** Whether the plan of every key exists, every key on a custom plan has its own limits, and no other key has its own limits. */
 export function fitPlans({ plans }: KeyUses, defined: Readonly<Record<string, unknown>>): boolean {
   return [...plans].every(([plan, { limited, unlimited }]) => {
     if (limited === 0 && unlimited === 0) return true;

@@ -26,11 +26,11 @@ const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// These ranges contain letters beyond ASCII, and no blanks or line breaks beyond ASCII.
+// These ranges contain non-ASCII characters, except blanks and line breaks.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
-/** The characters of a scalar without `#`, because `#` after a blank begins a comment. */
+/** The given characters except `#`, because `#` after a blank begins a comment. */
 const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
 /** Sticky patterns, which match at the reader's current position. */
@@ -204,7 +204,7 @@ class EntryReader {
 }
 
 const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
-/** Other texts that YAML's core schema reads as numbers. */
+/** Further texts that are numbers in YAML's core schema. */
 const otherNumber = /^(?:\d+|0o[0-7]+|0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
 const otherWord = /^(?:True|TRUE|False|FALSE|null|Null|NULL)$/;
 

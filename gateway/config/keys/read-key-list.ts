@@ -23,7 +23,7 @@ export interface ReadKeyList {
   /** The path of the list in its file. */
   readonly path: readonly PropertyKey[];
   readonly source: () => YamlSource;
-  /** Reads every key as stated, in the order of the file. */
+  /** Reads every key as the file states it, in the order of the file. */
   readonly written: () => readonly RawKey[];
   /** The line numbers of the keys, in the order of the file. */
   readonly lines: () => Uint32Array;
@@ -90,7 +90,7 @@ export function readKeyList({
   }
   const whole = source();
   if (whole === undefined) return undefined;
-  // A file of comments only is an empty list.
+  // A file that contains only comments counts as an empty list.
   const value = whole.value ?? [];
   const parsed = keyListSchema.safeParse(value);
   if (!parsed.success) problems.push(...shapeProblems(parsed.error, whole));

@@ -20,7 +20,7 @@ export interface KeptFile {
   /** The digest of this file's rejected content, and the digest that the main file on disk had during the same load. */
   readonly digest: string;
   readonly mainDigest: string;
-  /** Whether this file alone causes its problems, without a conflict with another file. */
+  /** Whether the file is invalid by itself. The value is false if the file conflicts with another file. */
   readonly isAlone: boolean;
   /** Why the content on disk is rejected. */
   readonly problems: readonly Problem[];

@@ -45,8 +45,8 @@ function field(names: string, value: string): string {
 }
 
 /**
- * Whether a word is a field name or resembles a field name. A problem may be about a misspelt name, and no secret resembles a
- * field name.
+ * Whether a word is a field name or resembles a field name. A misspelt name is shown, because a problem may be about this name.
+ * A secret never resembles a field name.
  */
 function isFieldName(name: string, fieldNames: readonly string[]): boolean {
   return closestName(name, fieldNames) !== undefined;

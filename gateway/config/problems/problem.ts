@@ -25,8 +25,9 @@ export interface Problem extends Place {
   /** The other place of a conflict, such as the first of two equal ids. */
   readonly related?: Place & { readonly message: string };
   /**
-   * The files that may be at fault, the most likely file first. The default is `file` and the file of `related`. A load removes
-   * this field from its result, because an operator may have written a secret in place of a path.
+   * The files that may be at fault, the most likely file first. Without this field, these are `file` and the file that
+   * `related` names. A load removes this field from its result, because an operator may have written a secret in place of a
+   * path.
    */
   readonly files?: readonly string[];
 }

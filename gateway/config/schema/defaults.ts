@@ -25,7 +25,7 @@ export const defaults = {
   addressBucket: { perMinute: 30 },
   /** 1 MiB is far more than a JSON record of this API needs. A body of this size cannot exhaust the memory. */
   bodyBytesMax: 1_048_576,
-  /** The usage record keeps the minutes of the current day, and of the week before it for comparison. */
+  /** The usage record keeps figures per minute for eight days: the current day, and the week before it for comparison. */
   usage: { keepDays: 8 },
   /** No proxies. The gateway ignores addresses in `X-Forwarded-For` until an operator names the trusted proxies. */
   trustedProxies: [],

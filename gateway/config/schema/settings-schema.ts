@@ -135,7 +135,7 @@ const keySources = fields('a mapping with file and directory', {
   )
   .meta({ anyOf: [{ required: ['file'] }, { required: ['directory'] }] });
 
-/** The schema of only the admin listener's address. Other settings may be invalid. */
+/** The schema for reading the admin listener's address. This schema ignores all other settings, which may be invalid. */
 export const adminAddressSchema = z.object({ admin: z.object(address(defaults.admin)).prefault({}) });
 
 export const settingsSchema = fields('a mapping of settings', {

@@ -7,11 +7,14 @@ import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 /** Resolves with the digest of each file's content. */
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
-/** The last observation of a file. The observation contains the file's identity with its times, and the digest of its content. */
+/**
+ * The last observation of a file. The observation contains the file's identity, which includes its times, and the digest of its
+ * content.
+ */
 interface Sighting {
   readonly identity: string;
   readonly digest: string;
-  /** Whether every later change of the file certainly changes its identity. */
+  /** Whether every later change of the file is certain to change the identity. */
   readonly isSettled: boolean;
 }
 

@@ -154,7 +154,7 @@ function visibleOffset(text: string, offset: number): number {
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Our messages for faults whose library message gives no advice. */
+/** Our messages for faults for which the library gives no advice. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',

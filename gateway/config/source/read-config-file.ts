@@ -99,8 +99,8 @@ export function reasonOf(error: unknown, file: string): string {
 }
 
 /**
- * Names the part of the path that this process may not read, and a command that grants access. For example, the unprivileged user
- * of a container cannot read a clone that was made with umask 077.
+ * Names the part of the path that this process is not permitted to read, and a command that grants access. For example, the
+ * unprivileged user of a container cannot read a clone that was made with umask 077.
  */
 function denial(file: string): string {
   try {

@@ -161,7 +161,7 @@ export function createSourceReader(options: {
 
   return {
     /**
-     * Reads one file as data. Returns undefined if reading fails, and `problems()` then has the reasons.
+     * Reads one file as data. Returns undefined if reading fails. `problems()` then returns the reasons.
      *
      * @param options.kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
      * @param options.mentionedAt the place that names the file, where a missing file is reported
@@ -204,8 +204,8 @@ function contentOf(draft: string | FileContent): ReadFile {
 }
 
 /**
- * Advice for a missing keys file. An operator must create the keys file, because a shipped file would end up in a commit. The
- * message does not repeat the path, because the operator may have written a secret in its place.
+ * Advice for a missing keys file. An operator must create the keys file. If the repository contained a keys file, operators
+ * would commit their keys. The message does not repeat the path, because the operator may have written a secret in its place.
  */
 const adviceForKeys = ': the command `keys create` makes it with the first key; an empty file will also do';
 

@@ -16,8 +16,9 @@ const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g;
 const placeholderStart = '${';
 
 /**
- * Whether a configuration would fill in variables in this text. Such a text must not be written to a configuration. Otherwise a
- * key's name could contain a secret from the environment, or make the file invalid. The syntax has no escape for such a text.
+ * Whether variables in this text would be filled in if the text were part of a configuration. Such a text must not be written
+ * to a configuration. Otherwise a key's name could contain a secret from the environment, or make the file invalid. The syntax
+ * has no escape for such a text.
  */
 export function isFilledIn(text: string | undefined): boolean {
   return text?.includes(placeholderStart) ?? false;

@@ -54,7 +54,7 @@ function startOf(node: unknown): number {
   return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
-/** Whether a value is empty. A report can only point to the name of an empty field. */
+/** Whether a value is empty. If the value of a field is empty, a report points to the name of the field. */
 function isEmpty(node: unknown): boolean {
   return !isNode(node) || !node.range || node.range[0] === node.range[1];
 }

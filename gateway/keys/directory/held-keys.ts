@@ -17,8 +17,8 @@ export interface HeldKey extends Omit<FoundKey, 'kind'> {
 }
 
 /**
- * This process's cache of the directory. The cache contains the keys that the process read last, and the digests that it last
- * found to be unknown.
+ * This process's cache of the directory. The cache contains the keys that the process read most recently, and the unknown
+ * digests that the process looked up most recently.
  */
 export class HeldKeys {
   private readonly bounds: Bounds;

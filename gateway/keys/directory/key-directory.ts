@@ -47,7 +47,7 @@ export function createKeyDirectory({
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
-  /** The number of this process's last change of each key id, latest change last. */
+  /** By key id: the number of the last change that this process made. The latest change comes last. */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({
     store,
@@ -62,8 +62,8 @@ export function createKeyDirectory({
 
   return {
     /**
-     * Returns this process's cached keys, with decisions by the given configuration. The method `lookUp` reads further keys from
-     * the store.
+     * Returns a view of this process's cached keys. The view decides by the given configuration whether a key is usable. The
+     * method `lookUp` reads further keys from the store.
      */
     keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansInForce(settings) };

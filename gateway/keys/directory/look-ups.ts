@@ -83,7 +83,7 @@ export function createLookUps({
     } finally {
       const wasFull = inFlight === bounds.directoryLookUpsMax;
       inFlight--;
-      // Look-ups may still wait for a place after the last round.
+      // If all places were taken, further look-ups may still wait, so the free place is given to the next look-up.
       if (wasFull) begin();
     }
   }

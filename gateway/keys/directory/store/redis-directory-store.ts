@@ -43,9 +43,9 @@ const behindTags = '\x01';
  * indexed with the tag. The record is written last. A removal deletes the record first, and then only the entries with its tag.
  * So a late removal does not affect a newer key with the same id.
  *
- * A process that dies between two steps leaves entries without a record. Such entries find no key, and a later request removes
- * them. The removal of such entries is safe, because a record is refused when its entry in the list is older than
- * `directoryCreatedWithinMs`.
+ * A process that dies between two steps leaves entries without a record. A look-up by such an entry finds no key, and a later
+ * request removes the entry. The removal of such entries is safe, because a record is refused when its entry in the list is
+ * older than `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
