@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { SummaryReporter } from './support/summary-reporter.ts';
 
 // Workers, and the processes that tests start, share compiled code. Compilation is half of the CPU time of a start.
@@ -11,6 +12,27 @@ const filesAlone = [
   'test/shared/structures/renewed-map.test.ts',
   'test/usage/key-usage.test.ts',
 ];
+
+/** Small files with long tests. By default Vitest starts the largest files first, so these files would run alone at the end. */
+const filesFirst = [
+  'test/request/limit/cluster.test.ts',
+  'test/integration/drain.test.ts',
+  'test/integration/slow-clients.test.ts',
+  'test/request/limit/slow-store.test.ts',
+  'test/request/limit/outage.test.ts',
+  'test/integration/web-socket-keys.test.ts',
+  'test/integration/exactness.test.ts',
+  'test/integration/targets.test.ts',
+  'test/fuzz/fuzz.test.ts',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isFirst = ({ moduleId }: TestSpecification) => filesFirst.some((file) => moduleId.endsWith(file));
+    return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))];
+  }
+}
 
 /**
  * Tests use real parts (Redis, sockets, processes). Each test has a long timeout, and no test asserts a duration.
@@ -32,6 +54,7 @@ export default defineConfig({
     // Tests spend half of their time waiting, so there are more workers than cores. With one worker per core, the cores were idle for a
     // third of the time.
     maxWorkers: 5,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
