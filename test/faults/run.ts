@@ -126,7 +126,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { kills, responses, keys, keysWithoutExpiry } = await measureKills({ rounds: 15 });
       return {
-        figure: `${keysWithoutExpiry.length} of ${keys} Redis keys had no expiry after ${kills} kills and ${responses} responses.`,
+        figure: `${keysWithoutExpiry.length === 0 ? `All ${keys}` : `${keys - keysWithoutExpiry.length} of ${keys}`} Redis keys had an expiry after ${kills} kills and ${responses} responses.`,
         holds: keysWithoutExpiry.length === 0,
       };
     },
@@ -142,7 +142,7 @@ const measurements: readonly Measurement[] = [
         requests: 90_000,
       });
       return {
-        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted, and ${Math.max(0, 30_000 - admitted)} of the limit remained unused. Redis counted ${used}, and ${local} were decided without Redis.`,
+        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted, and ${Math.max(0, 30_000 - admitted)} requests of the limit remained unused. Redis counted ${used} requests, and ${local} requests were decided without Redis.`,
         holds: admitted === 30_000 && used === 30_000 && local === 0,
       };
     },
@@ -241,7 +241,7 @@ const measurements: readonly Measurement[] = [
       const { baseline, besideSlow } = found.p99Ms;
       const { before, during, after } = found.descriptors;
       return {
-        figure: `Well-behaved clients got ${statuses(found.good)}. Their p99 went from ${ms(baseline)} to ${ms(besideSlow)} (${(besideSlow / baseline).toFixed(2)}×), and the open descriptors from ${before} to ${during} and then to ${after}.`,
+        figure: `Well-behaved clients got ${statuses(found.good)}. Their p99 changed from ${ms(baseline)} to ${ms(besideSlow)} (${(besideSlow / baseline).toFixed(2)}×), and the open descriptors from ${before} to ${during} and then to ${after}.`,
         holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
       };
     },
@@ -270,7 +270,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const found = await measureBan();
       return {
-        figure: `${found.admittedDuring} requests were admitted during the ban. The responses were ${found.lastBeforeEnd} just before its end, and ${found.atTheTime.join(' and ')} at the announced time. The first request was admitted ${ms(found.liftedAfterMs)} after the end. The next ban lasted ${found.nextSeconds} s.`,
+        figure: `${found.admittedDuring} requests were admitted during the ban. The responses were ${found.lastBeforeEnd} just before the end of the ban, and ${found.atTheTime.join(' and ')} at the announced time. The first request was admitted ${ms(found.liftedAfterMs)} after the end. The next ban lasted ${found.nextSeconds} s.`,
         holds:
           found.admittedDuring === 0 &&
           found.lastBeforeEnd === 429 &&
@@ -327,7 +327,7 @@ const measurements: readonly Measurement[] = [
       const million = await measureManyKeys({ keys: 1_000_000, used: 1_000 });
       const { started, afterRequests } = million.residentBytes;
       return {
-        figure: `The process starts after ${ms(million.startMs)} (ten keys: ${ms(ten.startMs)}) with ${mib(started)} (ten keys: ${mib(ten.residentBytes.started)}), and takes ${mib(afterRequests)} after 1,000 keys were used. The slowest first request took ${ms(million.slowestFirstMs)}, and the first page of all keys ${ms(million.listMs)}. Redis takes ${mib(million.redisBytes)}.`,
+        figure: `The process starts after ${ms(million.startMs)} (ten keys: ${ms(ten.startMs)}) with ${mib(started)} (ten keys: ${mib(ten.residentBytes.started)}), and takes ${mib(afterRequests)} after 1,000 keys were used. The slowest first request took ${ms(million.slowestFirstMs)}, and the first page of all keys took ${ms(million.listMs)}. Redis takes ${mib(million.redisBytes)}.`,
         holds: Object.keys({ ...ten.statuses, ...million.statuses }).join() === '200',
       };
     },
@@ -361,7 +361,7 @@ function contractsOn(form: FormName): Measurement {
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
-        figure: `${held.contract} guarantees of the counts, ${held.usage} of the usage record, ${held['keys/directory']} of the key directory and ${held.fleet} of the lists of processes and changes hold. ${caught} of ${mutants} limiters with a mistake were detected.`,
+        figure: `The contract tests passed: ${held.contract} for the counts, ${held.usage} for the usage record, ${held['keys/directory']} for the key directory, and ${held.fleet} for the lists of processes and changes. The tests rejected ${caught} of ${mutants} limiters with a mistake.`,
         holds: failed.length === 0 && mutants > 0 && Object.values(held).every((count) => count > 0),
       };
     },
@@ -375,7 +375,7 @@ function directoryOn(form: FormName): Measurement {
     async measure() {
       const found = await measureRevocation({ form, times: 20 });
       return {
-        figure: `While the key was revoked, Redis admitted ${found.admittedShared} requests, ${found.refused} were refused, and processes without Redis admitted ${found.admittedAlone}. Redis decided ${found.othersShared} requests of another key.`,
+        figure: `While the key was revoked, Redis admitted ${found.admittedShared} requests of the key, and processes without Redis admitted ${found.admittedAlone} requests. The other ${found.refused} requests were refused. Redis decided ${found.othersShared} requests of another key.`,
         holds: found.admittedShared === 0 && found.failures.length === 0 && found.refused > 0,
       };
     },
@@ -419,7 +419,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} of their requests, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of ${found.admittedAway} were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }) => httpStatus).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
+        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} of their requests, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of ${found.admittedAway} were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }, index) => `${httpStatus} with \`${index === 0 ? 'local' : 'refuse'}\``).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -441,7 +441,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, ${under} of the limits remained unused although requests were refused, and ${sameRemaining} had the same \`remaining\` as another request. Redis counted ${longestUsed}.`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. The windows that refused requests left ${under} requests of their limits unused. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
@@ -479,7 +479,7 @@ function adminFlood(flood: keyof typeof floods): Measurement {
       const { here, elsewhere } = operators;
       const outcomes = [here, elsewhere].flatMap((figures) => Object.keys(figures.outcomes));
       return {
-        figure: `The p50 of the key went from ${ms(p50Ms.baseline)} to ${ms(p50Ms.beside)} (${(p50Ms.beside / p50Ms.baseline).toFixed(2)}×). The flood of ${sent.perSecond.toFixed(0)}/s on ${sent.connections} connections got ${statuses(sent.statuses) || 'no response'}. An operator's slowest response took ${ms(here.slowestMs)} at the address of the flood, and ${ms(elsewhere.slowestMs)} at another address.`,
+        figure: `The median response time of the key's requests changed from ${ms(p50Ms.baseline)} to ${ms(p50Ms.beside)} (${(p50Ms.beside / p50Ms.baseline).toFixed(2)}×). The ${sent.connections} connections of the flood got ${sent.perSecond === 0 ? 'no response' : `${sent.perSecond.toFixed(0)} responses/s: ${statuses(sent.statuses)}`}. An operator's slowest response took ${ms(here.slowestMs)} at the address of the flood, and ${ms(elsewhere.slowestMs)} at another address.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
@@ -529,7 +529,11 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
       const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
       const { p99Ms, slowestMs } = found;
       return {
-        figure: `Other keys got ${statuses(found.good)}. Their p99 went from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend. Their access lines have the status and fault ${Object.keys(found.greedyEnds).join(', ')}.`,
+        figure: `Other keys got ${statuses(found.good)}. Their p99 changed from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend. The access lines of greedy requests have status ${Object.keys(
+          found.greedyEnds,
+        )
+          .map((end) => end.replace(/ (.*)/, ' and fault `$1`'))
+          .join(', ')}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.good).join() === '200' &&
