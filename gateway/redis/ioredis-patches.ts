@@ -36,8 +36,8 @@ export function closeFailedConnections(): void {
 }
 
 /**
- * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle its reply. If the
- * connection closes first, the unhandled rejection would end the process.
+ * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle the reply to ASKING. If
+ * the connection closes first, the unhandled rejection would end the process.
  */
 export function ignoreLostAsking(client: Redis): void {
   const asking = client.asking.bind(client);
@@ -85,8 +85,8 @@ interface SentinelConnector {
  * replies is enough. This function collects the errors instead.
  *
  * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new
- * master, up to seconds later. A Sentinel also announces masters with other names. This function ignores repeated announcements and
- * other names.
+ * master. The last announcement may come seconds later. A Sentinel also announces masters with other names. This function ignores
+ * repeated announcements and other names.
  *
  * @returns a function that returns the last Sentinel's error; undefined when the client is connected
  */

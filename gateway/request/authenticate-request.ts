@@ -14,7 +14,7 @@ export interface Presented extends PresentedSecret {
 }
 
 export interface KeyReader {
-  /** The key directory; undefined when the configuration has all keys. */
+  /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain'> | undefined;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;

@@ -7,8 +7,8 @@ import type { KnownKey } from './snapshot.ts';
 import type { Stations } from './stations.ts';
 
 /**
- * Decides a request that costs `units` units. A request that costs more than a limit of its key is decided at the cost 0. A ban refuses
- * it. Otherwise the decision has fewer units than the request costs, and the caller must refuse the request.
+ * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, because
+ * a ban must still refuse it. If the returned decision contains fewer units than the request costs, the caller must refuse the request.
  */
 export function decideUnits(
   key: Key,
@@ -28,7 +28,7 @@ async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeo
   return isRaised ? limiter.decide(key, bans, units) : free;
 }
 
-/** Reads a changed key again and decides on its new limits. */
+/** Reads a changed key again and decides the request with the new limits. */
 export async function decideAgain(
   exchange: Authenticated,
   units: number,

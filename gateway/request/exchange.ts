@@ -13,8 +13,8 @@ import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
- * One request and all results of the steps ("stations") that process it. A member is undefined until its station has run. The
- * interfaces below are narrower types of the same object. With them the compiler checks the order of the stations.
+ * One request and all results of the steps ("stations") that process it. A member is undefined until its station has run. The interfaces
+ * below are narrower types of the same object. The compiler uses these types to check the order of the stations.
  */
 export class Exchange {
   readonly id = randomUUID();
@@ -39,7 +39,7 @@ export class Exchange {
   /** The refused secret, for the log. Set instead of `key` when the client cannot use the secret. */
   readonly invalidSecret: InvalidSecret | undefined = undefined;
   readonly decision: Decision | BucketDecision | undefined = undefined;
-  /** The time of the decision on the key's limits; monotonic, ms. */
+  /** The time at which the limiter decided the request; monotonic, ms. */
   readonly decidedMs: number | undefined = undefined;
   readonly upstream: UpstreamUse | undefined = undefined;
   /** The time at which the exchange ended; monotonic, ms; 0 before the end. */
@@ -76,12 +76,15 @@ export interface Authenticated extends Screened {
   readonly key: KnownKey;
 }
 
-/** An exchange that is charged to a key or to a bucket. Every response has the rate-limit fields of this decision. */
+/**
+ * An exchange that the limiter has decided with the limits of a key or of a bucket. Every response has the rate-limit fields of
+ * `decision`.
+ */
 export interface Charged extends Exchange {
   readonly decision: Decision | BucketDecision;
 }
 
-/** An exchange for which the limiter has decided on the key's limits. */
+/** An exchange that the limiter has decided with the limits of its key. */
 export interface Decided extends Authenticated {
   readonly decision: Decision;
 }

@@ -44,7 +44,7 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
   }
 }
 
-/** Reads which deprecated operations the key has called within the last days. The operation that ends first is first. */
+/** Reads which deprecated operations the key has called within the last days. The operations are sorted by sunset, the earliest first. */
 export async function deprecatedCallsOf(
   { key, snapshot: { settings } }: Authenticated,
   { ownUsage, bounds }: Stations,

@@ -44,7 +44,7 @@ export async function answerPublicPage(
   return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Sends the response, or 429 if earlier responses to this address have too many unread octets. */
+/** Sends the response. Sends 429 instead if too many octets of earlier responses to this address are unread. */
 function answerUnlessUnread(
   exchange: Charged,
   response: WholeResponse,
@@ -76,7 +76,8 @@ export async function answerHolder(
     return refuseMethod(charged, part === 'rotate' ? 'POST' : pageMethods);
   }
   if (key.generation !== undefined) {
-    // The key is read again, because the cached key may be outdated. For requests that a quota counts, the limiter detects this.
+    // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
+    // counts.
     await stations.directory?.readAgain(key.id);
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') {
@@ -122,7 +123,7 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
   );
 }
 
-/** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow it. */
+/** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow new secrets for holders. */
 function canRotate({ key, snapshot }: Authenticated): boolean {
   return snapshot.settings.selfService.rotate && key.generation !== undefined;
 }

@@ -212,7 +212,7 @@ function endingOf(outcome: ForwardOutcome, exchange: Permitted): Ending {
         found(exchange, { status: exchange.res.statusCode });
         return { kind: 'forwarded' };
       }
-      // If the parser has found a fault in the request body, its error states the cause of the failure.
+      // If the parser has found a fault in the request body, the parser's error states the cause of the failure.
       if (exchange.res.rejection !== undefined) return refused(exchange, exchange.res.rejection);
       const fields = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)];
       return refused(exchange, { code, fields });

@@ -13,10 +13,9 @@ type Rotation =
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /**
- * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other
- * secrets of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary
- * access. A secret that ends within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief
- * no new secret.
+ * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets
+ * of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret
+ * that expires within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief no new secret.
  */
 export async function rotateOwnSecret(
   { key: { id, digestStart: presentedStart, generation } }: Authenticated,

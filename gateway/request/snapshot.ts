@@ -18,7 +18,7 @@ import { createOperationTable, type OperationTable } from './route/operation-tab
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
-  /** The word for what limits count (`countedBy`). */
+  /** The unit that limits count (`countedBy`). */
   readonly counted: 'request' | 'unit';
   readonly pages: OwnPages;
   /** The addresses of trusted proxies; undefined when none is configured. */

@@ -14,7 +14,7 @@ import type { UnreadPages } from './pages/unread-pages.ts';
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
-  /** The key directory; undefined when the configuration has all keys. */
+  /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop' | 'read' | 'replace'> | undefined;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;

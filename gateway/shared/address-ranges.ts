@@ -1,7 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Addresses and CIDR ranges, compiled for look-ups. A look-up in 100 ranges takes 0.2 to 0.4 µs, and compiling them 0.3 ms. */
+/**
+ * Addresses and CIDR ranges, compiled for look-ups. A look-up in 100 ranges takes 0.2 to 0.4 µs. The compilation of these ranges takes
+ * 0.3 ms.
+ */
 export type AddressRanges = BlockList;
 
 /** @param ranges each passes `isAddressOrRange` */
@@ -48,7 +51,10 @@ export function allowedRangeFault(value: string): string | undefined {
   return undefined;
 }
 
-/** Converts a range to its canonical form, so that two spellings of one range are equal. @param value without an allowedRangeFault */
+/**
+ * Converts a range to its canonical form, so that two spellings of one range are equal. @param value a range without a fault
+ * (`allowedRangeFault`)
+ */
 export function canonicalRange(value: string): string {
   const { network, bits } = parseRange(value);
   return `${network}/${bits}`;

@@ -32,7 +32,7 @@ export interface Plan {
   readonly changes?: readonly PlanChange[] | undefined;
 }
 
-/** All limits of a plan from an instant, epoch ms on the store's clock, until the next change. */
+/** All limits of a plan from one instant until the next change. Instants are epoch ms on the store's clock. */
 export interface PlanChange {
   readonly fromMs: number;
   readonly limits: Limits;
@@ -100,14 +100,14 @@ export interface Keys {
   readonly secrets: number;
   has(id: string): boolean;
   get(id: string): Key | undefined;
-  /**
-   * Finds the key with the lower-case hex SHA-256 digest of a secret, even an expired secret or a secret of a disabled
-   * key.
-   */
+  /** Finds the key by the lower-case hex SHA-256 digest of a secret. The secret may be expired, and the key may be disabled. */
   find(digest: string): FoundKey | undefined;
   /** The secrets of a key in their order in the file; none for an unknown key. */
   secretsOf(id: string): readonly Secret[];
-  /** The ids in the order of their code units, only ids greater than `after`. The text `after` need not be the id of a key. */
+  /**
+   * The ids in the order of their code units. If `after` is present, only greater ids are included. The text `after` need not be the id
+   * of a key.
+   */
   ids(after?: string): Iterable<string>;
   /** The position of an id in the order of `ids`, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
@@ -118,7 +118,7 @@ export interface Keys {
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
-/** A secret that was read from the directory. It is cached for `period`, or until its key changes. */
+/** A secret that was read from the directory. It is cached until `period` ends or its key changes. */
 export type ReadSecret =
   | {
       readonly kind: 'usable';
@@ -185,14 +185,16 @@ export interface RateLimitState {
   };
 }
 
-/** Returns the window for the `X-RateLimit-*` fields. During a ban, its `remaining` is 0 until the end of the wait. */
+/**
+ * Returns the window for the `X-RateLimit-*` fields. During a ban, its `remaining` is 0 and its `resetMs` is the `retryAtMs` of the ban.
+ */
 export function toldWindow({ inForce, ban }: RateLimitState): Window {
   return ban === undefined ? inForce : { ...inForce, remaining: 0, resetMs: ban.retryAtMs };
 }
 
 /**
- * The place of the counts for a decision: `shared` is Redis, `local` is this process while Redis is unavailable, and `memory` is this
- * process without Redis in its configuration.
+ * Where the counts for a decision are stored. `shared`: in Redis. `local`: in this process, because Redis is unavailable. `memory`: in
+ * this process, because no Redis is configured.
  */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
@@ -351,8 +353,8 @@ export type Method =
   | typeof anyMethod;
 
 /**
- * A series of brownouts. The first begins at `fromMs` (epoch ms), and a further one every `everyMs` after that. Each lasts `forMs`. The
- * series ends when the next series begins. Without `everyMs` the series is one brownout.
+ * A series of brownouts. The first brownout begins at `fromMs` (epoch ms), and another brownout begins every `everyMs` after that. Each
+ * brownout lasts `forMs`. The series ends when the next series begins. Without `everyMs` the series is one brownout.
  */
 export interface Brownouts {
   readonly fromMs: number;
@@ -388,7 +390,7 @@ export interface Operation {
   readonly upstream: string;
 }
 
-/** Returns the unit that limits count: requests, or units if an operation has another cost than 1. */
+/** Returns the unit that limits count: requests, or units if an operation has a cost other than 1. */
 export function countedBy(operations: readonly Operation[]): 'request' | 'unit' {
   return operations.some(({ cost = 1 }) => cost !== 1) ? 'unit' : 'request';
 }
@@ -528,8 +530,8 @@ export interface Settings {
         /** The path of the file, relative to the folder of the main file, or absolute if the main file has an absolute path. */
         readonly path: string;
         /**
-         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys, because a new
-         * line at the top of the file would then change every key, and a reload replaces only changed keys.
+         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys. Otherwise a new
+         * line at the top of the file would change every key, and a reload would replace all keys.
          */
         readonly lines: Uint32Array;
       }
@@ -544,7 +546,7 @@ export interface Settings {
   readonly bans: BanPolicy;
   readonly addressBucket: { readonly perMinute: number };
   readonly bodyBytesMax: number;
-  /** The number of days for which each minute of each key is recorded; 0: no usage record. */
+  /** The number of days for which the usage record keeps each minute of each key; 0: no usage record. */
   readonly usage: { readonly keepDays: number };
   /** The web origins whose pages may call the API from a browser; absent: no origin. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;

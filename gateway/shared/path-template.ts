@@ -91,7 +91,7 @@ function nextBranch<Value>(from: TemplateBranch<Value>, segment: TemplateSegment
 }
 
 /**
- * Finds the value of the template that matches a path. Concrete segments take precedence over templated ones, from left to right. The
+ * Finds the value of the template that matches a path. Concrete segments take precedence over templated segments, from left to right. The
  * search visits each branch at most once.
  */
 export function findByPath<Value>(

@@ -7,8 +7,7 @@ const checksumCharacters = 6;
 /** The number of digits of a digest that the log, the admin API and pages show. */
 const digestDigitsShown = 8;
 /**
- * Random octets that are not below this bound are skipped. Larger octets would make the first letters more likely, because 256 is not a
- * multiple of 62.
+ * Random octets of this value or more are skipped. Otherwise the first letters would be more likely, because 256 is not a multiple of 62.
  */
 const unbiasedBelow = 248;
 
@@ -40,7 +39,7 @@ function drawWithChecksum(drawBytes: DrawBytes): string {
   return `${random}${checksumOf(random)}`;
 }
 
-/** Whether Tollgate has created a secret or token, and its checksum is right. */
+/** Whether a text is a secret or token that Tollgate has created, with a correct checksum. */
 export function hasRightChecksum(secret: string): boolean {
   const drawn = /^tga?_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(secret);
   return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];

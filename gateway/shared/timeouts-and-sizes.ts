@@ -74,17 +74,15 @@ export const defaultBounds = Object.freeze({
   /** How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. No quota is charged. */
   limitsReadsPerMinuteMax: 60,
   /**
-   * The longest period, in days, for which one request may read the usage of its key, in rows of a minute, an hour or a day. A longer
-   * period gets 400.
+   * The longest period, in days, whose usage a key may read in one request. The three limits are for rows of a minute, an hour and a day.
+   * A longer period gets 400.
    */
   ownUsageMinutesDaysMax: 1,
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
-  /**
-   * The number of deprecated operations whose calls by a key are looked up. The operations with the earliest end take precedence.
-   */
+  /** The number of deprecated operations whose calls by a key are looked up. The operations with the earliest sunset take precedence. */
   ownDeprecatedOperationsMax: 100,
 
   /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
@@ -99,7 +97,10 @@ export const defaultBounds = Object.freeze({
   storePatientDeadlineMs: 1_000,
   /** The interval at which an unavailable store is probed. */
   storeProbeIntervalMs: 200,
-  /** A store that fails again within this time after its recovery has relapsed. Such a store is fast when idle and too slow under load. */
+  /**
+   * A store counts as relapsed if it fails again within this time after its recovery. Such a store is fast when idle and too slow under
+   * load.
+   */
   storeRelapseMs: 10_000,
   /**
    * The largest number of successful probes in a row that a store needs to count as available. One probe suffices at first, and each
@@ -135,15 +136,16 @@ export const defaultBounds = Object.freeze({
   keysPerCallMax: 32,
   /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect at most this much later. */
   refusalRememberedMs: 1_000,
-  /** The response to a banned key is cached for this much longer than `refusalRememberedMs`. */
+  /** How long the decision on a banned key is cached, in addition to `refusalRememberedMs`. */
   banRepeatedMs: 100,
   /** The number of bans whose end a process will log, and the interval at which the process checks for expired bans. */
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
-   * A process may refuse a request without a call to the store, and report the refusal later. The first limit is the number of refusals of
-   * one key in such a report. The second limit is their share of the refusals that remain before a ban. If fewer than a hundred refusals
-   * remain, each refusal is reported at once, so that several processes together ban at the threshold.
+   * A process may refuse a request without a call to the store, and report the refusal later. Such a report contains at most
+   * `strikesPerReportMax` refusals of one key. It contains at most the share `strikesHeldShareMax` of the refusals that remain before a
+   * ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
+   * threshold.
    */
   strikesPerReportMax: 50,
   strikesHeldShareMax: 0.01,
@@ -159,8 +161,8 @@ export const defaultBounds = Object.freeze({
   /** How long a key of the directory is cached. A change of the key takes effect at once. */
   directoryCachedMs: 60_000,
   /**
-   * The number of cached keys of the directory, and their octets: about 640 for most keys, 100,000 for a key with many operations. The
-   * oldest key is evicted first, and its next request reads it again.
+   * The number of cached keys of the directory, and the number of octets that they may take. Most keys take about 640 octets. A key with
+   * many operations takes 100,000. The oldest key is evicted first, and its next request reads it again.
    */
   directoryCachedKeysMax: 100_000,
   directoryCachedBytesMax: 67_108_864,
@@ -173,8 +175,8 @@ export const defaultBounds = Object.freeze({
   directoryAbsentMs: 1_000,
   directoryAbsentMax: 10_000,
   /**
-   * The number of look-ups in flight, and of look-ups in flight or waiting, shared among client addresses (`shares.ts`). Further requests
-   * get 503.
+   * The number of look-ups in flight, and the number of look-ups that are in flight or waiting. Client addresses share the second number
+   * (`shares.ts`). Further requests get 503.
    */
   directoryLookUpsMax: 128,
   directoryLookUpsWaitingMax: 4_096,
@@ -187,8 +189,9 @@ export const defaultBounds = Object.freeze({
    */
   directoryOwnChangesMax: 10_000,
   /**
-   * The record of a new key must be written within `directoryCreatedWithinMs` after its id was listed. A listed id without a record is
-   * left over once it is older than `directoryLeftoverMs`. This time is longer, because the clocks of a Cluster's servers may differ.
+   * The record of a new key must be written within `directoryCreatedWithinMs` after its id was listed. A listed id without a record
+   * counts as left over once it is older than `directoryLeftoverMs`. `directoryLeftoverMs` is the longer time, because the clocks of a
+   * Cluster's servers may differ.
    */
   directoryCreatedWithinMs: 60_000,
   directoryLeftoverMs: 600_000,
@@ -209,7 +212,7 @@ export const defaultBounds = Object.freeze({
   upstreamBodyIdleTimeoutMs: 30_000,
   /** The timeout of the whole exchange with an upstream, including retries. */
   upstreamTotalTimeoutMs: 120_000,
-  /** The number of connections to one target, and thus of its requests in flight, shared among keys (`shares.ts`). */
+  /** The number of connections to one target, and thus the number of its requests in flight, shared among keys (`shares.ts`). */
   connectionsPerTargetMax: 256,
   /**
    * The number of requests that wait for a connection to one target, shared among keys. Further requests get 503. A single key gets half.
@@ -231,7 +234,7 @@ export const defaultBounds = Object.freeze({
    */
   tunnelReadIntervalMs: 5_000,
   tunnelsReadAtOnce: 16,
-  /** The number of WebSockets that are checked in one turn of the event loop, in at most a millisecond. */
+  /** The number of WebSockets that are checked in one turn of the event loop. The checks take at most a millisecond. */
   tunnelsCheckedPerTurn: 256,
   /** The size of a response's header block together with its interim responses. The same limit applies to the trailers. */
   upstreamHeadersBytesMax: 65_536,
@@ -252,8 +255,8 @@ export const defaultBounds = Object.freeze({
   /** The interval of DNS lookups of the upstream's host name. */
   resolveIntervalMs: 2_000,
   /**
-   * The pause between two health checks of a target, and the timeout of one check. A hanging target is detected after one pause and
-   * two checks (900 ms), so that new requests avoid it within a second.
+   * The pause between two health checks of a target, and the timeout of one check. A hanging target is detected after one pause and two
+   * checks (900 ms), so new requests avoid it within a second.
    */
   healthPauseMs: 200,
   healthTimeoutMs: 350,
@@ -295,8 +298,8 @@ export const defaultBounds = Object.freeze({
   /** The number of connections to the admin listener, shared among client addresses (`shares.ts`). */
   adminConnectionsMax: 256,
   /**
-   * The number of admin connections that begin per second, and at once after a pause. The gateway reads nothing from further
-   * connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
+   * The number of admin connections that may begin per second, and the number that may begin at once after a pause. The gateway reads
+   * nothing from further connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
    */
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,
@@ -306,21 +309,21 @@ export const defaultBounds = Object.freeze({
    */
   adminPipelinedMax: 4,
   /**
-   * The number of turns of the admin listener per second, and at once after a pause. In each turn, one request begins, or octets of one
-   * connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100 µs. A page loads 35 files at
-   * once.
+   * The number of turns of the admin listener per second, and the number of turns at once after a pause. In each turn, one request
+   * begins, or octets of one connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100 µs. A
+   * page loads 35 files at once.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
   /**
-   * In each turn the admin parser reads at least one slice of this size, and further slices until this time is over. A slice with chunks of
-   * one octet takes 0.06 ms.
+   * In each turn the admin parser reads at least one slice of `adminSliceBytes`. It reads further slices until `adminParsingMs` is over.
+   * A slice with chunks of one octet takes 0.06 ms.
    */
   adminSliceBytes: 512,
   adminParsingMs: 0.05,
   /** How long the text of `/metrics` is cached. */
   metricsKeptMs: 1_000,
-  /** The size of header fields and URI of an admin request together, and of its URI alone. */
+  /** The size of the header fields and the URI of an admin request together, and the size of the URI alone. */
   adminHeadersBytesMax: 16_384,
   adminTargetBytesMax: 2_048,
   /** The number of requests to the admin API in flight, shared among tokens (`shares.ts`). Further requests get 503. */
@@ -328,13 +331,16 @@ export const defaultBounds = Object.freeze({
   /** The deadline of an admin request, after which it gets 503. Each part of the request has a shorter deadline. */
   adminResponseTimeoutMs: 10_000,
   /**
-   * The size of a JSON body of an admin request (two thousand operations of a key), the number of its members, and its time to arrive. A
-   * larger or slower body gets 413 or 408.
+   * The size of the JSON body of an admin request, the number of its members, and the time in which it must arrive. The size suffices for
+   * two thousand operations of a key. A larger or slower body gets 413 or 408.
    */
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
-  /** The number of tokens that may have a request in progress, in this thread and in the reading thread. Each token may have one. */
+  /**
+   * The number of tokens with a request in progress: in the serving thread, and in the reading thread. Each thread serves at most one
+   * request of a token at a time.
+   */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
   /** The idle time of the reading thread, its heap size, and the part of the heap for young objects. */
@@ -350,8 +356,8 @@ export const defaultBounds = Object.freeze({
   /** The number of records of a large query that the serving thread returns in one turn of its event loop. */
   readingAskedAtOnceMax: 50,
   /**
-   * The serving thread answers a large query in parts. After each part it serves requests for this many times the duration of the part,
-   * at most for `readingPauseMaxMs`.
+   * The serving thread answers a large query in parts. After each part it serves requests for `readingPauseFactor` times the duration of
+   * the part, but at most for `readingPauseMaxMs`.
    */
   readingPauseFactor: 4,
   readingPauseMaxMs: 20,
@@ -364,14 +370,14 @@ export const defaultBounds = Object.freeze({
   adminPiecePauseMs: 1,
   /**
    * The pause of a token after each request. In the serving thread a token may, on average, keep the event loop busy for one part in
-   * `adminRestFactor` of the time, so four fifths remain for other work. A token waits only for the part of its due pause that exceeds
-   * `adminAheadMaxMs`.
+   * `adminRestFactor` of the time, so four fifths remain for other work. A token may be up to `adminAheadMaxMs` ahead of the pauses that
+   * this average requires.
    */
   adminTurnPauseMs: 2,
   adminRestFactor: 5,
   adminAheadMaxMs: 250,
   /**
-   * The number of changes by one token per minute on each process, after which it gets 429. The second limit is the number of counted
+   * The number of changes by one token per minute on each process. Further changes get 429. The second limit is the number of counted
    * tokens.
    */
   adminChangesPerMinuteMax: 600,
@@ -380,7 +386,10 @@ export const defaultBounds = Object.freeze({
   directoryChangeAttemptsMax: 10,
   /** How long an `Idempotency-Key` is kept: a day. */
   idempotencyKeptMs: 86_400_000,
-  /** The number of keys of one import, the size and the members of its body, and the number of keys that are written at once. */
+  /**
+   * The number of keys of one import, the size of its body, the number of members of the body, and the number of keys that are written at
+   * once.
+   */
   importKeysMax: 500,
   importBytesMax: 524_288,
   importMembersMax: 32_768,
@@ -405,8 +414,9 @@ export const defaultBounds = Object.freeze({
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
   /**
-   * The limits of a simulation. Each part has a time limit and reads and replays keys one at a time. The size and the members of its body
-   * suffice for edits of all windows of 10,000 keys. The last two limits are the number of cached minutes (28 octets each) and their lifetime.
+   * The limits of a simulation. Each part of a simulation has a time limit. A part reads and replays one key at a time. The limits on the
+   * body suffice for 10,000 keys with edits of all windows. The last two limits are the number of cached minutes (28 octets each) and
+   * their lifetime.
    */
   simulationTimeoutMs: 2_000,
   simulationBytesMax: 1_048_576,
@@ -425,7 +435,7 @@ export const defaultBounds = Object.freeze({
    * once.
    */
   usageCallTimeoutMs: 1_000,
-  /** The number of fields in one call to the usage record. A call with this number keeps Redis busy for 3 ms. */
+  /** The number of fields in one call to the usage record. A call with this many fields keeps Redis busy for 3 ms. */
   usageFieldsPerCallMax: 250,
   /** The number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
@@ -464,7 +474,7 @@ export const defaultBounds = Object.freeze({
   /** The interval at which a process publishes its state, and how long a stopped process remains listed. */
   presenceIntervalMs: 1_000,
   presenceExpiryMs: 5_000,
-  /** The number of listed processes, about a kilobyte each, and of listed targets of one upstream. */
+  /** The number of listed processes, about a kilobyte each, and the number of listed targets of one upstream. */
   presenceProcessesMax: 500,
   presenceTargetsMax: 64,
   /** The period of a process's rates and percentiles. */
@@ -483,7 +493,7 @@ export const defaultBounds = Object.freeze({
   /** The number of JSON characters that are kept of a changed member, and the number of members of one change that a command reports. */
   changeMemberCharsMax: 200,
   changeMembersMax: 12,
-  /** The number of texts that describe one reload, the characters of each text, and the number of keys that are named. */
+  /** The number of texts that describe one reload, the number of characters of each text, and the number of keys that are named. */
   editTextsMax: 20,
   editTextCharsMax: 200,
   editedKeysNamedMax: 5,
@@ -501,8 +511,9 @@ export const defaultBounds = Object.freeze({
   /** The number of events in one response. */
   eventsPerPageMax: 200,
   /**
-   * The number of events of one kind that a process reports at once, and the interval of further events. Excess events are counted and
-   * reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`, while the excess continues.
+   * The number of events of one kind that a process reports at once, and the interval at which it reports further events. Excess events
+   * are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`, while the
+   * excess continues.
    */
   eventsAtOnceMax: 20,
   eventsRefillMs: 4_000,
@@ -522,8 +533,8 @@ export const defaultBounds = Object.freeze({
    */
   workerStartTimeoutMs: 120_000,
   /**
-   * The interval at which a worker reports its figures, and the silence after which a worker is killed and replaced, because its event loop
-   * hangs.
+   * The interval at which a worker reports its figures, and the time without a report after which a worker is killed and replaced,
+   * because its event loop hangs.
    */
   workerReportIntervalMs: 1_000,
   workerSilenceMaxMs: 30_000,
@@ -540,7 +551,7 @@ export const defaultBounds = Object.freeze({
   configLoadSlowMs: 2_000,
   /**
    * How long a load of the configuration continues after its files have changed again. Then it is cancelled, because the newer text may
-   * have no error. A load that parses a long text has `configOutdatedParseMs`. Both times double with each cancelled load.
+   * have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. Both times double with each cancelled load.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,
@@ -570,7 +581,10 @@ export const defaultBounds = Object.freeze({
   editLockQueueMs: 300_000,
   editLockPollMs: 20,
 
-  /** The timeout of all DNS lookups of upstreams in `tollgate check`, and of the connection of `tollgate init` to its upstream. */
+  /**
+   * The timeout of all DNS lookups of upstreams in `tollgate check`, and the timeout of the connection of `tollgate init` to its
+   * upstream.
+   */
   checkLookupTimeoutMs: 2_000,
 
   /**
@@ -582,8 +596,8 @@ export const defaultBounds = Object.freeze({
   /** The longest secret that `tollgate keys whoami` reads. A header field cannot be longer. */
   secretInputCharsMax: 16_384,
   /**
-   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. Together they exceed the minute over
-   * which changes are counted.
+   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. All pauses together exceed the
+   * minute over which changes are counted.
    */
   importRetries: 15,
   importRetryMs: 5_000,

@@ -8,7 +8,7 @@ import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 export const tollgateProtocol = 'tollgate';
 const bearerProtocol = 'tollgate.bearer.';
 
-/** The lower-case name of the field that offers subprotocols and selects one. */
+/** The lower-case name of the field in which a client offers subprotocols and a server selects a subprotocol. */
 export const protocolField = 'sec-websocket-protocol';
 
 /**

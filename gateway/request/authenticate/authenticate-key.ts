@@ -15,7 +15,7 @@ export type Caller<Known> =
     }
   | UnreadSecret;
 
-/** A secret that the configuration does not have. The caller must look it up in the key directory. */
+/** A secret that is not in the configuration. The caller must look it up in the key directory. */
 export interface UnreadSecret {
   readonly kind: 'unread';
   readonly digest: string;
@@ -29,11 +29,13 @@ export interface ValidSecret {
   readonly digestStart: string;
 }
 
-/** A secret that was refused, with the reason for the log. The client gets the same response for all reasons except the last. */
+/**
+ * A secret that was refused, with the reason for the log. The client gets the same response for all reasons except `address_not_allowed`.
+ */
 export interface InvalidSecret {
   /**
-   * `unknown`: no key has the secret. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the secret
-   * has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the
+   * `unknown`: the secret belongs to no key. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the
+   * secret has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the
    * secret is valid, but the key does not allow the client's address.
    */
   readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'address_not_allowed';
@@ -81,7 +83,7 @@ interface Remembered<Known> {
   readonly restriction: Restriction | undefined;
 }
 
-/** The addresses from which a key may be used, and the refusal of requests from other addresses. */
+/** The addresses from which a key may be used, and the result for requests from other addresses. */
 interface Restriction {
   readonly ranges: AddressRanges;
   readonly refused: Caller<never>;
@@ -211,7 +213,7 @@ function refusedAlways(presented: InvalidSecret, period?: Readonly<Period>): Rem
   };
 }
 
-/** Returns the refusal of a secret that neither the configuration nor the key directory has. */
+/** Returns the refusal of a secret that is neither in the configuration nor in the key directory. */
 export function unknownSecret(digest: string): Caller<never> {
   return invalid({ status: 'unknown', digestStart: digestStart(digest) });
 }

@@ -2,7 +2,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 export type PaceBounds = Pick<Bounds, 'clientBytesPerSecondMin' | 'clientGraceMs' | 'clientAheadMaxMs'>;
 
-/** How far a client has sent its request body or read its response. */
+/** The progress of a client that sends its request body or reads its response. */
 interface Progress {
   /** The current time on the clock of `performance.now`. */
   readonly nowMs: number;

@@ -27,12 +27,12 @@ export interface ForwardRequest {
   readonly res: ForwardedResponse;
   /** The id of the key. Connections, queue and memory are divided among keys. */
   readonly holder: string;
-  /** The header fields that the gateway adds to the request, as a flat list. The client's fields of these names are dropped. */
+  /** The header fields that the gateway adds to the request, as a flat list. The client's fields with these names are dropped. */
   readonly requestFields: readonly string[];
   /** Whether the `Forwarded` field is forwarded. True when the peer is a trusted proxy. */
   readonly keepForwarded: boolean;
   /**
-   * The header fields that the gateway adds to the response, as a flat list. The target's fields of these names are dropped, except
+   * The header fields that the gateway adds to the response, as a flat list. The target's fields with these names are dropped, except
    * `Link` and `Vary`.
    */
   readonly responseFields: readonly string[];

@@ -83,7 +83,7 @@ const overridingFields = [
   // Path. IIS rewriting modules set these fields. Yii reads them. Zend and Symfony read them before the fix of CVE-2018-14773.
   'x-original-url',
   'x-rewrite-url',
-  // Path. gunicorn fills these WSGI variables from header fields that are spelled with an underscore.
+  // Path. The server gunicorn fills these WSGI variables from header fields that are spelled with an underscore.
   'script-name',
   'path-info',
   // Host. `isDropped` handles X-Forwarded-Host.
@@ -122,7 +122,7 @@ const plainName = /^[a-z0-9-]+$/;
 const framing: ReadonlySet<string> = new Set(['host', 'content-length']);
 
 /**
- * Whether a backend could read the name as a dropped name, or as `Host` or `Content-Length`. CGI and similar backends read
+ * Whether a backend could read the name as the name of a dropped field, or as `Host` or `Content-Length`. CGI and similar backends read
  * `X_Key.Id` as `X-Key-Id`.
  */
 function isDisguised(lowerName: string): boolean {

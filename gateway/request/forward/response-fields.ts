@@ -60,8 +60,8 @@ export function interimFields(fields: readonly string[]): string[] {
 }
 
 /**
- * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise
- * reuse the response for other keys if it has `public`, `s-maxage` or `must-revalidate` (RFC 9111 §3.5, §5.2.2.7).
+ * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise reuse a
+ * response with `public`, `s-maxage` or `must-revalidate` for other keys (RFC 9111 §3.5, §5.2.2.7).
  *
  * @returns the target's directives, unchanged if they already contain `private` or `no-store`
  */
@@ -75,7 +75,7 @@ export function privateCacheControl(cacheControl: string | undefined): string {
 
 // Only space and tab are whitespace (RFC 9110 §5.6.3). A cache would read `private` with a trailing U+00A0 as another directive.
 const privateDirective = /^(?:private|no-store)[\t ]*$/i;
-/** Matches empty list elements, and directives that contradict `private` or address only shared caches. */
+/** Matches empty list elements, directives that contradict `private`, and directives that apply only to shared caches. */
 const sharedDirective = /^(?:public|s-maxage=.*|proxy-revalidate)?[\t ]*$/i;
 
 /** Fields of the target that the gateway always drops: hop-by-hop fields, and fields that only the gateway may send. */
@@ -119,7 +119,7 @@ function isDropped(lowerName: string): boolean {
   );
 }
 
-/** Whether a field of the gateway replaces the target's field. `Link` and `Vary` are lists, so both fields are sent. */
+/** Whether a field of the gateway replaces the target's field of the same name. `Link` and `Vary` are lists, so both fields are sent. */
 function isReplaced(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';

@@ -25,7 +25,7 @@ export function createActiveRequests({
     /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
     has: (keyId: string) => entries.has(keyId),
 
-    /** Reserves the next call of a key. */
+    /** Records that a call of the key is open. */
     markAsking(keyId: string): void {
       entryOf(keyId).isAsking = true;
     },
@@ -84,7 +84,7 @@ export function createActiveRequests({
 
 interface Entry {
   active: number;
-  /** `active` when the last call was sent. */
+  /** The value of `active` when the last call was sent. */
   askedWith: number;
   /** The store's count of these requests; undefined after a failed call. */
   known: number | undefined;

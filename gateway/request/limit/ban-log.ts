@@ -7,7 +7,10 @@ export type BanLog = ReturnType<typeof createBanLog>;
 
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
-/** Two ban ends of a key that differ by less than this belong to one ban. Redis keeps the later end of simultaneous local bans. */
+/**
+ * If two reported ends of a key's ban differ by less than this, they belong to the same ban. Redis keeps the later end of simultaneous
+ * local bans.
+ */
 const sameBanMs = 1_000;
 
 /**
@@ -40,7 +43,7 @@ export function createBanLog(deps: {
       if (bannedUntilMs > atMs) begin(keyId, bannedUntilMs, banLevel);
       else if (bans.size > 0) endIfKnown(keyId, atMs);
     },
-    /** The number of bans that this process has detected, by plan. Bans from before its start are included. */
+    /** The number of bans that this process has detected, by plan. The number includes bans that began before this process started. */
     begun: (): ReadonlyMap<string, number> => begun,
     /** The ids of the keys whose running bans this process has detected. */
     keys: (): Iterable<string> => bans.keys(),

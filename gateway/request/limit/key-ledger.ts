@@ -31,9 +31,9 @@ interface Entry {
   limits: Limits;
   bans: BanPolicy;
   state: Readonly<QuotaState>;
-  /** The store's time of the reply with `state`; undefined without a reply, or after a local change. */
+  /** The time of the reply that contained `state`, on the store's clock; undefined without a reply, or after a local change. */
   seenMs: number | undefined;
-  /** The limits in the call to which the store replied. The reply has no counts of other windows. */
+  /** The limits in the call to which the store replied. The reply contains no counts for other windows. */
   seenLimits: Limits | undefined;
   unsent: Unsent | undefined;
   /** Strikes (counted refusals) in calls without a reply. The next reply may belong to an earlier call and lack these strikes. */
@@ -70,9 +70,9 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Refuses one request without a call to the store. This requires a reply of the last `bounds.refusalRememberedMs` that shows a
-     * ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
-     * ban. Such a refusal is made here only if the next ban is far enough away.
+     * Refuses one request without a call to the store. This requires a reply that is less than `bounds.refusalRememberedMs` old, and that
+     * shows a ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
+     * ban. This function makes such a refusal only if the refusal may be reported later (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide
      */
@@ -183,7 +183,7 @@ export function createKeyLedger(bounds: Bounds) {
     return entry;
   }
 
-  /** Deletes the oldest entry that has no strikes in an open call. The reply to an open call needs the entry that sent the strikes. */
+  /** Deletes the oldest entry that has no strikes in an open call. An entry with such strikes is kept until the call ends. */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;
@@ -244,7 +244,10 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
   return { bannedUntilMs, banLevel, liftedMs, resetMs };
 }
 
-/** Adds two sets of unsent decisions. Counts from before the last reset and bans from before the last lift are dropped. */
+/**
+ * Adds two sets of unsent decisions. Drops the earlier counts if a reset came between the two sets, and the earlier bans if a ban was
+ * lifted between them.
+ */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };
   if (earlier.resetMs === later.resetMs) {

@@ -15,7 +15,7 @@ export interface StoreHealth {
   readonly started: Promise<void>;
   /** Whether all, some or no servers are available. In a Redis Cluster each server can be away by itself. */
   reach(): 'all' | 'some' | 'none';
-  /** Returns the part of the store that has the counts of a key. */
+  /** Returns the part of the store that contains the counts of a key. */
   partOf(keyId: string): StorePart;
   /** Groups calls by part of the store, in the order of the calls. */
   divide<Call extends { readonly keyId: string }>(
@@ -37,9 +37,9 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  * batch is a list of runs, which are consecutive requests with equal cost. All calls of a turn leave in one write. If the store has
  * just refused a request of a key, further requests of this key are refused without a call.
  *
- * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged.
- * It is therefore not sent again, and its requests are not reported later. The store counts no request twice. It may only miss
- * requests of calls that were open when the store went away.
+ * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. It is
+ * therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can remain uncounted if
+ * its call was open when the store went away.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
@@ -53,14 +53,14 @@ export function createKeyLimiter(deps: {
   onDecidedAlone: (requests: number) => void;
   /** Called when the store has an unusable value in place of a key's counts. */
   onUnusable: (keyId: string) => void;
-  /** Receives the state of a key after each decision, of the store or of this process. */
+  /** Receives the state of a key after each decision by the store or by this process. */
   bans: Pick<BanLog, 'observe'>;
   bounds: Bounds;
 }) {
   const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
   const { windowsMs } = bounds;
   const active = createActiveRequests({ nowMs, bounds });
-  /** Batches that wait for the reply to an earlier call of the same key, in their order. */
+  /** Batches that wait for the reply to an earlier call of the same key, in order of arrival. */
   const waiting = new Map<string, Batch[]>();
   /** The last terms of each key with a concurrency limit. A call that reports the end of requests needs these terms. */
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
@@ -181,7 +181,7 @@ export function createKeyLimiter(deps: {
     return decision;
   }
 
-  /** For a short time, repeats the previous decision on a banned key. This is possible because a ban counts no requests. */
+  /** Repeats the previous decision on a banned key for a short time. This is possible because requests during a ban are not counted. */
   function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();
@@ -194,7 +194,7 @@ export function createKeyLimiter(deps: {
   function endTurn(): void {
     const ended = turn;
     turn = [];
-    // A new Map replaces the old one, because a cleared Map can keep memory in use; see `renewed-map.ts`.
+    // A new Map replaces the old Map, because a cleared Map can keep memory in use; see `renewed-map.ts`.
     openBatches = new Map();
     const batches = ended.filter((batch) => batch.concurrent === undefined || isFirst(batch));
     if (batches.length === 0) return;
@@ -260,7 +260,7 @@ export function createKeyLimiter(deps: {
     return concurrent === undefined ? call : { ...call, concurrency: active.begin(keyId, concurrent) };
   }
 
-  /** Ends the call of a batch of a key with a concurrency limit, and sends the next call of the key. */
+  /** Ends the call of a batch, and sends the next call of the same key. Does nothing for a key without a concurrency limit. */
   function served(batch: Batch, admitted: number, stored: boolean): void {
     if (batch.concurrent === undefined) return;
     const { keyId } = batch;
@@ -273,7 +273,7 @@ export function createKeyLimiter(deps: {
     if (!active.has(keyId)) lastTerms.delete(keyId);
   }
 
-  /** Reports to the store how many requests of a key this process serves, unless a batch or call of the key is open anyway. */
+  /** Reports to the store how many requests of a key this process serves. Does nothing while a batch or call of the key is open. */
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || openBatches.has(keyId) || active.isAsking(keyId)) return;

@@ -69,8 +69,8 @@ export function createMinuteBucket(deps: {
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
     });
-    // Only the wrapper has an insurance limiter (the library's name for a fallback). If the inner limiter had one too, a call that fails
-    // after the wrapper's timeout would be charged twice.
+    // Only the wrapper has an insurance limiter (the library's name for a fallback). If the inner limiter also had an insurance limiter,
+    // a call that fails after the wrapper's timeout would be charged twice.
     shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }

@@ -3,7 +3,7 @@ import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
-  /** The key's own limits, without the limits of a grant, which are in the state. */
+  /** The key's own limits. The limits of a grant are in the state. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;
@@ -11,7 +11,7 @@ interface Terms {
   readonly usedLater?: number;
 }
 
-/** Returns the windows of a key at `nowMs`, as the response to its client shows them. */
+/** Returns the windows of a key at `nowMs`, as the response to the client shows them. */
 export function rateLimitState(
   state: Readonly<QuotaState>,
   { limits, windowsMs, nowMs, usedLater = 0 }: Terms,

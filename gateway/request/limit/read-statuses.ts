@@ -26,7 +26,7 @@ export function createStatusReader({
   return async (of) => {
     const read = await store.read(of.map(({ id }) => id));
     if (read.kind === 'failed') {
-      // The Cluster's server that is away may have the counts of all these keys.
+      // The servers that are away may store the counts of all these keys.
       return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
     }
     const { nowMs } = read;

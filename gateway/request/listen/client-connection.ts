@@ -49,7 +49,7 @@ export class ClientConnection {
   private arrived = 0;
   /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
-  /** For how long neither side had moved an octet at the last measurement. */
+  /** The time without a moved octet in either direction, as of the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
   /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */
@@ -215,7 +215,7 @@ export class ClientConnection {
     this.begin(next);
   }
 
-  /** Pauses reading. A pause also delays the client's end of input, which Node would treat as the end of the connection. */
+  /** Pauses reading. The pause also delays the client's FIN. Node would treat the FIN as the end of the connection. */
   private pauseWhileWaiting(): void {
     if (this.waiting.length > 0) this.pauseReading();
   }

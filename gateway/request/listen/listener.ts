@@ -16,7 +16,7 @@ import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
 import { gatherPieces, hidePreface, isOtherProtocol, reportBodyFaults } from './node-patches.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
-/** A request, a WebSocket handshake, or input that Node's parser has refused. `res.rejection` is the reason of a refusal. */
+/** A request, a WebSocket handshake, or input that Node's parser has refused. `res.rejection` is the reason for a refusal. */
 export type Arrival =
   | { readonly kind: 'request' | 'rejection'; readonly res: ClientResponse }
   | {
@@ -82,7 +82,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
-  // Node would silently drop header fields above its maximum. `screen-fields.ts` counts the fields and refuses too many.
+  // Node would silently drop header fields above its maximum. `screen-fields.ts` counts the fields and refuses a request with too many.
   server.maxHeadersCount = 0;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
 
@@ -142,7 +142,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol uses it from the first request on. So only first requests and HTTP/1.0 requests are checked.
+    // A client of another protocol uses this protocol in its first request. So only first requests and HTTP/1.0 requests are checked.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;

@@ -70,8 +70,8 @@ export function dropRequests(socket: Socket): void {
 }
 
 /**
- * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request
- * is being parsed. The search takes one microsecond and finds the request line only in the packet that ends the head.
+ * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request is
+ * being parsed. The search takes one microsecond. It fails if the request line came in an earlier packet than the end of the head.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';
@@ -81,8 +81,8 @@ export function isOtherProtocol({ socket, method, url }: IncomingMessage): boole
 }
 
 /**
- * Clears the method of a request that is the start of the HTTP/2 preface (`PRI`). `screen-request.ts` then refuses the request with
- * 501. With the method, Node would close the connection without a response.
+ * Clears the method of a request that is the start of the HTTP/2 preface (`PRI`). `screen-request.ts` then refuses the request with 501.
+ * If the method were not cleared, Node would close the connection without a response.
  */
 export function hidePreface(req: IncomingMessage): void {
   if (req.method === 'PRI') req.method = '';

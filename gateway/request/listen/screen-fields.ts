@@ -65,7 +65,7 @@ export function screenFields(
   return { kind: 'accepted', authorization };
 }
 
-/** Fields that must not be repeated. Each name has another length, so a comparison of lengths excludes most other fields. */
+/** Fields that must not be repeated. Each name has a different length, so a comparison of lengths excludes most other fields. */
 const singularNames = [
   'host',
   'expect',

@@ -40,7 +40,7 @@ export function* holderPaths(
 ): Generator<readonly [path: string, page: HolderPath]> {
   const page = createServedFile({
     type: 'text/html; charset=utf-8',
-    // `Vary` has both fields, because a browser gets this page and a request with a key gets JSON.
+    // `Vary` lists both fields, because a browser without a key gets this page and a request with a key gets JSON.
     fields: ['Content-Security-Policy', contentSecurityPolicy, 'Vary', 'Accept, Authorization'],
     cacheControl: 'no-cache',
     read: async () => Buffer.from(pageOf(limitsPath)),

@@ -58,7 +58,7 @@ function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
   return { limits: limited, noBrownouts, fromAt, untilAt: isoInstant(untilMs) };
 }
 
-/** The only possible reason of a ban. */
+/** The only possible reason for a ban. */
 const banReason = 'The key kept sending requests after 429.';
 
 function isoInstant(epochMs: number): string {

@@ -5,8 +5,8 @@ import { rememberLast } from '../../shared/structures/remember-last.ts';
 export type PolicyText = (windows: readonly Window[]) => string;
 
 /**
- * Creates a function that caches the value of `RateLimit-Policy` for one key. The value changes only with a grant, or when the
- * length of the month changes.
+ * Creates a function that caches the value of `RateLimit-Policy` for one key. Only a grant, or a month of a different length, changes the
+ * value.
  */
 export function createPolicyText(concurrent?: number): PolicyText {
   let text = '';

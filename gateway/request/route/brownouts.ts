@@ -14,7 +14,7 @@ export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number
   const ownEndMs = endIn(series, nowMs);
   if (ownEndMs === undefined) return undefined;
   let endMs = ownEndMs;
-  // The next series replaces this one and begins with a brownout.
+  // The next series replaces this series and begins with a brownout.
   for (const { fromMs, everyMs, forMs } of brownouts.slice(index + 1)) {
     if (endMs < fromMs) break;
     endMs = everyMs === forMs ? Number.POSITIVE_INFINITY : fromMs + forMs;

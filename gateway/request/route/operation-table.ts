@@ -28,7 +28,7 @@ interface OfferedPath {
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: TemplateBranch<OfferedPath>;
-  /** The single operation for all paths with the prefix. A table has this member only without an API document. */
+  /** The single operation for all paths with the prefix; undefined if there is an API document. */
   readonly any: { readonly prefix: string; readonly offered: OfferedOperation } | undefined;
 }
 
@@ -110,7 +110,7 @@ export function mayCall({ operations }: Pick<Key, 'operations'>, { id }: Operati
   return operations === undefined || operations.includes(id);
 }
 
-/** Whether the sunset of an operation has passed (RFC 8594), and the API document says that it is then removed. */
+/** Whether the sunset of an operation (RFC 8594) has passed and its `afterSunset` is `gone`. */
 export function isGone(operation: Operation, nowMs: number): boolean {
   const sunsetMs = operation.deprecation?.sunsetMs;
   return sunsetMs !== undefined && nowMs >= sunsetMs && operation.deprecation?.afterSunset === 'gone';

@@ -23,10 +23,10 @@ interface PendingRequest {
 /**
  * The kept-alive HTTP/1.1 connections to one target, and the queue of requests that wait for a connection.
  *
- * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders")
- * share the slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a
- * connection that was idle for the whole turn. A connection on which unexpected octets or the end have arrived is closed by then. Octets
- * of one key's response therefore never become part of another key's response.
+ * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders") share the
+ * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection that
+ * was idle for the whole turn. A connection that has received unexpected octets or a FIN is closed by then. Octets of one key's response
+ * therefore never become part of another key's response.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
@@ -38,7 +38,10 @@ export class ConnectionPool implements ConnectionOwner {
   private readonly queue = new FairQueue<PendingRequest>();
   /** Requests that have a slot and wait for the end of this turn, or for a new connection. */
   private readonly ready: PendingRequest[] = [];
-  /** Connections that were idle for at least one turn. The newest is used first, so unneeded connections reach their idle timeout. */
+  /**
+   * Connections that were idle for at least one turn. The connection that became idle last is used first, so unneeded connections reach
+   * their idle timeout.
+   */
   private readonly idle: TargetConnection[] = [];
   /** Connections that became idle in this turn. */
   private freed: TargetConnection[] = [];

@@ -117,7 +117,10 @@ export function malformed(cause: string): Malformed {
   return { kind: 'malformed', cause };
 }
 
-/** Returns the lower-case name if a field that `parseResponseHead` needs has this length; otherwise an empty text, which is cheaper. */
+/**
+ * Returns the name in lower case if it is as long as a name that `parseResponseHead` needs. Returns an empty text for any other length,
+ * because this is cheaper.
+ */
 function framingName(name: string): string {
   const { length } = name;
   return length === 10 || length === 14 || length === 17 ? name.toLowerCase() : '';

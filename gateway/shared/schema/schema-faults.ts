@@ -3,8 +3,8 @@ import type * as z from 'zod';
 /** A fault that a schema found in a value, with the path of the faulty part. */
 export type ShapeFault =
   /**
-   * `what` follows the name of the part in a message: "must be a whole number". The kind `name` reports a faulty field name, and `value` a
-   * faulty value.
+   * `what` follows the name of the part in a message: "must be a whole number". The kind `name` reports a faulty field name, and the kind
+   * `value` reports a faulty value.
    */
   | { readonly kind: 'value' | 'name'; readonly path: Path; readonly what: string }
   /** An unknown field, with the list of the known fields. */

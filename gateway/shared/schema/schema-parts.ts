@@ -10,8 +10,8 @@ export function expects(what: string) {
 }
 
 /**
- * A mapping with known fields only. The message for an unknown field is the list of the known fields, from which `shapeFaults` creates
- * one fault for each unknown field.
+ * A mapping with known fields only. The message for an unknown field is the list of the known fields. `shapeFaults` uses this list to
+ * create one fault for each unknown field.
  */
 export function fields<Shape extends z.core.$ZodLooseShape>(what: string, shape: Shape) {
   const { error } = expects(what);

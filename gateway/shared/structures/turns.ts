@@ -9,7 +9,7 @@ export interface TurnsOptions {
   readonly pauseMs: number;
   /** On average, a holder may keep the event loop busy for one part in `restFactor` of the time. */
   readonly restFactor?: number;
-  /** A holder waits only for the part of its due pause (by `restFactor`) that exceeds this time. */
+  /** How far a holder may be ahead of the pauses that `restFactor` requires. */
   readonly aheadMaxMs?: number;
 }
 
@@ -26,7 +26,7 @@ export interface Waiting {
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** The end of each holder's due pause by `restFactor`, on the clock of `performance.now()`. */
+  /** The time at which the pauses that `restFactor` requires end, by holder; on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 

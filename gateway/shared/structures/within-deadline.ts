@@ -25,8 +25,8 @@ export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: (
 }
 
 /**
- * Resolves to the replies that arrive in time, in order, with undefined for missing replies, and to the last error. Reads from several
- * servers use this function, because some servers may be unavailable.
+ * Waits for the replies until the deadline. Returns the replies in order, with undefined for missing replies, and the last error. Reads
+ * from several servers use this function, because some servers may be unavailable.
  */
 export async function whateverArrives<T>(
   replies: readonly Promise<T>[],

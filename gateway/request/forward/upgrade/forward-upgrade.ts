@@ -123,7 +123,7 @@ function fillIn(
 
 const draining = unavailable('the gateway drains');
 
-/** An id that no key has. `chooseForTunnel` finds a target for this id if there is any free place. */
+/** An id that belongs to no key. `chooseForTunnel` finds a target for this id if any place is free. */
 const noHolder = '';
 
 /** The failure when the key has too many open WebSockets. The client must close one of them first. */

@@ -192,7 +192,7 @@ function acceptSwitch(
     return failed('the target switched to another protocol');
   }
   const fields = responseFields({ status: 101, fields: response.rawHeaders, ownFields });
-  // A browser that offers subprotocols closes the WebSocket unless the server selects one of them.
+  // A browser that offers subprotocols closes the WebSocket unless the server selects one of these subprotocols.
   const isSelected = response.headers[protocolField] !== undefined;
   if (!isSelected && offeredProtocols(req.rawHeaders).includes(tollgateProtocol)) {
     fields.push('Sec-WebSocket-Protocol', tollgateProtocol);
@@ -201,7 +201,7 @@ function acceptSwitch(
   return { kind: 'forwarded', status: 101 };
 }
 
-/** Forwards a response other than 101 like the response to any request. The client's connection is then closed. */
+/** Forwards a response other than 101 like the response to an ordinary request. The client's connection is then closed. */
 async function passOn(
   response: IncomingMessage,
   head: AnsweredHead,

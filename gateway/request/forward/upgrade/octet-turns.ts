@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** A shorter piece counts as this many octets, because it needs about as much CPU as 4 KiB. */
+/** A shorter piece counts as this many octets, because it needs about as much CPU as a piece of 4 KiB. */
 const pieceBytesMin = 4_096;

@@ -40,7 +40,8 @@ export class Tunnels {
     { holder, opener }: Pick<UpgradeRequest, 'holder' | 'opener'>,
   ): void {
     this.octets.relay({ holder, from: targetSocket, to: socket });
-    // The gateway always reads the client's octets. Unread octets would turn a close into a reset, and hide the client's close.
+    // The gateway always reads the client's octets. Unread octets would turn a close by the gateway into a reset, and would hide a close
+    // by the client.
     const dropInput = this.octets.relay({ holder, from: socket, to: targetSocket });
     this.byClient.set(socket, { opener, end: () => this.endGently(socket, targetSocket, dropInput) });
     // Octets of both directions pass through the client's socket, so the timeout of this socket covers both directions.
@@ -53,7 +54,7 @@ export class Tunnels {
     return [...this.byClient.values()];
   }
 
-  /** Closes open tunnels gently and refuses further ones. */
+  /** Closes open tunnels gently and refuses further tunnels. */
   drain(): void {
     this.draining = true;
     for (const tunnel of this.byClient.values()) tunnel.end();

@@ -6,7 +6,7 @@ import { connectionErrorText, type TargetTls } from '../../transport/target-tls.
 
 /**
  * - `healthy`: the target answers its health path with 2xx; without a health path, it accepts a connection.
- * - `silent`: the target does not answer in time. A silent target may hang, lack CPU, or only pause.
+ * - `silent`: the target does not answer in time. A silent target may hang, be paused, or lack CPU.
  * - `down`: the target refuses or breaks connections, or answers its health path with another status.
  */
 export type Health = 'healthy' | 'silent' | 'down';

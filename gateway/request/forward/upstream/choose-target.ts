@@ -15,7 +15,7 @@ interface Choice<T extends Candidate> {
 }
 
 /**
- * Returns the target with the least load, and a random one among targets with equal load. Returns undefined when no target has room.
+ * Returns the target with the least load, and a random target among targets with equal load. Returns undefined when no target has room.
  * Silent targets are used only when no target is healthy. A silent target may still answer late, which is better than 503.
  */
 export function chooseTarget<T extends Candidate>({

@@ -215,7 +215,7 @@ export function createTargets({
     found: found.promise,
     /** The last known addresses of the host. */
     addresses: () => addresses,
-    /** The error of the last lookup and the time of the first failure in a row; undefined when the last lookup succeeded. */
+    /** The error of the last lookup, and the time since which all lookups have failed; undefined when the last lookup succeeded. */
     lookupFailure: () => lookupFailure,
     /**
      * Chooses the target for the next attempt of a request of this key. Chooses `avoid` only if there is no other target. Returns

@@ -5,7 +5,7 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { RetryBudget } from './retry-budget.ts';
 import { createTargets, type Targets, type UpstreamDeps } from './targets.ts';
 
-/** A running upstream. Upstreams share no connections or queues, so an outage of one does not affect another. */
+/** A running upstream. Upstreams share no connections or queues, so an outage of one upstream does not affect another upstream. */
 export interface LiveUpstream {
   readonly settings: Upstream;
   /** The bounds of the process, with the upstream's own timeouts. */
@@ -24,7 +24,7 @@ export interface UpstreamState extends Omit<UpstreamSeen, 'name'> {
 
 export type Upstreams = ReturnType<typeof createUpstreams>;
 
-/** The upstream that is in use under a name of the configuration. */
+/** The upstream that is in use for a name in the configuration. */
 interface Entry {
   readonly inForce: LiveUpstream;
   /** The edited upstream, which is not in use yet, because its host name has never been resolved. */

@@ -4,12 +4,12 @@ It does the same as liftBan, resetQuota and setGrant in decide-quota.ts. It chan
 Redis's clock.
 
 KEYS[1]  <prefix>:{<key id>}
-ARGV     1 `lift` or `reset`   2 the maximum length of a ban, ms. Processes may send older bans and strikes within this time
-                               3, 4, … only for `reset`: the names of all windows
-     or  1 `grant`             2 the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant
-Reply    nowMs, then all fields of the hash and their values
+ARGV     1 `lift` or `reset`   2 the maximum length of a ban, ms. Processes may send older bans and strikes within this time.
+                               3, 4, … only for `reset`: the names of all windows.
+     or  1 `grant`             2 the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant.
+Reply    nowMs, then all fields of the hash and their values.
 
-Redis refuses the first write of each operation when it is read-only. Redis refuses HSET also when it is out of memory. Nothing
+Redis refuses the first write of each operation when it is read-only. Redis also refuses HSET when it is out of memory. Nothing
 has changed in these cases.
 ]]
 local time = redis.call('TIME')

@@ -9,39 +9,41 @@ longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all its counts. Its fields:
   minute, minuteUsed           the number of the minute window (epoch ms / its length), and the units charged in it.
-                               Second, hour, day and month (months since January 1970) have such fields too. A
-                               hash has the fields of a window as soon as the window is limited
-  strikes, strikesFromMs       the refusals that count towards the next ban, and the time of the first of them
-  bannedUntilMs, banLevel      the end of the last ban, and the number of bans in a row
-  liftedMs, resetMs            the times of the last lifted ban and the last reset, the generations of decide-quota.ts
-  grant                        temporary limits: their end in epoch ms, then the name and limit of each window. If they
-                               start later, the start follows: `9 day 50 from 1`
-  leases                       the requests that processes serve now, only for keys with a concurrency limit: for each process its
-                               name, the number of requests, and the time at which the lease expires: `p1 3 1795 p2 1 1796`
-  changedMs                    the time of the last change of the key itself. Only for keys of the key directory
+                               Second, hour, day and month (months since January 1970) have the same two fields. A
+                               hash has the fields of a window as soon as the window is limited.
+  strikes, strikesFromMs       the refusals that count towards the next ban, and the time of the first of them.
+  bannedUntilMs, banLevel      the end of the last ban, and the number of bans in a row.
+  liftedMs, resetMs            the times of the last lifted ban and the last reset, the generations of decide-quota.ts.
+  grant                        temporary limits: their end in epoch ms, then the name and limit of each window. If the
+                               limits start later, the start follows: `9 day 50 from 1`.
+  leases                       the requests that processes serve now. For each process: its name, the number of requests, and
+                               the time at which the lease expires. Example: `p1 3 1795 p2 1 1796`. Only for keys with a
+                               concurrency limit.
+  changedMs                    the time of the last change of the key itself. Only for keys of the key directory.
 
 ARGV  for each key, one after the other:
       1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each
          window its name, its length in ms (0 for a calendar month) and its limit. An empty string in place of all these
-         arguments means the terms of the previous key
-      2. The number of requests to decide. 0 only adds the decisions of item 4. If not all requests cost 1 unit, the
-         argument is a list of runs in order of arrival: the number of requests, and the units of each. Example: `3*5,1*1`
-      3. The changedMs of the key that the process has read, or an empty string to skip this check
+         arguments means the terms of the previous key.
+      2. The number of requests to decide. With 0, the script only adds the decisions of item 4. If not all requests cost
+         1 unit, the argument is a list of runs in order of arrival: the number of requests, and the units of each. Example:
+         `3*5,1*1`.
+      3. The changedMs of the key that the process has read, or an empty string to skip this check.
       4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
          resetMs, and for each window in the same order its number and the units charged in it. If the key has a
          concurrency limit, the argument with 0 or 1 also has these parts: the limit, the name of the process, the requests
-         of the key that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`
+         of the key that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`.
 
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
        banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. For a key
        with a concurrency limit, the number of requests that exceeded this limit follows; these are the last requests of
-       the call. If the call has several runs for the key, the number of admitted requests of each run follows. The reply for a key is -1
-       instead if the key has changed since it was read; nothing is then decided. It is the text of an error if the
-       Redis key is not a hash
+       the call. If the call has several runs for the key, the number of admitted requests of each run follows. If the key
+       has changed since it was read, nothing is decided and the reply for the key is -1. If the Redis key is not a hash,
+       the reply for the key is the text of an error.
 
 HSET is the first write. HSET is also the only write that Redis refuses when it is out of memory or read-only. A refused
-call has therefore changed no key. The script sets the expiry of a new hash, so no hash can exist without an expiry. The
-expiry later only moves forward, because a window without a limit may have a limit again after the next edit.
+call has therefore changed no key. The script sets the expiry of a new hash, so no hash can exist without an expiry. A
+later call never shortens the expiry, because a window without a limit may have a limit again after the next edit.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -123,7 +125,7 @@ for each = 1, #KEYS do
     if last > 1 then
       for i = last + 1, last + 9 do reply[i] = 0 end
     end
-    -- Start the current windows. The number of a window never decreases, because a failover may bring an older clock.
+    -- Start the current windows. The number of a window never decreases, even if the clock of a new master is behind.
     for i = 1, windows do
       local lengthMs = tonumber(ARGV[windowsAt + 3 * i - 1])
       local now = lengthMs == 0 and monthOf(nowMs) or math.floor(nowMs / lengthMs)
@@ -211,7 +213,7 @@ for each = 1, #KEYS do
       requests = nil
       if runs then
         requests, units = runs[run + 2], runs[run + 3]
-        -- The number of admitted requests overwrites a run that was already read.
+        -- The number of admitted requests is stored in place of a run that was already read.
         runs[(run + 1) / 2] = fitting
         run = run + 2
       end
@@ -281,6 +283,6 @@ for each = 1, #KEYS do
   end
 end
 
--- Remove places that no key has filled.
+-- Remove the unused places at the end of the reply.
 for i = last + 1, #reply do reply[i] = nil end
 return reply

@@ -13,12 +13,12 @@ import type { Concurrency } from './leases.ts';
  * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same
  * function inside Redis, and tests compare the two functions.
  *
- * One decision on n requests equals n decisions on one request. All requests of a run have the same cost, so after the first request
- * without room, no further request of the run has room. Requests without room are refused until the number of refusals reaches
- * `bans.after`. From that refusal on they are `banned`.
+ * One decision on n requests equals n decisions on one request each. All requests of a run have the same cost. Once the windows have no
+ * room for one of these requests, they have no room for the rest of the run. Requests without room are refused until the number of
+ * refusals reaches `bans.after`. From that refusal on they are `banned`.
  *
  * @param slots the number of requests that may begin now under the concurrency limit of the key. This limit is checked before the
- * windows. A request that exceeds this limit is no strike.
+ * windows. A request that exceeds this limit is not counted as a strike.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -76,7 +76,10 @@ function decideRun(
   return { admitted, refused, banned: rest - refused, ...limited };
 }
 
-/** The counts of each window. `minute` is the number of the current minute (`windowIndex`), `minuteUsed` its charged units, and so on. */
+/**
+ * The counts of each window. `minute` is the number of the current minute (`windowIndex`). `minuteUsed` is the number of units that were
+ * charged in this minute.
+ */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
 /** The store's state of one key. The members are the fields of its Redis hash. Instants are epoch ms on the store's clock. */
@@ -97,7 +100,7 @@ export interface QuotaState extends WindowCounts {
   grant: Grant | undefined;
 }
 
-/** Decisions on a key that a process has made without the store and has not sent to the store. */
+/** A process's decisions on a key that were made without the store and have not been sent to the store. */
 export interface Unsent extends Readonly<WindowCounts> {
   readonly strikes: number;
   readonly bannedUntilMs: number;
@@ -182,7 +185,7 @@ export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: 
   );
 }
 
-/** Returns how many of the requests have room. */
+/** Returns the number of requests for which the room suffices. */
 function fitting(requests: number, units: number, room: number): number {
   if (units === 0) return requests;
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
@@ -212,7 +215,7 @@ export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | unde
   return begun;
 }
 
-/** Starts the windows of `nowMs`. The number of a window never decreases, because a failover may bring an older clock. */
+/** Starts the windows of `nowMs`. The number of a window never decreases, even if the clock of a new master is behind. */
 export function openWindows(state: QuotaState, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
   for (const { window } of limits) {
     const index = windowIndex(windowsMs[window], nowMs);
@@ -264,8 +267,8 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 }
 
 /**
- * Lifts the ban and resets the ban level. Requests are admitted again if the windows have room. The new generation makes the store
- * ignore earlier strikes and bans that processes send later.
+ * Lifts the ban and resets the ban level. Requests are admitted again if the windows have room. The new generation makes the store ignore
+ * older strikes and bans, even if processes send them later.
  */
 export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
@@ -273,7 +276,7 @@ export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState
 }
 
 /**
- * Resets all counts and bans, but not a grant. The new generation makes the store ignore earlier decisions that processes send
+ * Resets all counts and bans, but not a grant. The new generation makes the store ignore older decisions, even if processes send them
  * later.
  */
 export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {

@@ -10,7 +10,7 @@ export interface QuotaStore {
    * get undefined. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
-  /** Lifts the key's ban. Earlier decisions that processes send later cannot restore it (`liftedMs` in `decide-quota.ts`). */
+  /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `decide-quota.ts`). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** Resets all counts and bans of the key. Does not change a grant. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;

@@ -277,8 +277,8 @@ function toFailure(error: Error): StoreFailure {
 }
 
 /**
- * Converts an error reply to a failure. Redis replies with OOM, READONLY, LOADING and similar errors before the script's first
- * write. Only `ERR` may follow after a write: a command that the ACL forbids ends the script, and earlier writes are kept.
+ * Converts an error reply to a failure. Redis replies with OOM, READONLY, LOADING and similar errors before the script's first write.
+ * Only an `ERR` reply can come after a write. A command that the ACL forbids then ends the script, and earlier writes are kept.
  */
 function toRefusal(reason: string): StoreFailure {
   const keyOnly = reason.startsWith('WRONGTYPE ');

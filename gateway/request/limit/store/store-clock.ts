@@ -9,7 +9,10 @@ export function createStoreClock(nowMs: () => number) {
   let offsetMs = 0;
   return {
     nowMs: () => nowMs() + offsetMs,
-    /** Updates the estimate. @param sentMs when a call was sent, on the local clock. @param storeNowMs when the store decided it */
+    /**
+     * Updates the estimate. @param sentMs when a call was sent, on the local clock. @param storeNowMs the time of the decision, on the
+     * store's clock
+     */
     observe(sentMs: number, storeNowMs: number) {
       offsetMs = storeNowMs - sentMs;
     },
