@@ -25,7 +25,7 @@ export function createActiveRequests({
     /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
     has: (keyId: string) => entries.has(keyId),
 
-    /** Records that a call of the key is open. */
+    /** Records that a call of the key is open. The call ends with `end`. */
     markAsking(keyId: string): void {
       entryOf(keyId).isAsking = true;
     },
@@ -37,7 +37,7 @@ export function createActiveRequests({
       return { max, process, active: entry.active, leaseMs: bounds.leaseMs };
     },
 
-    /** Whether a call of the key has no reply yet. */
+    /** Whether a call of the key is open: the call waits for the end of the turn, or for its reply. */
     isAsking: (keyId: string) => entries.get(keyId)?.isAsking === true,
 
     /**

@@ -77,7 +77,7 @@ export function createKeyLimiter(deps: {
 
   return {
     decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
-      const open = openBatches.get(key.id);
+      const open = openBatchOf(key);
       if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
       // An open batch of this key must be decided before this request. A refusal from memory would overtake the batch, so it is only
       // possible without an open batch.
@@ -110,6 +110,12 @@ export function createKeyLimiter(deps: {
     calls: () => ({ decided, failed }),
     report,
   };
+
+  /** Returns the last batch of a key whose call has not been sent. */
+  function openBatchOf({ id, concurrent }: Key): Batch | undefined {
+    const last = concurrent === undefined ? undefined : waiting.get(id)?.at(-1);
+    return last ?? openBatches.get(id);
+  }
 
   /** Whether a request can join a batch. Requests of one key and turn may have different limits if a reload happens between them. */
   function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
@@ -151,14 +157,19 @@ export function createKeyLimiter(deps: {
       answer: Promise.withResolvers<Answer>(),
     };
     if (key.concurrent !== undefined) lastTerms.set(key.id, { key, bans });
-    sendAtTurnEnd(batch);
-    openBatches.set(key.id, batch);
+    if (key.concurrent !== undefined && active.isAsking(key.id)) {
+      const before = waiting.get(key.id);
+      if (before === undefined) waiting.set(key.id, [batch]);
+      else before.push(batch);
+    } else sendAtTurnEnd(batch);
     return batch;
   }
 
   function sendAtTurnEnd(batch: Batch): void {
+    if (batch.concurrent !== undefined) active.markAsking(batch.keyId);
     if (turn.length === 0) setImmediate(endTurn);
     turn.push(batch);
+    openBatches.set(batch.keyId, batch);
   }
 
   function refuseFromMemory(
@@ -192,12 +203,10 @@ export function createKeyLimiter(deps: {
   }
 
   function endTurn(): void {
-    const ended = turn;
+    const batches = turn;
     turn = [];
     // A new Map replaces the old Map, because a cleared Map can keep memory in use; see `renewed-map.ts`.
     openBatches = new Map();
-    const batches = ended.filter((batch) => batch.concurrent === undefined || isFirst(batch));
-    if (batches.length === 0) return;
     if (health.reach() === 'all') decideTurn(batches);
     else void health.started.then(() => decideTurn(batches));
   }
@@ -240,20 +249,6 @@ export function createKeyLimiter(deps: {
     }
   }
 
-  /** Whether a batch can be sent now. Otherwise it waits for the reply to an earlier call of its key, and requests may still join it. */
-  function isFirst(batch: Batch): boolean {
-    const { keyId } = batch;
-    if (!active.isAsking(keyId)) {
-      active.markAsking(keyId);
-      return true;
-    }
-    const before = waiting.get(keyId);
-    if (before === undefined) waiting.set(keyId, [batch]);
-    else before.push(batch);
-    openBatches.set(keyId, batch);
-    return false;
-  }
-
   function callOf(batch: Batch): QuotaCall {
     const call = ledger.openCall(batch, batch, batch.generation);
     const { keyId, concurrent } = batch;
@@ -265,18 +260,17 @@ export function createKeyLimiter(deps: {
     if (batch.concurrent === undefined) return;
     const { keyId } = batch;
     const mustTell = active.end(keyId, admitted, stored);
-    const [next, ...later] = waiting.get(keyId) ?? [];
-    if (later.length > 0) waiting.set(keyId, later);
-    else waiting.delete(keyId);
+    const next = waiting.get(keyId)?.shift();
+    if (waiting.get(keyId)?.length === 0) waiting.delete(keyId);
     if (next !== undefined) sendAtTurnEnd(next);
     else if (mustTell) tellStore(keyId);
     if (!active.has(keyId)) lastTerms.delete(keyId);
   }
 
-  /** Reports to the store how many requests of a key this process serves. Does nothing while a batch or call of the key is open. */
+  /** Reports to the store how many requests of a key this process serves. Does nothing if a batch or call of the key does so. */
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
-    if (terms === undefined || openBatches.has(keyId) || active.isAsking(keyId)) return;
+    if (terms === undefined || active.isAsking(keyId)) return;
     // No request waits for this answer.
     openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
   }

@@ -17,6 +17,7 @@ import {
   type LoggedLimiter,
   noBans,
   openLimiter,
+  openLimiters,
   untilAway,
   untilBack,
 } from './limiter-fixture.ts';
@@ -354,3 +355,18 @@ async function scriptCalls(url: string): Promise<number> {
   const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
   return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
 }
+
+it('a place is free after the last request of a key, also when this request came while the end of an earlier one was reported', async () => {
+  const tuning = { ...patientStore, leaseMs: 3_600_000 };
+  const { limiters } = openLimiters(2, redisUrl(), tuning);
+  const [one, other] = limiters as [LoggedLimiter, LoggedLimiter];
+  const key = { ...keyOf(1_000, 1_000), concurrent: 1 };
+  expect((await one.decide(key, noBans)).kind).toBe('admitted');
+  one.release(key.id);
+  // The report has been sent now, and its reply has not been read.
+  await new Promise(setImmediate);
+  expect((await one.decide(key, noBans)).kind).toBe('admitted');
+  expect((await other.decide(key, noBans)).kind).toBe('crowded');
+  one.release(key.id);
+  await until('the place is free', async () => (await other.decide(key, noBans)).kind === 'admitted');
+});
