@@ -4,14 +4,20 @@ import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../shared/sch
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type UsageStep, usageRows, usageSteps } from '../usage/usage-rows.ts';
 import type { Authenticated } from './exchange.ts';
+import type { Refusal } from './respond/refusal-response.ts';
 import { mayCall } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
 
-/** Data for the holder of a key. `invalid`: a wrong query parameter. `away`: the store of the usage record does not reply. */
-type HolderData =
+/** Data for the holder of a key, or the refusal. */
+export type HolderData =
   | { readonly kind: 'json'; readonly value: object }
-  | { readonly kind: 'invalid'; readonly message: string }
-  | { readonly kind: 'away' };
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** The store of the usage record does not reply. */
+const recordUnread: HolderData = {
+  kind: 'refused',
+  refusal: { code: 'store_unavailable', fields: ['Retry-After', '1'] },
+};
 
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
 
@@ -22,15 +28,20 @@ export async function usageOf(
 ): Promise<HolderData> {
   const [, search = ''] = (req.url ?? '').split(/\?(.*)/s);
   const parsed = parseQuery(usageQuery, search);
-  if (parsed.kind === 'invalid') return parsed;
+  if (parsed.kind === 'invalid') return invalid(parsed);
   const { step } = parsed.query;
   const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
-  if ('kind' in period) return period;
+  if ('kind' in period) return invalid(period);
   const rows =
     ownUsage === undefined
       ? []
       : await usageRows(ownUsage, key.id, { ...period, step }, ownUsage.nowMs(), 'totals');
-  return rows === undefined ? { kind: 'away' } : { kind: 'json', value: { step, rows } };
+  return rows === undefined ? recordUnread : { kind: 'json', value: { step, rows } };
+}
+
+/** Refuses a request because of a query parameter. */
+function invalid({ message }: { readonly message: string }): HolderData {
+  return { kind: 'refused', refusal: { code: 'invalid_request', message } };
 }
 
 function daysMaxOf(step: UsageStep, bounds: Bounds): number {
@@ -59,7 +70,7 @@ export async function deprecatedCallsOf(
   const period = { fromMs: toMs - days * 86_400_000, toMs };
   const ids = deprecated.map(({ id }) => id);
   const hours = await ownUsage.reader.operationsOf(key.id, period, ids);
-  if (hours === undefined) return { kind: 'away' };
+  if (hours === undefined) return recordUnread;
   const byId = Map.groupBy(hours, ({ operationId }) => operationId);
   const operations = deprecated.flatMap((operation) => {
     const called = byId.get(operation.id);

@@ -72,9 +72,8 @@ export async function answerHolder(
     return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));
   }
   const { method } = exchange.req;
-  if (part === 'rotate' ? method !== 'POST' : !isPageMethod(method)) {
-    return refuseMethod(charged, part === 'rotate' ? 'POST' : pageMethods);
-  }
+  if (part === 'rotate' && method !== 'POST') return refuseMethod(charged, 'POST');
+  if (part !== 'rotate' && !isPageMethod(method)) return refuseMethod(charged);
   if (key.generation !== undefined) {
     // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
     // counts.
@@ -85,25 +84,17 @@ export async function answerHolder(
       return refuseUnauthenticated(exchange, stations, caller);
     }
     ({ key } = caller);
-    found(exchange, { key });
   }
-  if (part === 'limits') return answerLimits(found(charged, { key }), stations);
-  if (part === 'rotate') {
-    const rotation = await rotateOwnSecret(found(charged, { key }), stations);
-    return rotation.kind === 'json'
-      ? answered(charged, jsonPage(rotation.value))
-      : refused(charged, rotation.refusal);
-  }
-  const data = await (part === 'usage' ? usageOf : deprecatedCallsOf)(found(charged, { key }), stations);
-  switch (data.kind) {
-    case 'json':
-      return answerUnlessUnread(charged, jsonPage(data.value), unreadPages);
-    case 'invalid':
-      return refused(charged, { code: 'invalid_request', message: data.message });
-    case 'away':
-      return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });
-  }
+  const own = found(charged, { key });
+  if (part === 'limits') return answerLimits(own, stations);
+  const data = await dataOf[part](own, stations);
+  if (data.kind === 'refused') return refused(charged, data.refusal);
+  const response = jsonPage(data.value);
+  // Only this response contains the new secret, so no later check may refuse it.
+  return part === 'rotate' ? answered(charged, response) : answerUnlessUnread(charged, response, unreadPages);
 }
+
+const dataOf = { usage: usageOf, deprecated: deprecatedCallsOf, rotate: rotateOwnSecret };
 
 async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
   const { key, snapshot } = exchange;

@@ -4,13 +4,9 @@ import { type DirectoryKey, type DirectorySecret, expiryOf } from '../keys/direc
 import { isoOf } from '../shared/schema/dates-and-durations.ts';
 import { digestSecret, digestStart, issueSecret } from '../shared/secrets.ts';
 import type { Authenticated } from './exchange.ts';
+import type { HolderData } from './holder-answers.ts';
 import type { Refusal } from './respond/refusal-response.ts';
 import type { Stations } from './stations.ts';
-
-/** The new secret as JSON, or the refusal. */
-type Rotation =
-  | { readonly kind: 'json'; readonly value: object }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /**
  * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets
@@ -20,7 +16,7 @@ type Rotation =
 export async function rotateOwnSecret(
   { key: { id, digestStart: presentedStart, generation } }: Authenticated,
   { directory, recordKeyChange, nowMs, bounds }: Stations,
-): Promise<Rotation> {
+): Promise<HolderData> {
   if (directory === undefined || generation === undefined) {
     return refusal(
       'operation_not_allowed',
@@ -77,7 +73,7 @@ export async function rotateOwnSecret(
   return refusal('rate_limited', 'Others are changing this key at the same time. Retry in 1 s.', 1);
 }
 
-function tooManySecrets({ secrets }: DirectoryKey, nowMs: number): Rotation {
+function tooManySecrets({ secrets }: DirectoryKey, nowMs: number): HolderData {
   const endMs = Math.min(...secrets.map((secret: DirectorySecret) => expiryOf(secret)));
   const many = `This key has ${secrets.length} valid secrets`;
   if (endMs === Number.POSITIVE_INFINITY) {
@@ -87,13 +83,13 @@ function tooManySecrets({ secrets }: DirectoryKey, nowMs: number): Rotation {
   return refusal('rate_limited', `${many}. The first ends in ${seconds} s: retry then.`, seconds);
 }
 
-function storeFailed(): Rotation {
+function storeFailed(): HolderData {
   const message =
     'The new secret could not be stored. This secret stays valid for at least a day: retry later.';
   return refusal('store_unavailable', message, 1);
 }
 
-function refusal(code: Refusal['code'], message?: string, retryAfterSeconds?: number): Rotation {
+function refusal(code: Refusal['code'], message?: string, retryAfterSeconds?: number): HolderData {
   const fields = retryAfterSeconds === undefined ? undefined : ['Retry-After', String(retryAfterSeconds)];
   return { kind: 'refused', refusal: { code, ...(message && { message }), ...(fields && { fields }) } };
 }

@@ -1,27 +1,16 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { apiDocumentPath, type Settings } from '../../shared/model.ts';
-import { createServedFile, type ServedFile } from './served-file.ts';
+import { createServedFile, programFile, type ServedFile } from './served-file.ts';
 
 /** The files that the API reference loads, by name. A process makes them once, because they do not depend on the configuration. */
 export type ReferenceAssets = ReadonlyMap<string, ServedFile>;
 
 export function createReferenceAssets(): ReferenceAssets {
   return new Map([
-    ['swagger-ui.js', fileOf(script, 'swagger-ui-dist/swagger-ui-bundle.js')],
-    ['swagger-ui.css', fileOf(style, 'swagger-ui-dist/swagger-ui.css')],
-    ['page.js', fileOf(script, './browser/page.js')],
-    ['page.css', fileOf(style, './browser/page.css')],
+    ['swagger-ui.js', programFile('script', 'swagger-ui-dist/swagger-ui-bundle.js')],
+    ['swagger-ui.css', programFile('style', 'swagger-ui-dist/swagger-ui.css')],
+    ['page.js', programFile('script', './browser/page.js')],
+    ['page.css', programFile('style', './browser/page.css')],
   ]);
-}
-
-const { resolve } = createRequire(import.meta.url);
-const script = 'text/javascript; charset=utf-8';
-const style = 'text/css; charset=utf-8';
-
-/** @param specifier the path of a file in a package, or of a file relative to this one */
-function fileOf(type: string, specifier: string): ServedFile {
-  return createServedFile({ type, read: async () => readFile(resolve(specifier)) });
 }
 
 /**

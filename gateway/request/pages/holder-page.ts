@@ -1,24 +1,18 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import type { Settings } from '../../shared/model.ts';
-import { createServedFile, type ServedFile } from './served-file.ts';
+import { createServedFile, programFile, type ServedFile } from './served-file.ts';
 
 /** The files that the page for key holders loads, by name. A process makes these files once. */
 export type HolderAssets = ReadonlyMap<string, ServedFile>;
 
-const { resolve } = createRequire(import.meta.url);
-
 export function createHolderAssets(): HolderAssets {
   return new Map([
-    ['holder.js', fileOf('text/javascript; charset=utf-8', './browser/holder.js')],
-    ['holder.css', fileOf('text/css; charset=utf-8', './browser/holder.css')],
+    ['holder.js', programFile('script', './browser/holder.js', revalidated)],
+    ['holder.css', programFile('style', './browser/holder.css', revalidated)],
   ]);
 }
 
-/** Makes a file that browsers revalidate at each use, so that a page never mixes files of two versions. */
-function fileOf(type: string, name: string): ServedFile {
-  return createServedFile({ type, cacheControl: 'no-cache', read: async () => readFile(resolve(name)) });
-}
+/** Browsers revalidate each file at each use, so that a page never mixes files of two versions. */
+const revalidated = { cacheControl: 'no-cache' };
 
 /** A path with data of the calling key. A browser without a key gets the HTML page `page` instead. */
 export interface HolderPath {
@@ -42,7 +36,7 @@ export function* holderPaths(
     type: 'text/html; charset=utf-8',
     // `Vary` lists both fields, because a browser without a key gets this page and a request with a key gets JSON.
     fields: ['Content-Security-Policy', contentSecurityPolicy, 'Vary', 'Accept, Authorization'],
-    cacheControl: 'no-cache',
+    ...revalidated,
     read: async () => Buffer.from(pageOf(limitsPath)),
   });
   yield [limitsPath, { kind: 'holder', part: 'limits', page }];

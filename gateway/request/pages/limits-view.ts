@@ -1,6 +1,7 @@
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 
 /**
  * Makes the JSON value that shows a key its own limits. Instants are ISO 8601.
@@ -30,16 +31,16 @@ export function limitsView(
       limit,
       used: used[i],
       remaining,
-      resetAt: isoInstant(resetMs),
+      resetAt: isoOf(resetMs),
     })),
-    ban: ban && { untilAt: isoInstant(ban.untilMs), reason: banReason },
+    ban: ban && { untilAt: isoOf(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
     upcoming:
       changes.length === 0
         ? undefined
-        : changes.map(({ fromMs, limits }) => ({ from: isoInstant(fromMs), limits: toLimitFields(limits) })),
+        : changes.map(({ fromMs, limits }) => ({ from: isoOf(fromMs), limits: toLimitFields(limits) })),
     secret: {
-      expiresAt: expiresMs === undefined ? undefined : isoInstant(expiresMs),
+      expiresAt: isoOf(expiresMs),
       canRotate: canRotate || undefined,
     },
   };
@@ -53,14 +54,9 @@ export function jsonPage(value: object, fields: readonly string[] = []): WholeRe
 }
 
 function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
-  const fromAt = fromMs === undefined ? undefined : isoInstant(fromMs);
   const limited = limits.length > 0 ? toLimitFields(limits) : undefined;
-  return { limits: limited, noBrownouts, fromAt, untilAt: isoInstant(untilMs) };
+  return { limits: limited, noBrownouts, fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
 /** The only possible reason for a ban. */
 const banReason = 'The key kept sending requests after 429.';
-
-function isoInstant(epochMs: number): string {
-  return new Date(epochMs).toISOString();
-}

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
+import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { WholeResponse } from '../../shared/errors.ts';
@@ -33,6 +35,20 @@ interface Representation {
 }
 
 type Coding = 'br' | 'gzip';
+
+const fileTypes = { script: 'text/javascript; charset=utf-8', style: 'text/css; charset=utf-8' };
+
+const { resolve } = createRequire(import.meta.url);
+
+/** Makes a file of the program. @param specifier the path of a file in a package, or of a file relative to this one */
+export function programFile(
+  type: keyof typeof fileTypes,
+  specifier: string,
+  options: Pick<FileOptions, 'cacheControl'> = {},
+): ServedFile {
+  const read = async () => readFile(resolve(specifier));
+  return createServedFile({ type: fileTypes[type], read, ...options });
+}
 
 /**
  * Creates a file that is read and compressed on its first request, so unused pages cost nothing. Compression takes up to 0.2 s, on
