@@ -15,8 +15,8 @@ import { defaultBounds } from './shared/timeouts-and-sizes.ts';
 
 /**
  * Disables V8's pretenuring. With pretenuring, V8 allocates objects in the old generation when earlier objects from the same code often
- * survived. The young generation is small under the first load, so all requests in flight survive, and V8 never revises its decision. After
- * that, only a full garbage collection frees requests. With 400 connections, pretenuring cost a fifth of the throughput.
+ * survived. The young generation is small under the first load, so all requests in flight survive, and V8 never revises its decision.
+ * Requests are then freed only by a full garbage collection. With 400 connections, pretenuring cost a fifth of the throughput.
  */
 const youngRequests = '--no-allocation-site-pretenuring';
 
@@ -81,7 +81,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   const { listen, admin } = await gateway.start().catch(async (error) => {
     gateway.kill?.();
     await log.close();
-    // The message is formatted like a configuration problem, because an operator reads it.
+    // The message has the format of a configuration problem, because operators know this format.
     process.stderr.write(`${listenProblem(error, settings)}\n`);
     process.exit(1);
   });

@@ -89,7 +89,10 @@ export function screenNow(): Screen {
   return screenOf(process.stdout, process.env);
 }
 
-/** Formats the examples of a command for `addHelpText('after', …)`. The given command lines have no `tollgate` in front. */
+/**
+ * Formats the examples of a command for `addHelpText('after', …)`. The given command lines do not begin with
+ * `tollgate`.
+ */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  tollgate ${line}`).join('\n')}`;
 }

@@ -12,7 +12,7 @@ export const configSizes = Object.freeze({
    */
   tokensMax: 5_500_000,
   /**
-   * A longer text is parsed only after two comparisons have found the same content, because it may be half written. A parse of
+   * A longer text may be half written, so it is not parsed until two successive checks of the file have found the same content. A parse of
    * half a text would delay the load of the whole text for seconds. A parse of a text of this length takes 0.1 s.
    */
   parsedAtOnceCharsMax: 262_144,
@@ -48,7 +48,7 @@ export const configSizes = Object.freeze({
   headersTimeoutMaxMs: 3_600_000,
   totalTimeoutMaxMs: 86_400_000,
   /**
-   * The maximum number of problems in a report. A longer report is not useful, and finding the place of each problem costs time.
+   * The maximum number of problems in a report. A longer report is not useful, and finding the line and column of each problem costs time.
    */
   problemsMax: 100,
   /** The maximum number of reasons in one message about variables that have no value. */

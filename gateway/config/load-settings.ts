@@ -54,7 +54,7 @@ export interface LoadOptions {
    * broken.
    */
   readonly onlyKeys?: boolean;
-  /** The digests of the current configuration's files. The load accepts an expired certificate in one of these files. */
+  /** The digests of the current configuration's files. The load accepts an expired certificate if its file still has this digest. */
   readonly inForce?: Digests;
   /** The entries of the keys file from an earlier load. An entry that has not changed since that load is not read again. */
   readonly before?: ReadEntries | undefined;
@@ -65,7 +65,7 @@ export interface LoadOptions {
   readonly settled?: ReadonlySet<string> | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
   readonly onRead?: (file: string, digest: string) => void;
-  /** Reads a file that is not a draft. The default reads from disk. */
+  /** Reads a file that is not in `drafts`. The default reads from disk. */
   readonly readFile?: (file: string) => ReadFile;
   /** Called with the keys of a valid configuration as the file states them, without the limits and operations of their plans. */
   readonly onKeys?: (keys: readonly WrittenKey[]) => void;
@@ -347,7 +347,6 @@ function scopesOf(read: {
 interface ReadApi {
   readonly file: string;
   readonly operations: readonly Operation[];
-  /** Further files may be read when the files of the document are joined. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
   /** The field is absent if the configuration has no API document. */
@@ -451,8 +450,8 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
 }
 
 /**
- * Returns all problems, sorted by file and place. If a value could not be read, further problems with this value are left out,
- * because they are consequences. For example, a variable in the value may be unset.
+ * Returns all problems, sorted by file and place. If a value could not be read, for example because a variable is unset, other problems
+ * with this value are left out, because they are consequences.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));

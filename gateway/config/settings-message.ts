@@ -58,8 +58,8 @@ export function messageBetween(before: Settings | undefined, after: Settings): S
  * Makes settings from a message, without changing `previous`. The cost grows with the size of the difference, not with the number
  * of keys.
  *
- * @param previous the settings from the previous message. A difference is relative to these settings, so a receiver must apply
- *   every message of `onValid` in `watchSettings`. A full message needs no previous settings
+ * @param previous the settings from the previous message. A difference refers to the message before it, so a receiver must apply every
+ *   message of `onValid` in `watchSettings`. A full message needs no previous settings
  */
 export function applyMessage(
   previous: Settings | undefined,

@@ -79,18 +79,18 @@ interface LoadUnderWay {
  * Compares the content of every configuration file at an interval. The comparison detects changes that file events miss: editors
  * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
- * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the
- * loaded content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a
- * load. If two comparisons in a row have found the loaded content, the load takes effect even after a later edit. So even
- * frequent edits cannot prevent every load from taking effect.
+ * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the loaded
+ * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. If two
+ * comparisons in a row have found the loaded content, the load takes effect even if the file was edited again after them. Loads therefore
+ * take effect even if edits are frequent.
  *
  * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the
  * load of the whole text. Such a text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to
- * parse would delay the load of its correction. A load without a long text gets more time before it is cancelled, because it
- * usually ends soon. A cancelled thread loses the keys that it has read. After each cancelled load, this time is doubled for
- * the next load. So a load completes eventually, even if every load is slow and edits continue.
+ * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to parse would
+ * delay its own correction. A load without a long text gets more time before it is cancelled, because it usually ends soon. The thread of a
+ * cancelled load loses the keys that it has read. After each cancelled load, this time is doubled for the next load. So a load completes
+ * eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -110,7 +110,9 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
-  /** Each content that two successive comparisons have found. The list is cleared when a load begins. */
+  /**
+   * The digests of the files, for each time that two successive comparisons found the same content. The list is cleared when a load begins.
+   */
   let seenTwice: Digests[] = [];
   let isStopped = false;
   let timer = setTimeout(compare, intervalMs);

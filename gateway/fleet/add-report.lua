@@ -23,8 +23,8 @@ for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', 
   local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
   if place then
     if place > 1 or atMs >= tonumber(at) then return end
-    -- The first attempt was delayed in the socket of a paused server, so its instant is too late. The script deletes the entry of the first
-    -- attempt and adds it again.
+    -- The report was sent twice, and the first copy has a later instant, because it waited in the socket of a paused server. The script
+    -- deletes the entry of the first copy and adds an entry with the earlier instant.
     redis.call('XDEL', KEYS[1], id)
     redis.call('HDEL', KEYS[2], 'id:' .. id)
     reports = known

@@ -56,7 +56,7 @@ export type Change =
   | KeyChange
   | {
       readonly action: 'reload' | 'reload_failed';
-      /** `file` is an edit of the configuration files. */
+      /** `file` means an edit of the configuration files. */
       readonly by: string;
       /** The names of the files that were edited. */
       readonly files?: readonly string[];

@@ -106,7 +106,7 @@ export function createEvents({
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
     const text = `And ${figure(count)} more ${eventTable[kind][1]}.`;
-    // Each process counts only its own observations.
+    // The number counts only events that this process detected, so it is not merged with the numbers of other processes.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
@@ -195,7 +195,7 @@ function reportOf(
     }
     case 'key_changed': {
       const { key } = happening;
-      // Only one process reports a change of a key.
+      // A change of a key is reported by one process, so there is nothing to merge.
       return {
         what: [kind, processId],
         mergedWithinMs: 0,
@@ -215,10 +215,10 @@ function reportOf(
     }
     case 'recording_paused':
     case 'recording_resumed':
-      // Each process checks every ten seconds, at different times.
+      // The processes check every ten seconds, but not at the same time.
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
     case 'worker_ended':
-      // Only one supervisor reports the end of a worker.
+      // The end of a worker is reported by one supervisor, so there is nothing to merge.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
     case 'store_away':
     case 'store_back': {

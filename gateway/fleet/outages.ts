@@ -61,12 +61,12 @@ export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySe
  * Merges the events of each outage into one. If the last event of an outage is listed, its first event is omitted. Reports of the same
  * outage by other processes are also omitted.
  *
- * @param nearMs longest time between two processes' reports of one begin
- * @returns a function that receives events, newest first, and returns whether to list the event. An older report of the same
- *   outage may change an event that is already listed
+ * @param nearMs longest time between the reports of two processes about the beginning of one outage
+ * @returns a function that receives events, newest first, and returns whether to list the event. The function may add processes and an
+ *   earlier beginning to an event of the same outage that is already listed
  */
 export function createOutageMerger(nearMs: number) {
-  /** The oldest listed event about each subject. */
+  /** The last event that was listed for each subject. */
   const last = new Map<
     string,
     { event: ListedEvent; beganMs: number; isOver: boolean; seenBy: Set<string> }

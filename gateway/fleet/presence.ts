@@ -12,7 +12,9 @@ export type Presence = ReturnType<typeof createPresence>;
 export interface Fleet {
   /** False while Redis is unavailable; then only the processes of this gateway are listed. */
   readonly isComplete: boolean;
-  /** The id of the process that sends this response. A supervisor also responds, but it serves no API requests and is not listed. */
+  /**
+   * The id of the process that sends this response. The id may belong to a supervisor, which is not listed because it serves no clients.
+   */
   readonly answeredBy: string;
   readonly processes: readonly KnownProcess[];
 }

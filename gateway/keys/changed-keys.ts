@@ -69,7 +69,7 @@ function isSameRecord(before: PackedKeys, from: number, after: PackedKeys, to: n
   );
 }
 
-/** Returns the id at a rank. After the last rank, returns a text that sorts after every id. */
+/** Returns the id at the position `rank`. After the last position, returns a text that sorts after every id. */
 function idOrEnd(keys: PackedKeys, rank: number): string {
   return rank < keys.starts.length ? idAt(keys, rank) : '\uffff';
 }

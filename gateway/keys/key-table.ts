@@ -160,7 +160,10 @@ export function settingsAt(settings: Settings, nowMs: number): Settings {
   return plans === before.plans ? settings : { ...settings, keys: before.with(new Map(), plans) };
 }
 
-/** The plans that the keys of these settings have. Keys of the directory get the same plans, so all keys of a plan change together. */
+/**
+ * The plans that the keys of these settings use. Keys of the directory use the same plans, so a new limit reaches all keys of a plan at
+ * once.
+ */
 export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
   return tableIn(keys).plans;
 }

@@ -1,23 +1,23 @@
 import type { RawKey } from './key-schema.ts';
 
 /**
- * Keys as a few arrays of numbers and bytes. 100,000 keys take 20 MB, need no garbage collection, and can be transferred to
- * another thread without a copy. The keys are sorted by id. A `rank` is a position in that order.
+ * Keys as a few arrays of numbers and bytes. 100,000 keys take 20 MB, need no garbage collection, and can be transferred to another thread
+ * without a copy. The keys are sorted by id. A key's rank is its position in this order.
  */
 export interface PackedKeys {
   /** Each key as JSON. The id is the first field. */
   readonly records: Buffer;
-  /** By rank: the start and the end (exclusive) of the record. */
+  /** The start and the end (exclusive) of each key's record, by the key's rank. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   /**
-   * By rank: the fields that statistics over all keys need. Statistics therefore do not read the records. A plan is an index
-   * into `planNames`.
+   * Two members of each key, by the key's rank, so that statistics over all keys do not read the records. A plan is an index into
+   * `planNames`.
    */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** By rank: when the key's last secret expires, in epoch ms. The value is 0 for a key without secrets. */
+  /** The instant (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
   readonly endsMs: Float64Array;
   /**
    * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. The value
@@ -28,7 +28,7 @@ export interface PackedKeys {
   readonly secrets: number;
 }
 
-/** Packed keys, and for each rank the number of its `add` call. */
+/** Packed keys, and for each key, by its rank, the number of the `add` call that added the key. */
 export interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;
@@ -49,7 +49,7 @@ export function createPacker(): Packer {
   const disabled: number[] = [];
   const endsMs: number[] = [];
   const planIndexes = new Map<string, number>();
-  /** For each secret: the hash of its digest, and the number of its key's `add` call. */
+  /** The hash of each secret's digest, and the number of the `add` call that added the secret's key. */
   const hashes: number[] = [];
   const owners: number[] = [];
 
@@ -110,12 +110,12 @@ export function unpackable(packed: PackedKeys): PackedKeys {
   return { ...packed, records: Buffer.from(buffer, byteOffset, length) };
 }
 
-/** Reads the key at a rank. */
+/** Reads the key with this rank. */
 export function recordAt({ records, starts, ends }: Records, rank: number): RawKey {
   return JSON.parse(records.toString('utf8', starts[rank], ends[rank]));
 }
 
-/** Reads the id at a rank without parsing the record. */
+/** Reads the id of the key with this rank without parsing the record. */
 export function idAt({ records, starts }: Records, rank: number): string {
   const start = (starts[rank] ?? 0) + idOffset;
   return records.toString('latin1', start, records.indexOf(quote, start));
@@ -180,7 +180,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Compares the id at a rank with an id by bytes. The order of bytes matches the order of characters, because ids are ASCII. */
+/**
+ * Compares the id of the key with this rank with another id, by bytes. The order of bytes matches the order of characters, because ids are
+ * ASCII.
+ */
 function compareId({ records, starts }: Records, rank: number, id: string): number {
   const start = (starts[rank] ?? 0) + idOffset;
   for (let at = 0; at < id.length; at++) {

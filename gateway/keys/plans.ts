@@ -11,7 +11,7 @@ export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plan
   return new Map([...plans].map(([name, plan]) => [name, { ...plan, limits: limitsAt(plan, nowMs) }]));
 }
 
-/** The limits of a plan at an instant. The plan must be as `compilePlan` made it. */
+/** The limits of a plan at an instant. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
 }

@@ -13,15 +13,15 @@ const decisionMembers = rememberLast(
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
 
 /**
- * Returns the log line of a finished request: flat JSON without header fields, query or secrets. A new field of the
- * line is added here. The line is built member by member, because the log takes more CPU per request than any other
- * part, and `JSON.stringify` took four times as long.
+ * Returns the log line of a finished request: flat JSON without header fields, query or secrets. The line is built
+ * member by member, because the log takes more CPU per request than any other part, and `JSON.stringify` took four
+ * times as long.
  */
 export function accessLine(exchange: Exchange): string {
   const { arrival, req, path, offered, errorCode, fault, cause, key, invalidSecret, decision } = exchange;
   const { upstream, snapshot } = exchange;
   let line = beginning(exchange.id);
-  // If the parser refuses a request, its method is unknown.
+  // The method of a request that the parser refused is unknown.
   if (arrival.kind !== 'rejection') line += `,"method":"${req.method}"`;
   const traceId = traceIdOf(req.headers.traceparent);
   if (traceId !== undefined) line += `,"traceId":"${traceId}"`;

@@ -41,8 +41,8 @@ export function createLog({ terminal, sharedBy, bounds }: LogOptions): Log {
       },
       stream,
     ),
-    // Access lines bypass pino, which serialises field by field. Making these flat lines with pino took a quarter of a
-    // request's CPU time.
+    // Access lines bypass pino, which serialises field by field. With pino, these lines took a quarter of a request's
+    // CPU time.
     access,
     close,
   };
@@ -56,8 +56,8 @@ function openTerminal(terminal: Terminal, bounds: Bounds): Output {
  * Opens standard output as a file. Lines are buffered here instead of in pino's stream, which measures its whole
  * buffer for every line.
  *
- * If several processes write into a pipe, the kernel may split a long write and put a write of another process in
- * between. Writes of up to PIPE_BUF octets are never split (pipe(7)). Writes to a file are never split.
+ * If several processes write to one pipe, the kernel may split a long write, so that the output of two processes is
+ * mixed. Writes of up to PIPE_BUF octets are never split (pipe(7)). Writes to a file are never split.
  */
 function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }): Output {
   const isWhole = isShared && !fstatSync(1).isFile();
@@ -65,7 +65,7 @@ function openFile(bounds: Bounds, { isShared }: { readonly isShared: boolean }):
     dest: 1,
     sync: false,
     maxLength: bounds.logUnreadBytesMax,
-    // With the default `minLength`, `flush` calls back before it has written.
+    // With the default `minLength`, `flush` calls its callback before it has written.
     minLength: 1,
     maxWrite: isWhole ? bounds.logSharedBytesMax : undefined,
   });

@@ -271,7 +271,7 @@ export function createAdminSide({
     recordEvent: events.record,
     /** Records a change that the holder of a key has made. */
     recordKeyChange,
-    /** Sends the events and changes that are not yet sent. */
+    /** Sends the remaining events and changes. */
     async flush() {
       faults.close();
       await recording;

@@ -85,7 +85,10 @@ function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
   };
 }
 
-/** The files whose current content is invalid, so that their last valid content applies. `/readyz` and the log list these files. */
+/**
+ * The files that currently have invalid content. Their last valid content applies. `/readyz` and the log list these
+ * files.
+ */
 function keptContents({ kept }: Rejected) {
   return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({
     file,

@@ -13,14 +13,15 @@ import { openStores } from './stores.ts';
 export interface GatewayOptions {
   readonly settings: Settings;
   readonly log: Pick<Log, 'logger' | 'access'>;
-  /** Timeouts and sizes; tests pass their own. */
+  /** Timeouts and sizes. Tests pass other values. */
   readonly bounds?: Bounds;
   /** The gateway's clock, epoch ms. Tests pass another clock, for example a clock that shows a time after a sunset. */
   readonly nowMs?: () => number;
   /** The process id for the list of processes. */
   readonly pid?: number;
   /**
-   * Starts the worker that reads for operators. Default: a thread. Tests run the worker in their own thread, because threads start slowly.
+   * Starts the worker that answers operators' queries about many keys. Default: a thread. Tests run the worker in their own thread, because
+   * threads start slowly.
    */
   readonly startReadingWorker?: StartReadingWorker;
 }

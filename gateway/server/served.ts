@@ -37,7 +37,7 @@ export interface ServingProcess extends Omit<ProcessState, 'host' | 'phase' | 'u
   readonly heldKeys: number;
 }
 
-/** Counters, which never decrease while a process lives. */
+/** Counters that never decrease while the process runs. */
 export interface Counted {
   readonly requests: RequestCounts;
   readonly decidedLocally: number;

@@ -25,8 +25,9 @@ export const totalsKeptDays = 400;
 const sender = 'days';
 
 /**
- * Adds a day of a key to the totals one full day after the end of the day. Every process has sent its counts by then.
- * The day is added when the key sends requests on a new day, or by a daily pass over all recently active keys.
+ * Adds the counts of a key's day to the totals, one full day after the end of that day. Every process has sent its
+ * counts by then. The day is added when the key sends requests on a new day, or by a daily pass over all recently
+ * active keys.
  */
 export function createDailyTotals({
   store,

@@ -94,9 +94,9 @@ export class KeyUsage {
   private networksDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
-  /** The bit of today's first address. */
+  /** The bit of today's first address in the bitmap. */
   private firstAddressBit = -1;
-  /** A bitmap that is created for the second address. Its size does not grow with the number of addresses. */
+  /** The bitmap of today's addresses, which is created for the second address. The size of the bitmap is fixed. */
   private addressesSeen: Uint8Array | undefined;
 
   constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {

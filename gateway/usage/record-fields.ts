@@ -16,8 +16,9 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
  * | | `network:<network>` | by hour: requests from this network, which the key does not allow; 0: the last arrival |
  * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
- * | operations | `ended:<hour>`, `own:<hour>`, `upstream:<hour>` | all requests by minute and ending; by minute and bucket (`traffic.ts`) |
- * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: as above |
+ * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
+ * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
+ * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: the last request |
  * | a key's totals | `days:<month>` | requests by day of the month and outcome |
  * | | `units:<month>` | extra units and free requests by day |
  */

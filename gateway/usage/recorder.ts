@@ -123,7 +123,7 @@ export function createUsageRecorder({
     batch: undefined,
     confirmed: [],
   };
-  /** The source of the last event, because the next event often belongs to the same key. */
+  /** The key of the last event, cached because the next event often belongs to the same key. */
   let lastSource: KeySource | undefined;
   let nextSlice = 0;
   /** The number of keys that were added since the last early flush of a slice. */
@@ -266,7 +266,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Tries one failed source per turn until the store answers, and then sends the counts of many failed sources at once.
+   * Sends the counts of one failed source per call. If the store answers, the counts of many other failed sources
+   * follow at once.
    */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;

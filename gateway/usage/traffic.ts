@@ -19,8 +19,8 @@ export const trafficEndings = [
 export type TrafficEnding = (typeof trafficEndings)[number];
 
 /**
- * The number of values for each minute: in the field `ended:<hour>`, and in the fields `own:<hour>` and
- * `upstream:<hour>` (one value for each bucket).
+ * The number of values for each minute: first in the field `ended:<hour>`, then in `own:<hour>` and `upstream:<hour>`,
+ * which have one value for each bucket.
  */
 const endingsPerMinute = 8;
 const bucketsPerMinute = 20;

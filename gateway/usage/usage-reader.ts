@@ -53,7 +53,7 @@ export interface UsageReader extends OperationsReader {
   addresses(keyId: string, period: Period): Promise<readonly AddressesOfDay[] | undefined>;
   /**
    * Returns the usage of each key in the last 24 hours, including the current minute. The usage is `unknown` if the
-   * record cannot be read now. A key without a kept record is omitted.
+   * record cannot be read now. A key that has neither a record nor an entry in the index of active keys is omitted.
    */
   recent(
     keyIds: readonly string[],
@@ -275,7 +275,7 @@ export function createUsageReader({
       const recent = new Map<string, RecentUsage | 'unknown'>();
       for (const [index, keyId] of keyIds.entries()) {
         const sum = { offered: 0, admitted: 0, units: 0 };
-        // If a key was not active since yesterday, only the index of active keys has its last request.
+        // The index of active keys has the last request of a key that sent no request today or yesterday.
         let lastSeenMs = indexed?.[index] ?? 0;
         const ofDays = records.slice(2 * index, 2 * index + 2);
         for (const [place, day] of days.entries()) {
@@ -285,7 +285,7 @@ export function createUsageReader({
           const dayStart = (day * dayMs) / hourMs;
           for (let hour = Math.max(firstHour + 1, dayStart); hour < dayStart + dayMs / hourMs; hour++)
             addHour(sum, hours, hourOfDay(hour));
-          // The last 24 hours begin within the first hour, so only the later minutes of this hour count.
+          // The last 24 hours begin in the middle of the first hour, so the earlier minutes of this hour are skipped.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
           const counts: Counts = found.get(minutesField(firstHour)) ?? new Map();
           for (const [minute, tally] of talliesIn(counts, found.get(unitsField(firstHour)))) {

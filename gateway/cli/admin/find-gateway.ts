@@ -61,7 +61,8 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // A header field cannot contain other characters. The error message does not repeat the token, because the token is secret.
+  // A header field cannot contain characters outside of this range. The error message does not repeat the token, because the token is
+  // secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',
@@ -105,7 +106,7 @@ function readText(name: string, file: string): string {
   }
 }
 
-/** Returns the host of a URL that reaches a listener from the listener's own machine. */
+/** Returns the host name by which programs on the listener's machine reach the listener. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -6,7 +6,7 @@ import { type ParsedDocument, toPlain } from '../../config/source/yaml-to-plain.
 /** A path to a part of a document: field names and list indexes. */
 type Path = readonly (string | number)[];
 
-/** A change of a YAML text, in terms of its data. */
+/** A change of a YAML text. It states which data change, not which characters. */
 export type YamlEdit =
   /**
    * Adds entries at the end of a list. Undefined members of an entry are left out. An empty path means the document itself, which
@@ -52,7 +52,7 @@ export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYa
   const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
   const document = parse(text);
   try {
-    // The JSON text repeats the value of an alias in each place. So `apply` changes the value in only one place.
+    // The JSON text contains the value of an alias once for each use, so `apply` changes only one of these copies.
     let wanted: unknown = JSON.parse(JSON.stringify(plainOf(document)));
     const splices = edits.map((edit) => {
       const { splice, apply } = planEdit(edit, { text, eol, document });

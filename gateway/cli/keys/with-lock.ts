@@ -79,7 +79,7 @@ function ownersOf(lock: string): string[] {
   try {
     return readdirSync(lock);
   } catch {
-    // The lock was just released, so its folder is gone. Or the folder belongs to another user and cannot be read.
+    // The folder is gone because the lock was just released, or it belongs to another user and cannot be read.
     return [];
   }
 }

@@ -39,7 +39,7 @@ function isMatchable(segment: string): boolean {
 
 /** Two templates that match the same path, although neither is more specific. */
 export interface Overlap {
-  /** The template that receives requests for the paths that both match. */
+  /** The template that receives a request whose path matches both templates. */
   readonly winner: string;
   readonly other: string;
 }

@@ -22,7 +22,7 @@ import {
 export interface ReadOperations {
   readonly operations: readonly Operation[];
   readonly problems: readonly Problem[];
-  /** Warnings about parts that are valid but probably mistakes. Each warning has a place and a sentence. */
+  /** Warnings about parts that are valid but probably mistakes. Each warning consists of a position in a file and a sentence. */
   readonly warnings: readonly string[];
   /** Follows `$ref` in the document. */
   readonly references: References;
@@ -141,8 +141,8 @@ const unserved = new Set(['trace', 'additionalOperations']);
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
 /**
- * Reads the operations of a path. An operation in the path item replaces an operation with the same method in the target of the
- * path item's `$ref`.
+ * Reads the operations of a path. A path item may have a `$ref` and operations of its own. Its own operation then replaces the referenced
+ * operation of the same method.
  */
 function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
   const { value } = item;

@@ -5,9 +5,8 @@ import type { ReadEntry } from './read-entries.ts';
 import { entryText, type SplitList } from './split-list.ts';
 
 /**
- * Makes the YAML source of a split list, with the same result as a parse of the whole file. An entry is parsed by the YAML
- * library only when a place in this entry is requested. Returns undefined if only a parse of the whole file can provide the
- * source.
+ * Makes the YAML source of a split list, with the same result as a parse of the whole file. The YAML library parses an entry when a report
+ * first needs a line and column in the entry. Returns undefined if only a parse of the whole file can provide the source.
  */
 export function createSplitSource(
   list: SplitList,
@@ -31,7 +30,7 @@ export function createSplitSource(
     return result.source;
   }
 
-  /** Returns the place of a part. The place of the list itself is the place of its first entry. */
+  /** Returns the line and column of a part. The list itself has the line of its first entry. */
   function placeOf(path: YamlPath, part?: YamlPart): Place {
     const [index, ...inEntry] = path;
     if (typeof index !== 'number' || index >= list.lines.length) return { ...placeOf([0]), column: 1 };

@@ -25,14 +25,13 @@ export interface Problem extends Place {
   /** The other place of a conflict, such as the first of two equal ids. */
   readonly related?: Place & { readonly message: string };
   /**
-   * The files that may be at fault, the most likely file first. Without this field, these are `file` and the file that
-   * `related` names. A load removes this field from its result, because an operator may have written a secret in place of a
-   * path.
+   * The files that may be at fault, the most likely file first. If this field is absent, `file` and the file of `related` may be at fault.
+   * A load removes this field from its result, because an operator may have written a secret in place of a path.
    */
   readonly files?: readonly string[];
 }
 
-/** Converts offsets in a text to places. */
+/** Converts offsets in a text to lines and columns. */
 export interface TextPlaces {
   placeAt(offset: number): Place;
   /** Returns only the line number, counted from 1. This method is fast enough to be called for every key. */

@@ -84,7 +84,8 @@ const secretShapes = [
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
   // A key's secret or an admin token that Tollgate has issued.
   /\btga?_\w+/g,
-  // The rest of a line after a field with one of these names, because a password may contain any character.
+  // The rest of a line after a field with one of these names. The pattern ends at the end of the line, because a password may contain any
+  // character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 

@@ -100,7 +100,7 @@ export function parseYaml(options: {
  * tenth of the time of its parser, and almost no memory.
  */
 function offsetOfToken(text: string, tokensMax: number): number | undefined {
-  // Each token has at least one character.
+  // A text has at most as many tokens as characters.
   if (text.length <= tokensMax) return undefined;
   let offset = 0;
   let tokens = 0;

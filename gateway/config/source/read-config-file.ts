@@ -112,7 +112,7 @@ function denial(file: string): string {
     }
     return ', though owner and mode allow it; with SELinux, add `:z` to the mount of its folder';
   } catch {
-    // The path has changed since the failed read.
+    // The check fails if the path has changed since the failed read.
     return '';
   }
 }

@@ -47,7 +47,7 @@ export function createKeyDirectory({
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
-  /** By key id: the number of the last change that this process made. The latest change comes last. */
+  /** The number of the last change that this process made to each key, by key id. The latest change comes last. */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({
     store,

@@ -83,7 +83,7 @@ export function createLookUps({
     } finally {
       const wasFull = inFlight === bounds.directoryLookUpsMax;
       inFlight--;
-      // If all places were taken, further look-ups may still wait, so the free place is given to the next look-up.
+      // Other look-ups may wait for a free place, so the next of them starts now.
       if (wasFull) begin();
     }
   }

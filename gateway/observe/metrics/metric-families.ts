@@ -58,7 +58,7 @@ interface Value {
   readonly metricName?: string;
 }
 
-/** All metrics of the gateway, in the order of the text. `observe/README.md` describes them. */
+/** All metrics of the gateway, in the order of the `/metrics` text. `observe/README.md` describes them. */
 export const families: readonly Family[] = [
   counter('requests_total', 'Finished requests, by operation, status and decision.', ({ requests }) =>
     [...requests.requests].flatMap(([operation, byStatus]) =>
@@ -238,8 +238,8 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
 }
 
 /**
- * Adds up the requests of an operation that had a valid key. Operators use the metric to inform key holders, so other
- * requests do not count.
+ * Adds up the requests of an operation that had a valid key. Operators use the metric to inform key holders, so
+ * requests without a valid key do not count.
  */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;

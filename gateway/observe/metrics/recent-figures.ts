@@ -38,7 +38,7 @@ export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
   { nowMs, bounds }: { readonly nowMs: () => number; readonly bounds: Bounds },
 ): { read(): RecentFigures; close(): void } {
-  /** The readings of the last minute, oldest first, and the oldest reading of the last seconds. */
+  /** The readings of the last minute, oldest first, and the first reading of the shorter period. */
   let readings = [readNow(metrics)];
   let [recent] = readings;
   /**

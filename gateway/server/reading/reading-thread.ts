@@ -37,9 +37,9 @@ interface Thread {
 
 /**
  * Reads many keys or minutes for operators in a thread of its own, so that API requests do not wait. The thread has the settings, a
- * separate connection to Redis, and the routes with `inThread`. A request is sent to the thread as plain data with the octets of its body.
- * The text of the response is transferred back without a copy. The thread reads the main thread's memory through `Lent`, in small parts
- * with pauses.
+ * separate connection to Redis, and the routes that are marked `inThread`. A request is sent to the thread as plain data with the octets of
+ * its body. The text of the response is transferred back without a copy. The thread reads the main thread's memory through `Lent`, in small
+ * parts with pauses.
  *
  * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and its
  * requests in progress get 503.
@@ -160,7 +160,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
 }
 
 /**
- * Answers the queries of the reading thread one at a time. A pause follows each answer. The pause is longer than the answer took, so most
+ * Answers the queries of the reading thread one at a time. A pause follows each answer. The pause lasts longer than the query did, so most
  * of the time remains for API requests.
  */
 function createLender(
@@ -181,7 +181,7 @@ function createLender(
     return answer;
   };
 
-  /** Pauses last whole milliseconds, because timers have this resolution. */
+  /** Shorter pauses are added up to at least a millisecond, the resolution of timers. */
   async function rest(): Promise<void> {
     if (owedMs < 1) return void (await nextTurn());
     const pauseMs = Math.min(owedMs, readingPauseMaxMs);

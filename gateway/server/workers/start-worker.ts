@@ -12,13 +12,16 @@ export interface WorkerProcess {
   serves(): boolean;
   /** The worker's last report; undefined before the first report. */
   report(): Report | undefined;
-  /** The worker's last metrics. */
+  /** The last metrics that the worker has sent. */
   metrics(): ProcessMetrics | undefined;
   /** Resolves when the worker has replied; never settles if the worker sends no reply. */
   askMetrics(): Promise<void>;
   /** The phase of the worker's start until it listens. */
   startPhase(): StartPhase;
-  /** The time of the worker's start, or of its last message once it listens, on the clock of `performance.now()`. */
+  /**
+   * The time of the worker's last message, or of its start until the worker listens, on the clock of
+   * `performance.now()`.
+   */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
   /** @param reason the reason of the end, by default the signal */

@@ -206,7 +206,8 @@ export function createSupervisor({
   }
 
   /**
-   * Finds a stand-in for each place without a listening worker. The stand-in's worker accepts the connections of the empty place's socket.
+   * Finds a stand-in for each place whose worker does not listen. The worker of the stand-in accepts connections from the socket of that
+   * place.
    */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());
@@ -237,8 +238,8 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // The time during which the supervisor was blocked does not count as silence of a worker, because the supervisor has not yet read the
-      // worker's messages.
+      // The time during which the supervisor was blocked does not count as silence of a worker, because unread messages of the worker may
+      // wait.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

@@ -134,6 +134,5 @@ async function end(): Promise<void> {
 }
 
 function tell(message: FromWorker): void {
-  // Without a supervisor, no process receives the messages.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

@@ -3,20 +3,20 @@ import type { BanPolicy } from '../../shared/model.ts';
 /**
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
  * when windows have refused a number of requests (`after`) within a time (`withinMs`). The minute in which a ban begins
- * and the earlier minutes within this time must therefore contain at least this number of refusals. Each further ban in
- * a row lasts twice as long as the ban before it, and needs the same number of further refusals.
+ * and the earlier minutes within this time must therefore contain at least this number of refusals. Each further ban of
+ * a series lasts twice as long as the ban before it, and needs `after` further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
   private readonly minuteMs: number;
   /**
-   * A ring buffer with the refusals of each minute that may still count. `place` is the position of the last minute.
+   * A ring buffer with the refusals of each minute of the last `withinMs`. `place` is the position of the last minute.
    */
   private readonly ring: Float64Array;
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** The number of refusals that can have caused the present row of bans. */
+  /** The number of refusals that can have caused the present series of bans. */
   private inRow = 0;
   private untilMs = Number.NEGATIVE_INFINITY;
 
@@ -33,10 +33,10 @@ export class PossibleBans {
   }
 
   /**
-   * Adds a minute. The argument `refused` is the largest number of its requests that windows can have refused. Minutes
-   * ascend.
+   * Adds a minute. The argument `refused` is the largest number of requests that windows can have refused in this
+   * minute. Callers add minutes in ascending order.
    *
-   * @returns whether a ban can begin in it
+   * @returns whether a ban can begin in this minute
    */
   refuse(minute: number, refused: number): boolean {
     if (this.ring.length > 0) this.forget(minute, refused);
@@ -71,7 +71,7 @@ export class PossibleBans {
 
   private begin(minute: number): void {
     const { after, forMs, maxMs } = this.bans;
-    // After `maxMs` without a ban, the next ban is the first in a row again.
+    // After `maxMs` without a ban, the next ban starts a new series.
     if (minute * this.minuteMs >= this.untilMs + maxMs) this.inRow = this.strikes;
     const level = Math.max(1, Math.floor(this.inRow / after));
     this.extend(minute, Math.min(forMs * 2 ** (level - 1), maxMs));

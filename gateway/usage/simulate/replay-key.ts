@@ -28,8 +28,8 @@ export interface KeyVerdict {
   /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
   readonly firstRefusedMinute: number;
   /**
-   * Minutes with refusals or bans. Clients send fewer requests in such a minute, so the number of requests without
-   * limits is unknown.
+   * Minutes with refusals or bans. Clients send fewer requests in such a minute. The number of requests that they would
+   * have sent without limits is unknown.
    */
   readonly censoredMinutes: number;
   /** Requests that windows refused, in the record and in the replay under the present terms. */
@@ -133,7 +133,10 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 /**
  * Computes bounds of the requests that the edited terms admit, for every order of the requests within a minute:
  *
- * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer windows. Admitting every request that has room therefore gives the largest number of admitted requests at every instant. If the limit per second is not raised, a request that it refused stays refused. Either this second is full, or a longer window was already full.
+ * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer
+ *   windows. Admitting every request that has room therefore gives the largest number of admitted requests at every
+ *   instant. If the limit per second is not raised, a request that it refused stays refused, because either the same
+ *   second or a longer window is full.
  * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as were recorded.
  *
  * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of
@@ -201,7 +204,9 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };
 }
 
-/** The position of a replay in the record, and the units that the replay has charged since windows were last opened. */
+/**
+ * The position of a replay in the record, and the units that were charged since the last call of `WindowRooms.open`.
+ */
 interface Run {
   place: number;
   used: number;
@@ -226,7 +231,7 @@ function startRun(
 }
 
 /**
- * Skips minutes in which the record and the replay both admit all requests. Most minutes are of this kind. The function
+ * Skips minutes in which both the record and the replay admit all requests. Most minutes are of this kind. The function
  * takes separate arguments, because an argument object would double its duration.
  *
  * @returns whether another minute is left before `endMinute`

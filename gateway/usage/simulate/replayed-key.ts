@@ -23,7 +23,7 @@ export interface ReplayedKey {
   readonly edited: Terms;
 }
 
-/** Receives the number of requests that each minute of the period would have admitted, for a chart. */
+/** Receives, for a chart, the number of requests that would have been admitted in each minute of the period. */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /** The result of one replay. */
@@ -93,7 +93,9 @@ export function possibleBans(
   return bans;
 }
 
-/** Returns the mean of both bounds, rounded down. If the mean contains no refusal, neither bound contains a refusal. */
+/**
+ * Returns the mean of both bounds, rounded down. The mean equals the offered requests only if both bounds equal them.
+ */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);
 }

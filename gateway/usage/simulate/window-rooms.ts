@@ -29,13 +29,13 @@ export interface BeforeEdit {
 }
 
 /**
- * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts
- * per minute is exact. Each minute admits its first requests until the fullest window has no room left, and refuses
- * the rest. A refused request takes no room in any window.
+ * Tracks the remaining room of calendar windows. Every window begins on a minute boundary, so a replay from counts per
+ * minute is exact. In each minute, requests are admitted until the fullest window has no room, and all later requests
+ * are refused. A refused request adds no units to any window.
  *
- * Until the next window ends, each charged unit takes the same room in all windows longer than a minute, so one
- * number is enough for these windows. This class ignores the limit per second, because a second is shorter than a
- * minute.
+ * Until the next window ends, the room of all windows longer than a minute shrinks by the same number of units. One
+ * number is therefore enough for these windows. This class ignores the limit per second, because a second is shorter
+ * than a minute.
  */
 export class WindowRooms {
   /** The minute limit; Infinity without such a limit. */

@@ -1,6 +1,6 @@
 /**
- * The content of one record field: a value for each number from 0, such as the requests of each minute. Values of the
- * same number are added up. For the number `latest`, the largest value is kept instead.
+ * The content of one record field: values that are numbered from 0, such as the requests of each minute. When counts
+ * are merged, two values with the same number are added. For the number `latest`, the larger value is kept instead.
  */
 export type Counts = Map<number, number>;
 

@@ -37,8 +37,8 @@ export interface FoundKey {
   readonly kind: 'found';
   readonly key: DirectoryKey;
   /**
-   * The time of the key's last change, which is noted in the key's quota hash. It is read before the record. So the record is
-   * at least as new as this generation.
+   * The time of the key's last change, from the key's quota hash. The generation is read before the record, so the record is at least as
+   * new as the generation.
    */
   readonly generation: number;
 }
