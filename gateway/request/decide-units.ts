@@ -14,7 +14,7 @@ export function decideUnits(
   key: Key,
   units: number,
   bans: BanPolicy,
-  limiter: Pick<Stations['limiter'], 'decide'>,
+  limiter: Pick<Stations['limiter'], 'decide' | 'release'>,
 ): Promise<Decision | StaleKey> {
   return units > 1 && key.limits.some(({ max }) => max < units)
     ? decideAboveLimit(key, units, bans, limiter)
@@ -25,7 +25,10 @@ export function decideUnits(
 async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeof decideUnits>) {
   const free = await limiter.decide(key, bans, 0);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
-  return isRaised ? limiter.decide(key, bans, units) : free;
+  if (!isRaised) return free;
+  // The first decision counts towards the concurrency limit, and the second decision counts again.
+  if (key.concurrent !== undefined) limiter.release(key.id);
+  return limiter.decide(key, bans, units);
 }
 
 /** Reads a changed key again and decides the request with the new limits. */

@@ -157,3 +157,18 @@ it('a grant that raises the limits admits an operation that costs more than the 
   expect(await decideAt(50)).toMatchObject({ kind: 'refused', units: 50 });
   expect(await decideAt(70)).toMatchObject({ kind: 'admitted', units: 0 });
 });
+
+it('a request that a grant admits above the limit of the plan counts once towards the concurrency limit', async () => {
+  const limiter = openLimiter({});
+  const key = { ...keyOf(12, 1_000), concurrent: 1 };
+  const kindAt = async (units: number) => (await decideUnits(key, units, noBans, limiter)).kind;
+  await limiter.grant(key.id, { limits: limitsOf({ perMinute: 60 }), untilMs: Date.now() + 60_000 });
+  expect(await kindAt(20)).toBe('admitted');
+  expect(await kindAt(20)).toBe('crowded');
+  limiter.release(key.id);
+  expect(await kindAt(20)).toBe('admitted');
+  limiter.release(key.id);
+  // The windows refuse this request, so the next request still has its place.
+  expect(await kindAt(30)).toBe('refused');
+  expect(await kindAt(20)).toBe('admitted');
+});
