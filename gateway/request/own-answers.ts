@@ -5,9 +5,9 @@ import { authenticateRequest } from './authenticate-request.ts';
 import { answered, type Ending, refused } from './end-exchange.ts';
 import { type Authenticated, type Charged, found, type Screened } from './exchange.ts';
 import { deprecatedCallsOf, usageOf } from './holder-answers.ts';
-import type { HolderPart } from './pages/holder-page.ts';
+import { type HolderPart, varyFields } from './pages/holder-page.ts';
 import { jsonPage, limitsView } from './pages/limits-view.ts';
-import { isPageMethod, pageMethods } from './pages/own-pages.ts';
+import { isPageMethod, type OwnPage, pageMethods } from './pages/own-pages.ts';
 import type { ServedFile } from './pages/served-file.ts';
 import { refuseUnauthenticated } from './refuse-unauthenticated.ts';
 import { preflightFields } from './respond/cors-fields.ts';
@@ -109,9 +109,28 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
     found(exchange, { decision: counted }),
     jsonPage(
       limitsView(key, status, { changes, expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }),
-      ['Vary', 'Accept, Authorization'],
     ),
   );
+}
+
+/**
+ * Adds `Vary` to a response at a path that also has an HTML page. Without `Vary`, a cache could reuse the page for a program, or the
+ * response to a program for a browser.
+ */
+export function varying(page: OwnPage | undefined, ending: Ending): Ending {
+  if (page?.kind !== 'holder' || page.page === undefined) return ending;
+  switch (ending.kind) {
+    case 'answered': {
+      const { response } = ending;
+      return { ...ending, response: { ...response, fields: [...response.fields, ...varyFields] } };
+    }
+    case 'refused': {
+      const { refusal } = ending;
+      return { ...ending, refusal: { ...refusal, fields: [...(refusal.fields ?? []), ...varyFields] } };
+    }
+    default:
+      return ending;
+  }
 }
 
 /** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow new secrets for holders. */

@@ -19,7 +19,7 @@ import {
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
 import { screenRequest } from './listen/screen-request.ts';
-import { answerHolder, answerPreflight, answerPublicPage } from './own-answers.ts';
+import { answerHolder, answerPreflight, answerPublicPage, varying } from './own-answers.ts';
 import { publicFileOf } from './pages/own-pages.ts';
 import { chargeAddress, refuseUnauthenticated } from './refuse-unauthenticated.ts';
 import { brownoutRefusal } from './respond/brownout-refusal.ts';
@@ -97,10 +97,14 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 
   let caller = snapshot.authenticate(screened, stations.nowMs());
   if (caller.kind === 'unread') caller = await readKey(screened, caller, stations);
-  if (caller.kind !== 'authenticated') return refuseUnauthenticated(screened, stations, caller);
+  if (caller.kind !== 'authenticated') {
+    return varying(page, await refuseUnauthenticated(screened, stations, caller));
+  }
   const authenticated = authenticate(screened, caller.key);
 
-  if (page?.kind === 'holder') return answerHolder(authenticated, page.part, stations);
+  if (page?.kind === 'holder') {
+    return varying(page, await answerHolder(authenticated, page.part, stations));
+  }
 
   let { key } = authenticated;
   // A request that matches no operation costs 1 unit.

@@ -46,11 +46,11 @@ export function limitsView(
   };
 }
 
-/** Makes a JSON response. @param fields additional header fields, as a flat list of names and values */
-export function jsonPage(value: object, fields: readonly string[] = []): WholeResponse {
+export function jsonPage(value: object): WholeResponse {
   const body = Buffer.from(JSON.stringify(value));
-  const own = ['Content-Type', 'application/json', 'Content-Length', String(body.length)];
-  return { status: 200, fields: [...own, 'Cache-Control', 'no-store', ...fields], body };
+  const length = String(body.length);
+  const fields = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
+  return { status: 200, fields, body };
 }
 
 function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
