@@ -1,9 +1,18 @@
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { daysField, dayUnitsField } from './record-fields.ts';
+import { dayOutcomesField, daysField, dayUnitsField, talliesOfHour } from './record-fields.ts';
 import { addPacked, type Counts, type PackedCounts, packCounts } from './store/counts.ts';
-import type { RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
-import { outcomes, sumOf, type Tally, talliesIn, tallyNumber, unitsNumber } from './tally.ts';
-import type { UsageCalendar } from './usage-calendar.ts';
+import type { Fields, RecordName, StoredRecord, UsageStore } from './store/usage-store.ts';
+import {
+  firstOutcomes,
+  laterNumber,
+  outcomes,
+  sumOf,
+  type Tally,
+  talliesIn,
+  tallyNumber,
+  unitsNumber,
+} from './tally.ts';
+import { hoursOfDay, type UsageCalendar } from './usage-calendar.ts';
 
 /** The daily totals of a key. Days are numbered since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
@@ -96,14 +105,7 @@ export function createDailyTotals({
       if (record === undefined) return false;
       const tally = tallyOf(record.fields);
       if (tally === undefined) continue;
-      const { month, place } = monthOf(day);
-      const counts: Counts = new Map();
-      for (const [index, outcome] of outcomes.entries()) {
-        if (tally[outcome] > 0) counts.set(tallyNumber(place, index), tally[outcome]);
-      }
-      const fields = new Map([[daysField(month), packCounts(counts)]]);
-      const units = unitsIn(tally, place);
-      if (units.size > 0) fields.set(dayUnitsField(month), packCounts(units));
+      const fields = fieldsOf(day, tally);
       const expiresMs = nowMs() + totalsKeptDays * dayMs;
       if ((await store.add({ record: totals, sender, number: day, fields, expiresMs })) === 'failed')
         return false;
@@ -125,7 +127,8 @@ export async function readTotals(
   keyIds: readonly string[],
   { month, atOnce }: { readonly month?: string | undefined; readonly atOnce: number },
 ): Promise<readonly DailyTotals[] | undefined> {
-  const fields = month === undefined ? {} : { fields: [daysField(month), dayUnitsField(month)] };
+  const fields =
+    month === undefined ? {} : { fields: [daysField(month), dayOutcomesField(month), dayUnitsField(month)] };
   const found: DailyTotals[] = [];
   for (let from = 0; from < keyIds.length; from += atOnce) {
     const part = keyIds.slice(from, from + atOnce);
@@ -139,13 +142,13 @@ export async function readTotals(
 
 function daysIn({ fields }: StoredRecord): DailyTotals {
   const days = new Map<number, Tally>();
-  for (const [field, packed] of fields) {
-    const month = monthIn(field);
-    if (field !== daysField(month)) continue;
-    const units = unpackCounts(fields.get(dayUnitsField(month)));
-    for (const [place, tally] of talliesIn(unpackCounts(packed), units)) {
-      days.set(firstDayOf(month) + place, tally);
-    }
+  for (const month of new Set([...fields.keys()].map(monthIn))) {
+    const tallies = talliesIn({
+      counts: unpackCounts(fields.get(daysField(month))),
+      later: unpackCounts(fields.get(dayOutcomesField(month))),
+      units: unpackCounts(fields.get(dayUnitsField(month))),
+    });
+    for (const [place, tally] of tallies) days.set(firstDayOf(month) + place, tally);
   }
   return days;
 }
@@ -153,6 +156,25 @@ function daysIn({ fields }: StoredRecord): DailyTotals {
 /** Returns the month in the name of a totals field. */
 function monthIn(field: string): string {
   return field.slice(field.indexOf(':') + 1);
+}
+
+/** Returns the fields of the totals that contain a day. */
+function fieldsOf(day: number, tally: Tally): Map<string, PackedCounts> {
+  const { month, place } = monthOf(day);
+  const [counts, later]: [Counts, Counts] = [new Map(), new Map()];
+  for (const [index, outcome] of outcomes.entries()) {
+    if (tally[outcome] === 0) continue;
+    if (index < firstOutcomes) counts.set(tallyNumber(place, index), tally[outcome]);
+    else later.set(laterNumber(place, index), tally[outcome]);
+  }
+  const fields = [
+    [daysField(month), counts],
+    [dayOutcomesField(month), later],
+    [dayUnitsField(month), unitsIn(tally, place)],
+  ] as const;
+  return new Map(
+    fields.flatMap(([field, counts]) => (counts.size > 0 ? [[field, packCounts(counts)] as const] : [])),
+  );
 }
 
 function unitsIn({ extraUnits, free }: Tally, place: number): Counts {
@@ -179,13 +201,10 @@ export function monthAfter(month: string): string {
   return monthOf(firstDayOf(month) + 31).month;
 }
 
-function tallyOf(fields: ReadonlyMap<string, readonly number[]>): Tally | undefined {
-  const tallies: Tally[] = [];
-  for (const [field, packed] of fields) {
-    if (!field.startsWith('minutes:')) continue;
-    const units = unpackCounts(fields.get(field.replace('minutes:', 'units:')));
-    tallies.push(...talliesIn(unpackCounts(packed), units).values());
-  }
+/** Returns the sum of all minutes in the record of a day; undefined without requests. */
+function tallyOf(fields: Fields): Tally | undefined {
+  const counts = new Map([...fields].map(([field, packed]) => [field, unpackCounts(packed)]));
+  const tallies = hoursOfDay.flatMap((hour) => [...talliesOfHour(counts, hour).values()]);
   return tallies.length === 0 ? undefined : sumOf(tallies);
 }
 

@@ -1,5 +1,5 @@
 import type { Counts } from './store/counts.ts';
-import { outcomeAt, outcomes, placeOf, unitsNumber } from './tally.ts';
+import { firstOutcomes, outcomeAt, outcomes, placeOf, unitsNumber } from './tally.ts';
 
 const minutesPerHour = 60;
 
@@ -31,8 +31,11 @@ interface Costs {
 
 type Column = Exclude<keyof KeyMinutes, 'minute' | 'costs'>;
 
-/** The column in which each outcome is counted, by the outcome's number. */
-const columnOf: readonly Column[] = outcomes.map((outcome) => {
+/**
+ * The column in which each of the first eight outcomes is counted, by the outcome's number. Requests that the
+ * concurrency limit refused have no column, because no window was charged and no simulation replays these requests.
+ */
+const columnOf: readonly Column[] = outcomes.slice(0, firstOutcomes).map((outcome) => {
   switch (outcome) {
     case 'admitted':
     case 'banned':

@@ -12,6 +12,7 @@ import {
   networkField,
   offeredNumber,
   operationField,
+  outcomesField,
   refusedNumber,
   requestsNumber,
   secretField,
@@ -22,7 +23,7 @@ import {
   withCosts,
 } from './record-fields.ts';
 import { latest } from './store/counts.ts';
-import { outcomes, tallyNumber, unitsNumber } from './tally.ts';
+import { firstOutcomes, laterNumber, outcomes, tallyNumber, unitsNumber } from './tally.ts';
 import { UnsentCounts, type UnsentRoom } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from './usage-calendar.ts';
 
@@ -117,7 +118,8 @@ export class KeyUsage {
   decided(outcome: number, units: number, atMs: number, address: string, secret: string): void {
     if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
     this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
-    if (units !== 1) this.countUnits(outcome, units);
+    // A later outcome is a refusal that no simulation replays, so its units are not needed.
+    if (units !== 1 && outcome < firstOutcomes) this.countUnits(outcome, units);
     if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
     if (address !== this.lastAddress) this.see(address);
     if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
@@ -224,8 +226,12 @@ export class KeyUsage {
       const requests = this.byOutcome[outcome] ?? 0;
       if (requests === 0) continue;
       this.byOutcome[outcome] = 0;
-      const number = tallyNumber(minuteOfHour(this.minute), outcome);
-      if (!this.unsent.add(day, minutesField(hour), number, requests)) {
+      const place = minuteOfHour(this.minute);
+      const isAdded =
+        outcome < firstOutcomes
+          ? this.unsent.add(day, minutesField(hour), tallyNumber(place, outcome), requests)
+          : this.unsent.add(day, outcomesField(hour), laterNumber(place, outcome), requests);
+      if (!isAdded) {
         this.room.lost += requests;
         continue;
       }

@@ -1,12 +1,15 @@
-import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
+import type { Counts } from './store/counts.ts';
+import { type Tally, talliesIn } from './tally.ts';
+import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
 
 /**
  * The fields of a record and the numbers in each field. Number 0 is the latest instant (`counts.ts`), in ms since the
  * beginning of the day.
  *
  * | record | field | numbers |
- *  |---|---|---|
- * | a key's day | `minutes:<hour>` | requests by minute and outcome (`tally.ts`) |
+ * |---|---|---|
+ * | a key's day | `minutes:<hour>` | requests by minute, with the first eight outcomes (`tally.ts`) |
+ * | | `outcomes:<hour>` | requests by minute, with the later outcomes (`laterNumber`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
@@ -19,7 +22,8 @@ import { hourOfDay, minuteOfHour } from './usage-calendar.ts';
  * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: the last request |
- * | a key's totals | `days:<month>` | requests by day of the month and outcome |
+ * | a key's totals | `days:<month>` | requests by day of the month, with the first eight outcomes |
+ * | | `outcomes:<month>` | requests by day, with the later outcomes |
  * | | `units:<month>` | extra units and free requests by day |
  */
 export const hoursField = 'hours';
@@ -31,8 +35,19 @@ export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOf
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
+export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
+export const dayOutcomesField = (month: string) => `outcomes:${month}`;
+
+/** Returns the requests of an hour from the record of a key's day, by minute of the hour. */
+export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number): ReadonlyMap<number, Tally> {
+  return talliesIn({
+    counts: fields.get(minutesField(hour)),
+    later: fields.get(outcomesField(hour)),
+    units: fields.get(unitsField(hour)),
+  });
+}
 
 /** Returns the name in a field, such as the operation's id in `operation:<id>`; undefined for other fields. */
 export function nameIn(field: string, fieldOf: (name: string) => string): string | undefined {

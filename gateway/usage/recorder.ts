@@ -137,10 +137,8 @@ export function createUsageRecorder({
 
   return {
     decided(keyId, decision, address, secret) {
-      const outcome = outcomeOf(decision);
-      if (outcome === undefined) return;
       sourceOf(keyId).counted.decided(
-        outcomeIndex[outcome],
+        outcomeIndex[outcomeOf(decision)],
         decision.units,
         decision.rateLimit.nowMs,
         address,

@@ -3,8 +3,8 @@ import type { Counts } from './store/counts.ts';
 
 /**
  * The outcome of a request with a valid key. If a window refused the request and the response names this window, the
- * outcome is the name of the window. `undecided` means that Redis was away. The store uses each position as a number,
- * so add new outcomes at the end.
+ * outcome is the name of the window. `undecided` means that Redis was away. `concurrent` means that the concurrency
+ * limit refused the request. The store uses each position as a number, so add new outcomes at the end.
  */
 export const outcomes = [
   'admitted',
@@ -15,6 +15,7 @@ export const outcomes = [
   'second',
   'month',
   'undecided',
+  'concurrent',
 ] as const;
 
 export type Outcome = (typeof outcomes)[number];
@@ -33,11 +34,7 @@ export const emptyTally = Object.freeze({
   free: 0,
 }) as Tally;
 
-/**
- * Returns the outcome of a decision; undefined for a request beyond the concurrency limit, which the usage record
- * does not count.
- */
-export function outcomeOf(decision: Decision): Outcome | undefined {
+export function outcomeOf(decision: Decision): Outcome {
   switch (decision.kind) {
     case 'admitted':
     case 'banned':
@@ -47,7 +44,7 @@ export function outcomeOf(decision: Decision): Outcome | undefined {
     case 'refused':
       return decision.rateLimit.inForce.name as PlanWindow;
     case 'crowded':
-      return undefined;
+      return 'concurrent';
   }
 }
 
@@ -77,21 +74,33 @@ export function sumOf(tallies: Iterable<Tally>): Tally {
   return sum;
 }
 
+/** The fields of a record that count the same periods: the minutes of an hour, or the days of a month. */
+export interface TallyFields {
+  /** The first eight outcomes of each period (`tallyNumber`). */
+  readonly counts?: Counts | undefined;
+  /** The later outcomes of each period (`laterNumber`). */
+  readonly later?: Counts | undefined;
+  /** The costs of the requests in `counts` (`unitsNumber`). */
+  readonly units?: Counts | undefined;
+}
+
 /**
- * Reads the tallies from a field, by the position of the period in the field. The field has one number for each
- * outcome of a period.
- *
- * @param units the field with the costs of the same requests (`unitsNumber`)
+ * Reads the tallies from the fields of a record, by the position of the period. A later outcome that only newer
+ * versions know is ignored.
  */
-export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
+export function talliesIn({ counts, later, units }: TallyFields): Map<number, Tally> {
   const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
-  for (const [number, value] of counts) {
-    if (number === 0) continue;
-    const place = placeOf(number);
-    const outcome = outcomes[outcomeAt(number)];
+  const add = (place: number, outcome: Outcome | undefined, requests: number) => {
+    if (outcome === undefined) return;
     const tally = tallies.get(place) ?? { ...emptyTally };
-    if (outcome !== undefined) tally[outcome] += value;
+    tally[outcome] += requests;
     tallies.set(place, tally);
+  };
+  for (const [number, value] of counts ?? []) {
+    if (number > 0) add(placeOf(number), outcomes[outcomeAt(number)], value);
+  }
+  for (const [number, value] of later ?? []) {
+    if (number > 0) add(...laterAt(number), value);
   }
   for (const [place, tally] of tallies) {
     tally.extraUnits = units?.get(unitsNumber(place, 0).extra) ?? 0;
@@ -100,37 +109,46 @@ export function talliesIn(counts: Counts, units?: Counts): Map<number, Tally> {
   return tallies;
 }
 
-/**
- * The size of a block of numbers in a field: 8 outcomes for each of 64 periods. A field has the 60 minutes of an hour
- * or the 31 days of a month.
- */
-const [blockOutcomes, blockPlaces] = [8, 64];
-const blockNumbers = blockOutcomes * blockPlaces;
+/** The number of outcomes that `tallyNumber` has numbers for, for each period. */
+export const firstOutcomes = 8;
 
 /**
- * Returns the number under which an outcome of a period is counted. The number 0 is reserved (`latest` in
- * `counts.ts`). The ninth outcome begins a second block, so the numbers in older records stay valid.
+ * Returns the number under which one of the first eight outcomes of a period is counted. The number 0 is reserved
+ * (`latest` in `counts.ts`).
  */
 export function tallyNumber(place: number, outcome: number): number {
-  const block = Math.floor(outcome / blockOutcomes);
-  return 1 + block * blockNumbers + place * blockOutcomes + (outcome % blockOutcomes);
+  return 1 + place * firstOutcomes + outcome;
 }
 
 /** Returns the position of a period in its field. */
 export function placeOf(tallyNumber: number): number {
-  return Math.floor(((tallyNumber - 1) % blockNumbers) / blockOutcomes);
+  return Math.floor((tallyNumber - 1) / firstOutcomes);
 }
 
 /** Returns the outcome that belongs to a number of a field. */
 export function outcomeAt(tallyNumber: number): number {
-  const block = Math.floor((tallyNumber - 1) / blockNumbers);
-  return block * blockOutcomes + ((tallyNumber - 1) % blockOutcomes);
+  return (tallyNumber - 1) % firstOutcomes;
+}
+
+/** At least the 60 minutes of an hour and the 31 days of a month. */
+const placesMax = 64;
+
+/**
+ * Returns the number under which an outcome after the eighth is counted, in a separate field. Earlier versions ignore
+ * this field, so two versions can share a record. The field has room for any number of outcomes.
+ */
+export function laterNumber(place: number, outcome: number): number {
+  return 1 + (outcome - firstOutcomes) * placesMax + place;
+}
+
+function laterAt(number: number): [place: number, outcome: Outcome | undefined] {
+  return [(number - 1) % placesMax, outcomes[firstOutcomes + Math.floor((number - 1) / placesMax)]];
 }
 
 /**
- * Returns the numbers under which the costs of requests are counted, by period and outcome. `extra` counts units in
- * excess of 1 per request, and `free` counts requests that cost nothing. If both are absent, every request cost 1
- * unit.
+ * Returns the numbers under which the costs of requests are counted, by period and one of the first eight outcomes.
+ * `extra` counts units in excess of 1 per request, and `free` counts requests that cost nothing. If both are absent,
+ * every request cost 1 unit.
  */
 export function unitsNumber(
   place: number,
@@ -140,8 +158,11 @@ export function unitsNumber(
   return { extra, free: extra + 1 };
 }
 
-/** Returns the number of refused requests by window, without windows that refused no request. */
-export function refusedByWindow(tally: Tally): Record<string, number> {
-  const refusing = planWindows.filter((window) => tally[window] > 0);
-  return Object.fromEntries(refusing.map((window) => [window, tally[window]]));
+/** The limits that refuse requests: windows, and the limit of requests in progress. */
+const refusingLimits = [...planWindows, 'concurrent'] as const;
+
+/** Returns the number of refused requests by limit, without limits that refused no request. */
+export function refusedByLimit(tally: Tally): Record<string, number> {
+  const refusing = refusingLimits.filter((limit) => tally[limit] > 0);
+  return Object.fromEntries(refusing.map((limit) => [limit, tally[limit]]));
 }

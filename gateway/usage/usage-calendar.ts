@@ -19,6 +19,9 @@ export function usageCalendar(minuteMs: number): UsageCalendar {
   return { minuteMs, hourMs, dayMs: hoursPerDay * hourMs };
 }
 
+/** The hours of a day, from 0 to 23. */
+export const hoursOfDay: readonly number[] = Array.from({ length: hoursPerDay }, (_, hour) => hour);
+
 /** The positions of an hour in its day (0 to 23) and of a minute in its hour (0 to 59). */
 export function hourOfDay(hour: number): number {
   return hour % hoursPerDay;

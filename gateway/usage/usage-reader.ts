@@ -14,8 +14,10 @@ import {
   nameIn,
   networkField,
   offeredNumber,
+  outcomesField,
   refusedNumber,
   secretField,
+  talliesOfHour,
   unauthorizedField,
   unauthorizedNumber,
   unitsField,
@@ -23,11 +25,12 @@ import {
 } from './record-fields.ts';
 import { type Counts, latest } from './store/counts.ts';
 import type { ActiveKey, RecordName, RecordRead, UsageStore } from './store/usage-store.ts';
-import { emptyTally, offeredOf, sumOf, type Tally, talliesIn, unitsOf } from './tally.ts';
+import { emptyTally, offeredOf, sumOf, type Tally, unitsOf } from './tally.ts';
 import { completeRecord, type UnsentRecord } from './unsent-counts.ts';
 import {
   daysOf,
   hourOfDay,
+  hoursOfDay,
   isWithin,
   minuteOfHour,
   minutesField,
@@ -188,8 +191,9 @@ export function createUsageReader({
       const days = daysOf({ fromMs, toMs }, calendar);
       const records = await read(
         days.map((day) => {
-          const hours = Array.from({ length: dayMs / hourMs }, (_, hour) => hour);
-          const fields = [minutesField, unitsField, unauthorizedField].flatMap((nameOf) => hours.map(nameOf));
+          const fields = [minutesField, outcomesField, unitsField, unauthorizedField].flatMap((nameOf) =>
+            hoursOfDay.map(nameOf),
+          );
           return { record: { kind: 'day', keyId, day }, fields };
         }),
       );
@@ -262,7 +266,7 @@ export function createUsageReader({
       const today = Math.floor(nowMs / dayMs);
       const yesterday = today - 1;
       const days = [yesterday, today] as const;
-      const fields = [hoursField, minutesField(firstHour), unitsField(firstHour)];
+      const fields = [hoursField, minutesField(firstHour), outcomesField(firstHour), unitsField(firstHour)];
       const [records, indexed] = await Promise.all([
         readKnown(
           keyIds.flatMap((keyId): RecordRead[] =>
@@ -287,8 +291,7 @@ export function createUsageReader({
             addHour(sum, hours, hourOfDay(hour));
           // The last 24 hours begin in the middle of the first hour, so the earlier minutes of this hour are skipped.
           if (firstHour < dayStart || firstHour >= dayStart + dayMs / hourMs) continue;
-          const counts: Counts = found.get(minutesField(firstHour)) ?? new Map();
-          for (const [minute, tally] of talliesIn(counts, found.get(unitsField(firstHour)))) {
+          for (const [minute, tally] of talliesOfHour(found, firstHour)) {
             if (minute < minuteOfHour(firstMinute)) continue;
             sum.offered += offeredOf(tally);
             sum.admitted += tally.admitted;
@@ -389,7 +392,7 @@ export function createUsageReader({
 
   function hoursIn(fields: ReadonlyMap<string, Counts>, firstHour: number): UsageMinute[] {
     return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place).flatMap((hour) => {
-      const tallies = talliesIn(fields.get(minutesField(hour)) ?? new Map(), fields.get(unitsField(hour)));
+      const tallies = talliesOfHour(fields, hour);
       const unauthorized: Counts = fields.get(unauthorizedField(hour)) ?? new Map();
       const minutes = new Set([...tallies.keys(), ...[...unauthorized.keys()].map((number) => number - 1)]);
       return [...minutes]

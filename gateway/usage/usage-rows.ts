@@ -1,5 +1,5 @@
 import { isoSecondOf, type Period } from '../shared/schema/dates-and-durations.ts';
-import { differingUnits, offeredOf, refusedByWindow, type Tally, unitsOf } from './tally.ts';
+import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from './tally.ts';
 import type { Usage, UsageState } from './usage.ts';
 import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
 
@@ -15,7 +15,7 @@ export interface UsageRow {
   readonly at: string;
   readonly offered: number;
   readonly admitted: number;
-  /** The number of refused requests, by the window that refused them. */
+  /** The number of refused requests, by the limit that refused them: a window, or `concurrent`. */
   readonly refused: Readonly<Record<string, number>>;
   readonly banned: number;
   readonly undecided: number | undefined;
@@ -83,7 +83,7 @@ export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
     at: isoSecondOf(atMs),
     offered: offeredOf(tally),
     admitted: tally.admitted,
-    refused: refusedByWindow(tally),
+    refused: refusedByLimit(tally),
     banned: tally.banned,
     undecided: tally.undecided || undefined,
     units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),

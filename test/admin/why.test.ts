@@ -219,6 +219,15 @@ describe('the sentence that explains the responses to a key', () => {
       'acme (free) is banned until 10:41:00 UTC, for the third time in a row, because it kept sending after it had been refused. In the last 24 h the minute limit refused 100, the day limit 30, a ban 7 and an outage of Redis 2 of its 199 requests, in 1 minute, first at 10:30.',
     ],
     [
+      'has too many requests in progress',
+      {
+        minuteUsed: 12,
+        dayUsed: 480,
+        minutes: [['2026-11-22T10:31:00Z', { admitted: 480, concurrent: 20 }]],
+      },
+      'acme (free) may call: it has used 12 of 60 of this minute and 480 of 1,000 of this day. In the last 24 h the limit of concurrent requests refused 20 of its 500 requests, in 1 minute, first at 10:31.',
+    ],
+    [
       'is revoked',
       { source: 'directory', key: { disabled: true } },
       'acme (free) is revoked: each of its requests gets 401. In the last 24 h no request presented an invalid secret of the key.',

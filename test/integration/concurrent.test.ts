@@ -60,6 +60,7 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     ...patientForwarding,
     leaseMs: 1_000,
     leaseRenewalMs: 200,
+    usageFlushIntervalMs: 200,
   });
   const gateways = Array.from({ length: size }, () =>
     createGateway({ settings, log: { logger: pino({ level: 'silent' }), access: () => {} }, bounds }),
@@ -76,12 +77,16 @@ async function startFleet(size: number, backendUrl: string, overrides: Record<st
     const limits = await fetch(`http://127.0.0.1:${ports[0]}/limits`, { headers });
     return ((await limits.json()) as { windows: { used: number }[] }).windows.at(-1)?.used;
   };
-  return { key, send, used, headers, ports };
+  const usage = async () => {
+    const read = await fetch(`http://127.0.0.1:${ports[0]}/limits/usage?step=day`, { headers });
+    return (await read.json()) as { rows: { offered: number }[] };
+  };
+  return { key, send, used, usage, headers, ports };
 }
 
 it('three processes forward at most the allowed requests of a key at once, and a refused request costs nothing', async () => {
   const backend = await startBackend();
-  const { send, used } = await startFleet(3, backend.url);
+  const { send, used, usage } = await startFleet(3, backend.url);
   let served = 0;
   let refused = 0;
   const client = async (at: number) => {
@@ -108,6 +113,14 @@ it('three processes forward at most the allowed requests of a key at once, and a
   expect(backend.counts.most).toBe(4);
   // The refusals exceeded `bans.after` but caused no ban. The windows were charged only for the served requests.
   expect(await used()).toBe(served);
+  await until('the usage record has all requests', async () => {
+    const [row] = (await usage()).rows;
+    return row?.offered === served + refused;
+  });
+  const offered = served + refused;
+  expect((await usage()).rows).toMatchObject([
+    { offered, admitted: served, refused: { concurrent: refused } },
+  ]);
 });
 
 it('a place is free again when the client leaves, the backend fails or a WebSocket closes, and kept by what lasts longer than a lease', async () => {

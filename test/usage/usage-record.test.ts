@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
-import type { Decision, WindowName } from '../../gateway/shared/model.ts';
+import { type Decision, planWindows, type WindowName } from '../../gateway/shared/model.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { offeredUnitsAt } from '../../gateway/usage/key-minutes.ts';
 import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
@@ -11,11 +11,11 @@ import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-s
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import {
   emptyTally,
+  laterNumber,
   type Outcome,
   offeredOf,
-  outcomeAt,
   outcomes,
-  placeOf,
+  talliesIn,
   tallyNumber,
   unitsOf,
 } from '../../gateway/usage/tally.ts';
@@ -71,15 +71,16 @@ const events = fc.array(
 const period = { fromMs: today - dayMs, toMs: today + 2 * dayMs - 1 };
 
 function decisionOf({ outcome, units = 1, atMs }: Pick<Event, 'outcome' | 'units' | 'atMs'>): Decision {
-  const name: WindowName =
-    outcome === 'admitted' || outcome === 'banned' || outcome === 'undecided' ? 'minute' : outcome;
+  const isOfWindow = (planWindows as readonly string[]).includes(outcome);
+  const name = isOfWindow ? (outcome as WindowName) : 'minute';
   const inForce = { name, limit: 1, remaining: 0, resetMs: 0, windowSeconds: 1 };
   const rateLimit = { nowMs: atMs, windows: [inForce], inForce };
   if (outcome === 'admitted') return { kind: 'admitted', units, rateLimit, source: 'shared' };
   if (outcome === 'banned') return { kind: 'banned', units, rateLimit, source: 'shared', retryAtMs: 0 };
   if (outcome === 'undecided')
     return { kind: 'unavailable', units, rateLimit, source: 'local', retryAtMs: 0 };
-  return { kind: 'refused', units, rateLimit, source: 'shared', retryAtMs: 0 };
+  const kind = outcome === 'concurrent' ? 'crowded' : 'refused';
+  return { kind, units, rateLimit, source: 'shared', retryAtMs: 0 };
 }
 
 function count({ recorder }: Usage, event: Event): void {
@@ -109,7 +110,11 @@ function expected(all: readonly Event[], keyId: string) {
         }
         return { atMs, tally };
       }),
-    units: [...minutes].sort(([a], [b]) => a - b).map(([, within]) => unitsOfEvents(within)),
+    // Simulations read no requests that the concurrency limit refused.
+    units: [...minutes]
+      .sort(([a], [b]) => a - b)
+      .map(([, within]) => within.filter(({ outcome }) => outcome !== 'concurrent'))
+      .flatMap((within) => (within.length > 0 ? [unitsOfEvents(within)] : [])),
     sum: {
       offered: own.length,
       admitted: own.filter(isAdmitted).length,
@@ -365,17 +370,32 @@ describe.each([
   });
 });
 
-it('each minute has a field number for every outcome, and the first eight outcomes keep their earlier numbers', () => {
-  const numbers = new Set<number>();
-  for (let minute = 0; minute < 60; minute++) {
-    for (let outcome = 0; outcome < 20; outcome++) {
-      const number = tallyNumber(minute, outcome);
-      numbers.add(number);
-      expect([placeOf(number), outcomeAt(number)]).toEqual([minute, outcome]);
-      if (outcome < 8) expect(number).toBe(1 + 8 * minute + outcome);
+it('each period has a number for every outcome, and the first eight outcomes keep the numbers of earlier versions', () => {
+  const [first, later] = [new Set<number>(), new Set<number>()];
+  for (let place = 0; place < 60; place++) {
+    for (let outcome = 0; outcome < 8; outcome++) {
+      expect(tallyNumber(place, outcome)).toBe(1 + 8 * place + outcome);
+      first.add(tallyNumber(place, outcome));
     }
+    for (let outcome = 8; outcome < 20; outcome++) later.add(laterNumber(place, outcome));
   }
-  expect(numbers.size).toBe(60 * 20);
+  expect([first.size, later.size]).toEqual([60 * 8, 60 * 12]);
+  expect(later).not.toContain(0);
+});
+
+it('two versions share a record: outcomes that the earlier version does not know change none of its figures', () => {
+  const tally = { ...emptyTally, admitted: 5, minute: 2, concurrent: 3 };
+  const known = new Map([
+    [tallyNumber(59, 0), 5],
+    [tallyNumber(59, 1), 2],
+  ]);
+  const later = new Map([[laterNumber(59, outcomes.indexOf('concurrent')), 3]]);
+  expect(talliesIn({ counts: known, later })).toEqual(new Map([[59, tally]]));
+  // A record of an earlier version has no field with later outcomes.
+  expect(talliesIn({ counts: known })).toEqual(new Map([[59, { ...tally, concurrent: 0 }]]));
+  // A newer version counts an outcome that this version does not know.
+  later.set(laterNumber(59, outcomes.length), 7).set(laterNumber(3, outcomes.length), 7);
+  expect(talliesIn({ counts: known, later })).toEqual(new Map([[59, tally]]));
 });
 
 it('rows of hours and days are the sums of their minutes', () => {
@@ -561,6 +581,7 @@ describe('the totals of past days', () => {
         ['admitted', 0],
         ['day', 5],
         ['banned', 1],
+        ['concurrent', 5],
       ] as const) {
         const atMs = clock.nowMs - days * dayMs;
         count(writer, {
@@ -594,7 +615,7 @@ describe('the totals of past days', () => {
     const day = Math.floor(clock.nowMs / dayMs);
     await until('they are there', async () => (await read())?.size === 3);
     await sleep(100);
-    const tally = { ...emptyTally, admitted: 2, day: 1, banned: 1, extraUnits: 4, free: 1 };
+    const tally = { ...emptyTally, admitted: 2, day: 1, banned: 1, concurrent: 1, extraUnits: 4, free: 1 };
     expect(unitsOf(tally)).toBe(5);
     expect([...((await read()) ?? [])]).toEqual([7, 3, 2].map((ago) => [day - ago, tally]));
     clock.nowMs += dayMs;

@@ -3,7 +3,7 @@ import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts'
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { OperationHour } from '../../usage/operations-reader.ts';
-import { differingUnits, offeredOf, refusedByWindow, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
+import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
 import {
   type AddressesOfDay,
   type RefusedNetwork,
@@ -35,7 +35,9 @@ export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> 
   readonly nowMs: number;
 }
 
-export const refusedShown = byName(positive).describe('Refused requests, by the window that refused them.');
+export const refusedShown = byName(positive).describe(
+  'Refused requests, by the limit that refused them: the name of a window, or `concurrent` for the limit of requests in progress.',
+);
 
 export const whyShown = z.object({
   sentence: z
@@ -108,7 +110,7 @@ export function why(facts: WhyFacts): Why {
       offered: offeredOf(tally),
       admitted: tally.admitted,
       units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
-      refused: refusedByWindow(tally),
+      refused: refusedByLimit(tally),
       banned: tally.banned,
       minutesRefused: refusing.length,
       firstRefusedAt: first && isoOf(first.atMs),
@@ -207,8 +209,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
     return `In the last 24 h ${all} refused.`;
   }
   const by = [
-    ...Object.entries(refusedByWindow(tally)).map(([name, refused]) => ({
-      who: `the ${name} limit`,
+    ...Object.entries(refusedByLimit(tally)).map(([name, refused]) => ({
+      who: name === 'concurrent' ? 'the limit of concurrent requests' : `the ${name} limit`,
       refused,
     })),
     { who: 'a ban', refused: tally.banned },

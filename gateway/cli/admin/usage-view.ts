@@ -33,7 +33,7 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
 }
 
-/** Lists the refusals by window and the bans, such as `minute 10, day 2`. The largest number comes first. */
+/** Lists the refusals by limit and the bans, such as `minute 10, day 2`. The largest number comes first. */
 export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): string {
   const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
   return all
@@ -48,14 +48,18 @@ export function usageCsv({ rows }: KeyUsage): string[] {
   const refusedColumns = planWindows.map((window) => `refused_${window}`);
   const titles = [
     ...['at', 'offered', 'admitted', ...refusedColumns],
-    ...['banned', 'undecided', 'unauthorized', 'units'],
+    ...['banned', 'undecided', 'unauthorized', 'units', 'refused_concurrent'],
   ];
   return csv(
     titles.join(','),
     rows.map((row) => {
       const { at, offered, admitted, refused, banned, undecided = 0, unauthorized = 0 } = row;
       const byWindow = planWindows.map((window) => refused[window] ?? 0);
-      return [at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)];
+      const { concurrent = 0 } = refused;
+      return [
+        ...[at, offered, admitted, ...byWindow, banned, undecided, unauthorized, chargedUnits(row)],
+        concurrent,
+      ];
     }),
   );
 }

@@ -93,6 +93,8 @@ function limitReason(entry: LogEntry): string | undefined {
         : `it costs ${counted(Number(units), 'unit')}, and the key had ${figure(Number(remaining))} of the ${figure(Number(limit))} units of this ${window} left${alone}`;
     case 'banned':
       return `the key was banned, because it had kept sending after it was refused${alone}`;
+    case 'crowded':
+      return `the key's requests in progress had reached its \`concurrent\` limit${alone}`;
     case 'unavailable':
       return 'Redis was away, and redis.onFailure is refuse';
     default:

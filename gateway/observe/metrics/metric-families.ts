@@ -92,10 +92,13 @@ export const families: readonly Family[] = [
   counter('rejected_total', 'Requests refused before they had a key, by error code.', ({ requests }) =>
     by('code', requests.rejected),
   ),
-  counter('refused_total', 'Requests of a key that a window refused, by plan and window.', ({ requests }) =>
-    [...requests.refused].flatMap(([plan, byWindow]) =>
-      [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
-    ),
+  counter(
+    'refused_total',
+    'Requests of a key that a limit refused, by plan and window; `concurrent` is the limit of requests in progress.',
+    ({ requests }) =>
+      [...requests.refused].flatMap(([plan, byWindow]) =>
+        [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
+      ),
   ),
   counter('deprecated_requests_total', 'Requests of keys for deprecated operations.', (state) =>
     deprecated(state).map(({ id }) => ({

@@ -22,7 +22,7 @@ export interface RequestCounts {
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
   /** Requests refused before they had a key, by error code. */
   readonly rejected: ReadonlyMap<string, number>;
-  /** Requests of a key that a window refused, by plan and window. */
+  /** Requests of a key that a limit refused, by plan and limit: a window, or `concurrent`. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Failed requests by the side at fault (`failureOf`). */
   readonly failures: ReadonlyMap<string, number>;
@@ -92,6 +92,8 @@ export function createRequestMetrics() {
       if (key === undefined && errorCode !== undefined) add(rejected, errorCode);
       if (key !== undefined && label === 'refused') {
         add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
+      } else if (key !== undefined && label === 'crowded') {
+        add(child(refused, key.plan), 'concurrent');
       }
       if (upstream === undefined) return;
       const upstreamMs = upstreamMsOf(exchange);

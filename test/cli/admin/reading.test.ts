@@ -223,13 +223,13 @@ describe('the text output', () => {
 
   it('of usage --csv has the same columns for every key, and adds up', async () => {
     const titles =
-      'at,offered,admitted,refused_second,refused_minute,refused_hour,refused_day,refused_month,banned,undecided,unauthorized,units';
+      'at,offered,admitted,refused_second,refused_minute,refused_hour,refused_day,refused_month,banned,undecided,unauthorized,units,refused_concurrent';
     const [first, ...rows] = (await run('usage', 'acme', '--csv', '--from', '-2h')).trimEnd().split('\n');
     expect(first).toBe(titles);
     const sums = titles
       .split(',')
       .map((_, column) => rows.reduce((sum, row) => sum + Number(row.split(',')[column]), 0));
-    expect(sums.slice(1)).toEqual([9, 5, 0, 0, 0, 4, 0, 0, 0, 0, 5]);
+    expect(sums.slice(1)).toEqual([9, 5, 0, 0, 0, 4, 0, 0, 0, 0, 5, 0]);
     expect(await run('usage', 'customer-0', '--csv')).toBe(`${titles}\n`);
   });
 

@@ -238,6 +238,11 @@ describe('the story of a request', () => {
       'answered 429 (key_banned) by the gateway after 12.3 ms. The key was banned, because it had kept sending after it was refused; the client must act.',
     ],
     [
+      'beyond the concurrency limit',
+      { status: 429, error: 'too_many_concurrent', fault: 'client', decision: 'crowded', source: 'shared' },
+      "The key's requests in progress had reached its `concurrent` limit;",
+    ],
+    [
       'decided alone',
       { status: 429, error: 'rate_limited', fault: 'client', decision: 'refused', source: 'local' },
       'The key had used all 60 requests of this minute, by the counts of this process alone, because Redis was unavailable;',

@@ -356,7 +356,9 @@ function reasonsOf(rows) {
     if (requests) reasons.set(reason, (reasons.get(reason) ?? 0) + requests);
   };
   for (const { refused, banned, undecided, unauthorized } of rows) {
-    for (const [window, requests] of Object.entries(refused)) add(`limit of a ${window}`, requests);
+    for (const [limit, requests] of Object.entries(refused)) {
+      add(limit === 'concurrent' ? 'limit of concurrent requests' : `limit of a ${limit}`, requests);
+    }
     add('banned', banned);
     add('limits could not be checked', undecided);
     add('secret was not valid', unauthorized);

@@ -354,7 +354,9 @@ function refusals(rows, polled) {
 
 /** @param {UsageRow} row */
 function refusedBy({ refused, banned, undecided = 0 }) {
-  const parts = Object.entries(refused).map(([name, number]) => `${name} limit ${count(number)}`);
+  const parts = Object.entries(refused).map(
+    ([name, number]) => `${name === 'concurrent' ? 'concurrent requests' : `${name} limit`} ${count(number)}`,
+  );
   if (banned > 0) parts.push(`ban ${count(banned)}`);
   if (undecided > 0) parts.push(`Redis away ${count(undecided)}`);
   return parts.join(', ');
