@@ -1,17 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../support/free-port.ts';
-import { okResponse, startRecordingBackend } from '../support/recording-backend.ts';
+import { requireProgram } from '../support/require-program.ts';
 import { bareEnvironment } from '../support/run-tollgate.ts';
+import { usePackage } from '../support/use-package.ts';
 
 const run = promisify(execFile);
-const bin = 'node_modules/tollgate/gateway/cli/bin.js';
+const description = JSON.parse(readFileSync('package.json', 'utf8'));
+const everythingServed = { any: 200, pages: 200, document: 200, keys: 200, usedUp: 429 };
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-package-'));
@@ -19,44 +18,19 @@ function newFolder(): string {
   return folder;
 }
 
-/** Runs `init` and then `start` with two workers in a folder that has the package, and requests everything that the package serves. */
-async function useIn(cwd: string, node: string): Promise<void> {
-  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
-  onTestFinished(() => backend.close());
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const env = { ...bareEnvironment, PORT: String(port), ADMIN_PORT: String(adminPort) };
-  const options = { cwd, env };
-  const { stdout } = await run(node, [bin, 'init', '--upstream', backend.url], options);
-  const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
-  const [token = ''] = /tga_\w+/.exec(stdout) ?? [];
-
-  const gateway = spawn(node, [bin, 'start'], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(async () => {
-    gateway.kill('SIGKILL');
-    if (gateway.exitCode === null) await once(gateway, 'exit');
-  });
-  for await (const line of createInterface(gateway.stdout)) if (line.includes('the gateway listens')) break;
-
-  const statusOf = async (url: string, bearer: string) => {
-    const response = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } });
-    await response.text();
-    return response.status;
-  };
-  // The gateway has the default timeouts. If a busy gateway exceeds a timeout, it responds with 503 for a moment.
-  const serves = (url: string, bearer: string) => expect.poll(() => statusOf(url, bearer)).toBe(200);
-  const admin = `http://127.0.0.1:${adminPort}`;
-  await serves(`http://127.0.0.1:${port}/any`, secret);
-  await serves(`${admin}/`, '');
-  // The API document is a file of the package, and the reading thread lists keys.
-  await serves(`${admin}/api/v1/openapi.json`, token);
-  await serves(`${admin}/api/v1/keys`, token);
+/** The beginning of a command that runs the rest of the command in a network namespace. The namespace has only a loopback device. */
+async function withoutNetwork(): Promise<readonly [string, ...string[]]> {
+  const advice = 'The test of the npm package needs Linux with the programs unshare and ip.';
+  const unshare = await requireProgram({ names: ['unshare'], packageName: 'util-linux', advice });
+  const ip = await requireProgram({ names: ['ip'], packageName: 'iproute2', advice });
+  const asRoot = process.getuid?.() === 0 ? [] : ['--map-root-user'];
+  return [unshare, '--net', ...asRoot, 'sh', '-c', `${ip} link set lo up && exec "$@"`, 'sh'];
 }
 
 test('the gateway runs as JavaScript below node_modules, as in the npm package', async () => {
   const folder = newFolder();
   const target = join(folder, 'node_modules', 'tollgate');
   await run(process.execPath, ['config/package/build.ts', join(target, 'dist')]);
-  const description = JSON.parse(readFileSync('package.json', 'utf8'));
   cpSync('package.json', join(target, 'package.json'));
   cpSync('gateway/cli/bin.js', join(target, 'gateway/cli/bin.js'));
   for (const name of Object.keys(description.dependencies)) {
@@ -64,21 +38,43 @@ test('the gateway runs as JavaScript below node_modules, as in the npm package',
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(process.cwd(), 'node_modules', name), link);
   }
-  await useIn(folder, process.execPath);
+  const command = [process.execPath, 'node_modules/tollgate/gateway/cli/bin.js'] as const;
+  expect(await usePackage(command, { cwd: folder })).toMatchObject(everythingServed);
 });
 
-test.each(['22.22.0', '24.21.0'])(
-  'the package that npm packs is installed in an empty folder and runs on Node %s',
-  { tags: 'full' },
-  async (version) => {
-    const folder = newFolder();
-    const packed = newFolder();
-    const npm = (args: readonly string[], cwd: string) => run('npm', [...args], { cwd });
-    await npm(['pack', '--ignore-scripts=false', '--pack-destination', packed], process.cwd());
-    const { version: own } = JSON.parse(readFileSync('package.json', 'utf8'));
-    const node = `node-linux-${process.arch}@${version}`;
-    const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder];
-    await npm([...args, join(packed, `tollgate-${own}.tgz`), node], folder);
-    await useIn(folder, join(folder, `node_modules/node-linux-${process.arch}/bin/node`));
-  },
-);
+test('the package that npm packs is installed in an empty folder, and then runs without a network on Node 22.22 and 24', {
+  tags: 'full',
+}, async () => {
+  const [folder, packed, oldest] = [newFolder(), newFolder(), newFolder()];
+  const npm = (args: readonly string[], cwd: string, path = process.env.PATH) =>
+    run('npm', [...args], { cwd, env: { ...process.env, PATH: path } });
+  const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', '.'];
+  const nodePackage = `node-linux-${process.arch}`;
+  await Promise.all([
+    npm(['pack', '--ignore-scripts=false', '--pack-destination', packed], process.cwd()),
+    npm([...install, `${nodePackage}@22.22.0`], oldest),
+  ]);
+  const pathOf = (node: string) => [dirname(node), process.env.PATH].join(delimiter);
+  const paths = {
+    '22.22.0': pathOf(join(oldest, 'node_modules', nodePackage, 'bin/node')),
+    [process.versions.node]: pathOf(process.execPath),
+  };
+  // The option fails the installation when a package does not support this version of Node.
+  const file = join(packed, `tollgate-${description.version}.tgz`);
+  await npm([...install, '--engine-strict', file], folder, paths['22.22.0']);
+
+  const cut = await withoutNetwork();
+  const program = join(process.cwd(), 'test/support/use-package.ts');
+  const used = Object.entries(paths).map(async ([version, path]) => {
+    // npx finds the package in the parent folder.
+    const cwd = join(folder, version);
+    mkdirSync(cwd);
+    const [unshare, ...args] = [...cut, process.execPath, program, 'npx', 'tollgate'] as const;
+    const { stdout } = await run(unshare, args, { cwd, env: { ...bareEnvironment, PATH: path } });
+    return { ...JSON.parse(stdout), version };
+  });
+  const expected = { ...everythingServed, outside: 'ENETUNREACH' };
+  expect(await Promise.all(used)).toEqual(
+    Object.keys(paths).map((version) => ({ ...expected, version, node: version })),
+  );
+});

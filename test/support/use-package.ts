@@ -1,0 +1,99 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { freePort } from './free-port.ts';
+import { okResponse, startRecordingBackend } from './recording-backend.ts';
+import { bareEnvironment } from './run-tollgate.ts';
+import { until } from './until.ts';
+
+/**
+ * Runs `init` and then `start` in a folder that has the package, and requests everything that the package serves. Then requests are sent
+ * until a request is not successful.
+ *
+ * @param command the program and the first arguments that run `tollgate`
+ * @returns the status of each kind of request, and the version of Node that runs the gateway
+ */
+export async function usePackage(
+  [program, ...first]: readonly [string, ...string[]],
+  { cwd }: { cwd: string },
+) {
+  const backend = await startRecordingBackend({ react: (_, socket) => socket.write(okResponse('[]')) });
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const options = { cwd, env: { ...bareEnvironment, PORT: String(port), ADMIN_PORT: String(adminPort) } };
+  const { stdout } = await promisify(execFile)(
+    program,
+    [...first, 'init', '--upstream', backend.url],
+    options,
+  );
+  const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
+  const [token = ''] = /tga_\w+/.exec(stdout) ?? [];
+
+  // npx starts a shell, and the shell starts the gateway. The three processes form a process group.
+  const gateway = spawn(program, [...first, 'start'], {
+    ...options,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    for await (const line of createInterface(gateway.stdout)) if (line.includes('the gateway listens')) break;
+    gateway.stdout.resume();
+    const admin = `http://127.0.0.1:${adminPort}`;
+    const any = `http://127.0.0.1:${port}/any`;
+    return {
+      any: await statusOf(any, secret),
+      pages: await statusOf(`${admin}/`, ''),
+      // The API document is a file of the package, and the reading thread lists keys.
+      document: await statusOf(`${admin}/api/v1/openapi.json`, token),
+      keys: await statusOf(`${admin}/api/v1/keys`, token),
+      usedUp: await statusAfterSuccess(any, secret),
+      node: await nodeVersion(`${admin}/metrics`, token),
+    };
+  } finally {
+    if (gateway.exitCode === null && gateway.pid !== undefined) {
+      process.kill(-gateway.pid, 'SIGKILL');
+      await once(gateway, 'exit');
+    }
+    await backend.close();
+  }
+}
+
+async function statusOf(url: string, bearer: string): Promise<number> {
+  return (await request(url, bearer)).status;
+}
+
+/** The gateway has the default timeouts. If a busy gateway exceeds a timeout, it responds with 503 for a moment. */
+async function request(url: string, bearer: string) {
+  let response = { status: 503, body: '' };
+  await until(`${url} is served`, async () => {
+    const received = await fetch(url, { headers: { authorization: `Bearer ${bearer}` } });
+    response = { status: received.status, body: await received.text() };
+    return received.status !== 503;
+  });
+  return response;
+}
+
+async function statusAfterSuccess(url: string, bearer: string): Promise<number> {
+  for (;;) {
+    const status = await statusOf(url, bearer);
+    if (status !== 200) return status;
+  }
+}
+
+async function nodeVersion(url: string, bearer: string): Promise<string | undefined> {
+  const { body } = await request(url, bearer);
+  return /nodejs_version_info\{version="v([^"]+)"/.exec(body)?.[1];
+}
+
+/** The code of the error of a connection to an address that is reserved for documentation. */
+async function errorOutside(): Promise<string> {
+  const [error] = await once(connect(443, '192.0.2.1'), 'error');
+  return error.code;
+}
+
+if (import.meta.main) {
+  const [program = '', ...args] = process.argv.slice(2);
+  const used = await usePackage([program, ...args], { cwd: process.cwd() });
+  console.log(JSON.stringify({ ...used, outside: await errorOutside() }));
+}
