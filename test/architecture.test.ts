@@ -21,7 +21,10 @@ const rooms = [
   'cli',
 ];
 
-/** The stations that each station of a request may import. Files directly in request/ connect the stations. */
+/**
+ * The folders of gateway/request/, called stations, each with the stations that it may import. Files directly
+ * in request/ connect the stations.
+ */
 const stations: Record<string, readonly string[]> = {
   route: [],
   authenticate: [],

@@ -159,7 +159,9 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     shares.give(connection.group, 1);
   }
 
-  /** Serves a request in the turn of its client address. A request whose client has disconnected uses no turn. */
+  /**
+   * Serves a request when it is the turn of its client address. A request whose client has disconnected uses no turn.
+   */
   function receive(req: IncomingMessage, res: ServerResponse, make: typeof respond): void {
     const { socket } = req;
     const connection = connections.get(endsOf(socket));

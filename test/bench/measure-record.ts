@@ -44,7 +44,8 @@ export const recordAtMost = { forwarded: 1.03, refused: 1.04, listMs: 100, activ
 const [keys, active] = [10_000, 1_000];
 
 /**
- * Two processes of the same program differ by up to a tenth during their whole lives, because V8 optimises each differently.
+ * The CPU time per request differs by up to a tenth between two processes of the same program, because V8 optimises each process
+ * differently.
  */
 const pairs = 4;
 

@@ -77,7 +77,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
       () => read.filter((name) => name === longFile).length >= before + 2,
     );
   };
-  // A load that is abandoned never ends.
+  // The promise of a load that is given up never settles, so such a load stays in `unfinished`.
   return { reports, slow, parsing, abandoned: () => unfinished, stop: started.stop };
 
   function collected(onRead: LoadOptions['onRead']) {

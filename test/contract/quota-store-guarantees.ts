@@ -234,7 +234,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    // On a busy machine, a request may be sent so late that the ban ladder has started again. The check then runs again with another key.
+    // On a busy machine, a request may be sent so late that the next ban has the shortest length again. The check then runs again with
+    // another key.
     for (let isInTime = false; !isInTime; ) {
       const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
       await decide(store, call);

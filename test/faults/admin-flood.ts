@@ -21,15 +21,15 @@ export const floods = {
   'request /readyz': () => asking('/readyz'),
   'request /assets/main.js': () => asking('/assets/main.js'),
   'request /api/v1/keys': () => asking('/api/v1/keys'),
-  'connect anew for each burst of 4 requests': () => ({
+  'open a connection for each burst of 4 requests': () => ({
     bytes: get('/healthz').repeat(3) + get('/healthz').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'),
     reconnects: true,
   }),
-  'connect anew for each burst of 100 requests': () => ({
+  'open a connection for each burst of 100 requests': () => ({
     bytes: get('/healthz').repeat(100),
     reconnects: true,
   }),
-  'connect anew for each body in chunks of one octet': () => ({
+  'open a connection for each body in chunks of one octet': () => ({
     bytes: chunked('none'),
     reconnects: true,
   }),
@@ -37,7 +37,10 @@ export const floods = {
   'send bodies in chunks of one octet': (token: string) => ({ bytes: chunked(token), reconnects: false }),
 } as const satisfies Record<string, (token: string) => Pick<Flood, 'bytes' | 'reconnects'>>;
 
-/** The duration of an operator's slowest request, each request on a new connection, and the outcomes. */
+/**
+ * The duration of the slowest request of an operator, who opens a connection for each request, and the
+ * outcomes.
+ */
 export interface OperatorFigures {
   readonly slowestMs: number;
   readonly outcomes: Record<string, number>;

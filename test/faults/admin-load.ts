@@ -60,7 +60,10 @@ export interface AdminLoadOptions {
 
 const dayMs = 86_400_000;
 
-/** Measures API clients and operators while one token with read access sends its most expensive requests, one kind after the other. */
+/**
+ * Measures API clients and operators while one token with read access sends the most expensive requests, one
+ * kind after the other.
+ */
 export async function measureAdminLoad(options: AdminLoadOptions): Promise<readonly AdminLoad[]> {
   const [operator, writer] = [makeToken('read'), makeToken('write')];
   // Each kind has its own token, because requests of the previous kind may still be queued.

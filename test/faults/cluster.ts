@@ -88,7 +88,9 @@ export interface LostReply {
   /** The requests in progress when the master died, and the number of these requests that the promoted replica has counted. */
   readonly sent: number;
   readonly counted: number;
-  /** How often Redis counted one request of a client that repeats commands in flight. The library repeats such commands by default. */
+  /**
+   * How often Redis counted one request of a client that repeats commands without a reply. The library repeats such commands by default.
+   */
   readonly countedByDefault: number;
   readonly logged: readonly string[];
 }

@@ -8,7 +8,7 @@ import type { Tuning } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
 /** The part of a request or response that a greedy client does not send or read. */
-export const greeds = ['never sends its body', 'stops in its body', 'never reads its response'] as const;
+export const greeds = ['sends no body', 'sends part of its body', 'reads no response'] as const;
 export type Greed = (typeof greeds)[number];
 
 export interface GreedyKeysOptions {
@@ -27,7 +27,7 @@ export interface GreedyKeys {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
-  /** A stall of a minute may delay so few requests that the p99 does not show it. */
+  /** The slowest response shows a stall even if the stall delays too few requests to change the p99. */
   readonly slowestMs: { readonly baseline: number; readonly beside: number };
   /** The largest number of simultaneous greedy requests at the backend, from both processes together. */
   readonly heldAtBackend: number;
@@ -66,7 +66,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
         isHeld = false;
       };
       socket.once('close', release);
-      if (greed === 'never reads its response') socket.write(largeResponse, release);
+      if (greed === 'reads no response') socket.write(largeResponse, release);
     },
   });
   const config = testConfig({
@@ -93,7 +93,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     crowd.add(socket);
     socket.on('error', () => {});
-    if (greed === 'never reads its response') socket.pause();
+    if (greed === 'reads no response') socket.pause();
     else socket.resume();
     socket.once('connect', () => socket.write(greeting(greed, secret, index)));
     socket.once('close', () => {
@@ -135,7 +135,7 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
 
   /** Whether greedy requests reach the backend. A request without its body never reaches the backend. */
   function heldOrNone(): boolean {
-    return greed === 'never sends its body' || heldAtBackend > 0;
+    return greed === 'sends no body' || heldAtBackend > 0;
   }
 
   function endsOf(lines: readonly Record<string, unknown>[]): Map<string, number> {
@@ -155,15 +155,15 @@ function greeting(greed: Greed, secret: string, index: number): string {
   const fields = `Host: a\r\nAuthorization: Bearer ${secret}\r\n`;
   const post = `POST /v1/pets?greedy HTTP/1.1\r\n${fields}`;
   switch (greed) {
-    case 'never sends its body':
+    case 'sends no body':
       return [
         `${post}Transfer-Encoding: chunked\r\n\r\n`,
         `${post}Content-Length: 65537\r\n\r\nx`,
         `${post}Expect: 100-continue\r\nContent-Length: 10\r\n\r\n`,
       ][index % 3] as string;
-    case 'stops in its body':
+    case 'sends part of its body':
       return `${post}Content-Length: 100000\r\n\r\n${'x'.repeat(70_000)}`;
-    case 'never reads its response':
+    case 'reads no response':
       return `GET /v1/pets?greedy HTTP/1.1\r\n${fields}\r\n`;
   }
 }

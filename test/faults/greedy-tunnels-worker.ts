@@ -9,7 +9,7 @@ import { switchingProtocols } from '../support/web-socket.ts';
 
 export interface GreedyTunnelsOrder {
   readonly tunnels: number;
-  /** The octets of one write. */
+  /** The number of octets in one write. */
   readonly octets: number;
 }
 

@@ -10,7 +10,7 @@ import type { GreedyTunnelsOrder, GreedyTunnelsStart } from './greedy-tunnels-wo
 
 export interface GreedyTunnelsOptions {
   readonly tunnels: number;
-  /** The octets of one write. Each side of a WebSocket writes as fast as the other side reads. */
+  /** The number of octets in one write. Each side of a WebSocket writes as fast as the other side reads. */
   readonly octets: number;
   /** The number of keys that open the WebSockets. */
   readonly keys: number;

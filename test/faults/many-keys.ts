@@ -57,7 +57,7 @@ export async function measureManyKeys(options: {
           const headers = { authorization: `Bearer ${secretOf(key)}` };
           const { statusCode, body } = await request(`${gateway.baseUrl}/pets`, { headers });
           await body.dump();
-          // The first requests of a process are slow.
+          // The first requests of a process are not measured, because they are slow.
           if (isWarm) slowestFirstMs = Math.max(slowestFirstMs, performance.now() - sentMs);
           statuses[statusCode] = (statuses[statusCode] ?? 0) + 1;
         }

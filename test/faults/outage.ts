@@ -42,7 +42,7 @@ export interface Outage {
   readonly limit: number;
   readonly admittedBefore: number;
   readonly admittedAway: number;
-  /** The requests of that key in Redis after the recovery, when all local counts had been written back. */
+  /** The count of this key in Redis after the recovery, when all local counts had been written back. */
   readonly dayUsedAfter: number;
   /** A second key, used before and during the outage: the remaining requests of its limit, and the requests admitted afterwards. */
   readonly restAfter: number;
@@ -200,7 +200,7 @@ async function startHeldSentinel() {
   return {
     place: { sentinel: { name, hosts } },
     async killMaster() {
-      // WAIT returns when the replicas have the last write of its connection. They then also have all earlier writes.
+      // WAIT returns when the replicas have the last write of this connection. The replicas then also have all earlier writes.
       await first.inspector.set('last', 1, 'PX', 60_000);
       await first.inspector.wait(servers.length - 1, 5_000);
       await first.server.kill();
@@ -279,8 +279,8 @@ function countLines({ lines }: RunningGateway, msg: string): number {
 }
 
 /**
- * Times from access lines, ascending: decided by Redis, decided locally before the log reported the outage, and decided locally after the
- * report.
+ * The times of decisions in the access lines, ascending, in three lists: decisions by Redis, local decisions before the log reported the
+ * outage, and later local decisions.
  */
 function decisionTimes(gateways: readonly RunningGateway[]) {
   const times = { shared: [] as number[], before: [] as number[], after: [] as number[] };

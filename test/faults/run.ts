@@ -297,7 +297,7 @@ const measurements: readonly Measurement[] = [
     async measure() {
       const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
       return {
-        figure: `${crossed.length} of ${requests} responses had octets of another request. ${shared} connections carried both keys. The other key got ${statuses(others)}.`,
+        figure: `${crossed.length} of ${requests} responses had octets of another request. ${shared} connections carried requests of both keys. The other key got ${statuses(others)}.`,
         holds: crossed.length === 0 && failures.length === 0 && shared > 0,
       };
     },
@@ -419,7 +419,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} of their requests, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of ${found.admittedAway} were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }, index) => `${httpStatus} with \`${index === 0 ? 'local' : 'refuse'}\``).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
+        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} requests of keys of the other servers, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of the ${found.admittedAway} locally admitted requests were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }, index) => `${httpStatus} with \`${index === 0 ? 'local' : 'refuse'}\``).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -441,7 +441,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. The windows that refused requests left ${under} requests of their limits unused. Redis counted ${longestUsed}.`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. In windows that refused a request, ${under} requests of the limit remained unused. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
@@ -472,7 +472,7 @@ function outage(fault: Fault): Measurement {
 function adminFlood(flood: keyof typeof floods): Measurement {
   return {
     rows: '33',
-    what: `100 clients of one address ${flood} at the admin listener while another client uses a key`,
+    what: `the admin listener: 100 clients of one address ${flood}, while another client uses a key`,
     async measure() {
       const found = await measureAdminFlood({ flood, clients: 100, goodRequests: 4_000 });
       const { p50Ms, flood: sent, operators } = found;
@@ -521,7 +521,7 @@ function adminLoad(workers: number): Measurement {
 
 function greedyKeys(greed: Greed, keys: number): Measurement {
   // A larger number of clients that never read would exhaust the kernel's memory for sockets.
-  const clients = greed === 'never reads its response' ? 260 : 260 * Math.min(keys, 4);
+  const clients = greed === 'reads no response' ? 260 : 260 * Math.min(keys, 4);
   return {
     rows: '22',
     what: `${keys} greedy ${keys === 1 ? 'key' : 'keys'}, ${clients} clients of four addresses at each of two processes: each client ${greed}`,
@@ -547,7 +547,7 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
 function targets(fault: TargetFault): Measurement {
   return {
     rows: fault === 'all gone' ? '11, 12' : '11',
-    what: `three targets, ${fault}, POSTs under load`,
+    what: `POSTs under load to three targets: ${fault}`,
     async measure() {
       const found = await measureTargetFault(fault, 250);
       return {

@@ -18,7 +18,7 @@ export interface RecordedUsage {
 }
 
 const flushMs = 500;
-/** Delays are shorter than these timeouts. A reply that is lost in a cut exceeds its timeout. */
+/** Delays are shorter than these timeouts. A reply that a cut connection loses exceeds its timeout. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,

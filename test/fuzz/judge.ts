@@ -18,7 +18,7 @@ export interface Memory {
   /** Every request id of the responses so far. */
   readonly requestIds: Set<string>;
   /**
-   * Requests by client address. A request that the gateway cuts off may reach the backend only during a later conversation.
+   * Requests by client address. A request that the gateway cuts off may reach the backend as late as during a later conversation.
    */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }

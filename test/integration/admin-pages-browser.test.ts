@@ -662,7 +662,7 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
 });
 
 /**
- * The names of the files in the browser's profile that contain a text, in either encoding. File names in `Session Storage` vary, so the
+ * The names of the files in the browser's profile that contain a text, in UTF-8 or UTF-16. File names in `Session Storage` vary, so the
  * name of this folder stands for its files.
  */
 async function filesWith(text: string): Promise<readonly string[]> {

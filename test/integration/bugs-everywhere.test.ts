@@ -9,7 +9,10 @@ import { okResponse, type RecordingBackend, startRecordingBackend } from '../sup
 import { settingsOf } from '../support/settings-of.ts';
 import { until } from '../support/until.ts';
 
-/** Row 30 of the list of faults: an error that any station throws ends only its own exchange, which still has an access line. */
+/**
+ * Row 30 of the list of faults: an error in any step of the request path ends only the exchange in which it is thrown. The exchange still
+ * has an access line.
+ */
 const injected = vi.hoisted(() => {
   const state = { name: '', hits: 0 };
   return {

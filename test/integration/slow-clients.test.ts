@@ -46,7 +46,7 @@ describe.each(greeds)('beside keys whose client %s', (greed) => {
     expect(found.failures).toEqual([]);
     expect(found.good).toEqual({ 200: 800 });
     expect(found.heldAtBackend).toBeLessThan(36);
-    const end = greed === 'never reads its response' ? '499 client' : '408 client';
+    const end = greed === 'reads no response' ? '499 client' : '408 client';
     expect(Object.keys(found.greedyEnds)).toEqual([end]);
   });
 });

@@ -38,7 +38,7 @@ const patient = {
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
 };
-/** During a drain, a client on a paused machine may send its next request this late. */
+/** During a drain, a client on a paused machine may send its next request up to this time later. */
 const clientsMayPause = { drainIdleGraceMs: 3_000 };
 
 let backend: RecordingBackend;
@@ -298,7 +298,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
-    // No worker lives this long, even on a slow machine.
+    // No worker of this test lives this long, even on a slow machine.
     workerSteadyMs: 600_000,
     // A starting worker on a busy machine may send nothing for seconds.
     workerSilenceMaxMs: 20_000,

@@ -9,7 +9,8 @@ interface BackendTls {
 let inUse: BackendTls | undefined;
 
 /**
- * From now on, the recording backends of this test file, and the pools and fronts that connect to them, use TLS.
+ * From now on, the recording backends of this test file, and the connection pools and gateways that connect to them,
+ * use TLS.
  */
 export function useTls(): void {
   const authority = createAuthority();

@@ -17,7 +17,7 @@ import type { RawResponse } from './raw-http.ts';
 export interface ListenerFixture {
   readonly listener: Listener;
   readonly port: number;
-  /** Method and URI of every request that the screen accepted, in order of arrival. */
+  /** Method and URI of every request that passed the checks of the raw request, in order of arrival. */
   readonly served: string[];
   /** The reason of each failed TLS handshake. */
   readonly failedHandshakes: string[];
@@ -32,8 +32,8 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. Its handlers screen each request like the gateway, wait a millisecond in place of a call to Redis, read
- * the body, and respond with 200, the method, the URI and the body size.
+ * A real listener on a free port. Its handlers check each raw request like the gateway, wait a millisecond in place of a call to Redis,
+ * read the body, and respond with 200, the method, the URI and the body size.
  */
 export async function startListener(
   options: {

@@ -86,7 +86,7 @@ export function createAdminApi({
     });
     const giveUp = () => waiting.leave?.();
     req.socket.once('close', giveUp);
-    // A request that timed out during its turn still runs, and uses its place until it ends.
+    // A request that timed out during its turn still runs, and counts as a concurrent request until it ends.
     void responding.finally(() => {
       req.socket.off('close', giveUp);
       underWay.give(token.name, 1);

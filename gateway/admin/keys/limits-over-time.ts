@@ -160,8 +160,8 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
 }
 
 /**
- * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant marks the end of
- * a grant.
+ * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant means that the
+ * grant was ended.
  */
 function grantsOf(
   id: string,

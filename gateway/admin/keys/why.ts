@@ -82,7 +82,7 @@ export const whyShown = z.object({
 
 export type Why = z.output<typeof whyShown>;
 
-/** Explains why a key gets its responses, as a sentence and as data. */
+/** Explains, as a sentence and as data, why requests of a key are admitted or refused. */
 export function why(facts: WhyFacts): Why {
   const { recorded } = facts;
   if (recorded === undefined) return { sentence: nowSentence(facts) };

@@ -82,9 +82,9 @@ const keysPerTurn = 10;
 const minuteMs = 60_000;
 
 /**
- * Computes the distribution from every minute of every active key of a plan. The computation is expensive, so its
- * time is limited and the result is cached for a short time. The turns of tokens limit the number of concurrent
- * computations. The result is undefined when the store does not reply.
+ * Computes the distribution from every minute of every active key of a plan. The computation is expensive, so its time
+ * is limited and the result is cached for a short time. The admin API serves tokens in turn, which limits the number of
+ * concurrent computations. The result is undefined when the store does not reply.
  */
 export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;

@@ -54,7 +54,7 @@ function whole(...parts: OptionParts): NumberOption {
   return { ...number(...parts), isWhole: true };
 }
 
-/** A keys file has at most 16 MiB, which is about 100,000 keys. */
+/** Above this number of keys, the plan assumes by default that the keys are in the directory. */
 const configuredKeysMax = 100_000;
 const gibibyte = 2 ** 30;
 

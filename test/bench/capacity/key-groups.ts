@@ -5,9 +5,9 @@ export interface KeyGroup {
   readonly share: number;
 }
 
-/** The number of top ranks that form a group each. */
+/** The number of most active keys that each form a group of their own. */
 const exactRanks = 100;
-/** The size of each later group, as a share of the preceding ranks. */
+/** The size of each later group, as a share of the number of more active keys. */
 const groupWidth = 0.05;
 
 /**
@@ -26,7 +26,7 @@ export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   return groups.map((group) => ({ keys: group.keys, share: group.share / total }));
 }
 
-/** The mean of rank^-skew over these ranks: exact for one rank, otherwise the integral. */
+/** The mean of rank^-skew over these ranks, which is exact for one rank and otherwise an integral. */
 function meanWeight(rank: number, width: number, skew: number): number {
   if (width === 1) return rank ** -skew;
   const [from, to] = [rank - 0.5, rank + width - 0.5];

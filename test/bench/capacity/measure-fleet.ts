@@ -56,7 +56,7 @@ export async function measureFleet({
     );
     const runs: FleetRun[] = [];
     for (const { load, keys: used, skew, pauseMs } of [
-      { load: `${keys} keys alike`, keys, skew: 0, pauseMs: 0 },
+      { load: `${keys} keys with equal traffic`, keys, skew: 0, pauseMs: 0 },
       { load: `${keys} keys, Zipf 1`, keys, skew: 1, pauseMs: 0 },
       { load: 'one key', keys: 1, skew: 0, pauseMs: 0 },
       { load: `${keys} keys, Zipf 1, clients pause`, keys, skew: 1, pauseMs: 20 },

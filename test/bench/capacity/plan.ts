@@ -45,7 +45,7 @@ const rounds = 200;
 const processesMax = 1e7;
 const secondsPerDay = 86_400;
 const minutesPerDay = 1_440;
-/** The record keeps each day for this much longer (`usage/usage.ts`). */
+/** The additional days for which the usage record of a day is kept (`usage/usage.ts`). */
 const graceDays = 2;
 
 /**

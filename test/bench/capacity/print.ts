@@ -99,10 +99,14 @@ function gatewaysTable({
               '',
             ],
           ]),
-      ['memory of a process', bytes(processBytes), 'processBytes, connectionBytes, keys held × their heap'],
       [
-        'keys that a process holds',
-        `${count(load.held.recorded)} in the usage recorder, ${count(load.held.remembered)} with their last counts, ${count(load.held.directory)} of the directory`,
+        'memory of a process',
+        bytes(processBytes),
+        'processBytes, connectionBytes, and the heap of the keys in the next row',
+      ],
+      [
+        'keys in the memory of a process',
+        `${count(load.held.recorded)} keys in the usage recorder, ${count(load.held.remembered)} keys with their last counts, and ${count(load.held.directory)} keys of the directory`,
         'usageKeysMax, rememberedKeysMax, directoryCachedKeysMax',
       ],
     ],
@@ -144,13 +148,13 @@ function redisTable({
       'usageActiveNotedMs; activeKeyCpu',
     ],
     [
-      'list of processes, and record of all operations',
-      `${cores(redisCpu.presence)} and ${cores(redisCpu.operations)}, each on one slot`,
+      'the list of processes, and the record of all operations',
+      `${cores(redisCpu.presence)} for the list and ${cores(redisCpu.operations)} for the record, each on one slot`,
       'presenceCpu, operationsCpu',
     ],
     [
-      'work of masters for replicas, and work of idle servers',
-      `${cores(redisCpu.replicas)} and ${cores(redisCpu.idle)}`,
+      'replication, and the work of idle servers',
+      `${cores(redisCpu.replicas)} for replication and ${cores(redisCpu.idle)} for idle servers`,
       'replicaCpu; serverCpu',
     ],
   ];
@@ -161,23 +165,23 @@ function redisTable({
       ...rows,
       [
         '**masters**, one core each',
-        `**${count(shards)}** (CPU ${count(shardsForCpu)}, memory ${count(shardsForMemory)}), and ${count(shards * inputs.replicas)} replicas`,
-        'all rows above; the memory in the next table',
+        `**${count(shards)}** (CPU requires ${count(shardsForCpu)}, and memory requires ${count(shardsForMemory)}), and ${count(shards * inputs.replicas)} replicas`,
+        'all rows above, and the memory in the next table',
       ],
       [
         'connections to a master',
         count(redisConnections),
-        'two connections per process, three with a key directory',
+        'two connections of each process, or three with a key directory',
       ],
       [
         'the hottest key',
-        `${count(hottest.requests)} requests/s cause ${count(hottest.calls)} calls/s, which take ${hottest.redisCpu.toFixed(2)} of a core`,
+        `${count(hottest.requests)} requests/s cause ${count(hottest.calls)} calls/s, which take ${hottest.redisCpu.toFixed(2)} cores`,
         'hotDecisionCpu, readCpu',
       ],
       [
         'the largest rate of one key on a dedicated master',
         Number.isFinite(hotKeyRequestsMax)
-          ? `${count(hotKeyRequestsMax)} requests/s in ${count(hotKeyCallsMax)} calls/s, on ${count(Math.min(inputs.perKey, processes))} processes`
+          ? `${count(hotKeyRequestsMax)} requests/s, in ${count(hotKeyCallsMax)} calls/s from ${count(Math.min(inputs.perKey, processes))} processes`
           : `the rate of its processes: they make less than ${count(hotKeyCallsMax)} calls/s for one key`,
         'turnSeconds, hotDecisionCpu',
       ],
@@ -248,7 +252,7 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
   const keys =
     replicas === 0
       ? `the keys of ${count(shards * lost)} masters: each process decides them without Redis until the masters return, and their counts, directory entries and records are lost`
-      : `the keys of ${count(shards * lost)} masters. Each process decides these keys without Redis until a replica is promoted (about twice the node timeout; 2 to 3 s in faults/figures.md, row 35). Until then, each of ${count(processesLeft)} processes admits at most the limit of a key again. Writes that were not replicated are lost`;
+      : `the keys of ${count(shards * lost)} masters. Each process decides these keys without Redis until a replica is promoted (about twice the node timeout; 2 to 3 s in faults/figures.md, row 35). Until then, each of ${count(processesLeft)} processes admits at most one more full limit of a key. Writes that were not replicated are lost`;
   return {
     title: 'A zone fails',
     rows: [
@@ -264,7 +268,7 @@ function failureTable({ inputs, processes, processesLeft, shards }: Plan): Table
 function wallsTable({ inputs }: Plan, walls: readonly Wall[]): Table {
   const when = ({ comesAt }: Wall) =>
     !Number.isFinite(comesAt)
-      ? 'not even at 100 times this load'
+      ? 'not reached at 100 times this load'
       : `${comesAt <= inputs.requestsPerSecond ? '**reached**, at ' : ''}${rounded(comesAt)} requests/s`;
   return {
     title: 'Bottlenecks that more machines alone do not remove, the nearest first',
@@ -347,7 +351,7 @@ export function describeDifferences(comparisons: readonly Comparison[]): string 
     const [least, most] = [signed(Math.min(...off)), signed(Math.max(...off))];
     return `${fleetFigures[figure].replace(/, (?:µs|MiB)$/, '')} ${least === most ? least : `${least} to ${most}`}`;
   });
-  return `Measured against the model: ${ranges.join('; ')}.`;
+  return `The measured figures differ from the model by these shares: ${ranges.join('; ')}.`;
 }
 
 function isAmount(figure: FleetFigure): boolean {
@@ -358,7 +362,7 @@ function describeRun({ load, requestsPerSecond, aloneShare }: FleetRun): string 
   const alone =
     aloneShare < 0.001
       ? ''
-      : `, ${(aloneShare * 100).toFixed(1)} % decided without Redis because it was late`;
+      : `, ${(aloneShare * 100).toFixed(1)} % decided without Redis because its reply was late`;
   return `${load}: ${count(requestsPerSecond)} requests/s${alone}`;
 }
 

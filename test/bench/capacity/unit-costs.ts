@@ -10,7 +10,8 @@ export const costNames = {
   lookUpCpu: 'gateway, CPU of a look-up in the directory',
   checkCpu: 'gateway, CPU of one health check',
   turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
-  fullTurnSeconds: 'gateway, the same time in a fully loaded process (64 connections)',
+  fullTurnSeconds:
+    'gateway, mean time between two calls for one key in a fully loaded process (64 connections)',
   processBytes: 'gateway, memory of a process that holds few keys',
   connectionBytes: 'gateway, memory of an idle client connection',
   recordedKeyBytes: 'gateway, heap of a key in the usage recorder (at most 20,000 idle keys)',
@@ -18,7 +19,7 @@ export const costNames = {
   heldKeyBytes: 'gateway, heap of a cached key of the directory',
   heapBytesMax: "gateway, Node's default limit of the heap",
   decisionCpu: 'Redis, CPU of a decision that shares a read with other calls',
-  hotDecisionCpu: 'Redis, CPU of such a decision when all calls are for one key',
+  hotDecisionCpu: 'Redis, CPU of a decision that shares a read, when all calls are for one key',
   readCpu: 'Redis, CPU of a read and a reply for a single call',
   usageCpu: 'Redis, CPU of a batch of the usage record of a key that few processes serve',
   senderCpu: 'Redis, additional CPU of a batch for each process that serves the key',
@@ -26,18 +27,18 @@ export const costNames = {
   presenceCpu: 'Redis, CPU of the state that one of 100 processes publishes each second',
   operationsCpu: 'Redis, CPU of one batch with all operations (50 operations)',
   activeKeyCpu: 'Redis, CPU of one entry in the index of active keys',
-  replicaCpu: 'Redis, CPU of a master for each decision and replica',
-  serverCpu: 'Redis, CPU of a server without requests, in a second',
+  replicaCpu: 'Redis, CPU of a master for sending one decision to one replica',
+  serverCpu: 'Redis, CPU of an idle server per second',
   decisionOctets: 'octets of a decision between gateway and Redis, both ways',
   usageOctets: 'octets of a batch of the usage record, both ways',
   lookUpOctets: 'octets of a look-up, both ways',
-  decisionReplicated: 'octets of a decision to each replica',
-  usageReplicated: 'octets of a batch of the usage record to each replica',
+  decisionReplicated: 'octets that a decision sends to each replica',
+  usageReplicated: 'octets that a batch of the usage record sends to each replica',
   countsBytes: "Redis, memory of a key's counts (minute and day)",
   directoryBytes: 'Redis, memory of a key of the directory with one secret',
-  usageDayBytes: "Redis, memory of a key's day in the record with one active minute",
-  usageMinuteBytes: 'Redis, memory of each further active minute of that day',
-  usageSenderBytes: 'Redis, memory of each process that added to that day, up to 128',
+  usageDayBytes: "Redis, memory of one key's usage record of a day with one active minute",
+  usageMinuteBytes: "Redis, memory of each further active minute in a day's usage record",
+  usageSenderBytes: "Redis, memory of each process that added to a day's usage record, up to 128 processes",
   totalsBytes: "Redis, memory of a key's totals of 400 days",
 } as const;
 
@@ -164,7 +165,7 @@ export function unitCostsOf(
   }
   values.requestCpu = cpuOf('hot-key') * scaleBenchmark - hotCalls * (values.callCpu + values.callReadCpu);
   values.refusedCpu = cpuOf('flood') * scaleBenchmark;
-  sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without its ${hotCalls.toFixed(2)} calls`;
+  sources.requestCpu = `bench ${shortTime(report.started)}: hot-key, without the cost of its ${hotCalls.toFixed(2)} calls to Redis`;
   sources.refusedCpu = `bench ${shortTime(report.started)}: flood`;
   const measuredOn = `the costs were measured on ${measured.machine.cpu}, Node ${measured.machine.node}`;
   const machine =

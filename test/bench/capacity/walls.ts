@@ -12,8 +12,8 @@ export interface Wall {
   readonly now: string;
   readonly remedy: string;
   /**
-   * The requests per second at which the load reaches the bottleneck, with connections and targets growing too. Infinity: not at 128 times
-   * the load.
+   * The requests per second at which the load reaches the bottleneck, with connections and targets growing too. Infinity if 128 times
+   * the load does not reach it.
    */
   readonly comesAt: number;
 }
@@ -37,16 +37,16 @@ const perKey = ({ inputs, processes }: Plan) => Math.min(inputs.perKey, processe
 const checksATarget = ({ load, inputs }: Plan) => load.checks / inputs.targets;
 const requestsATarget = ({ inputs }: Plan) => inputs.requestsPerSecond / inputs.targets;
 const count = (value: number) => Math.round(value).toLocaleString('en');
-const core = (value: number) => `${value.toFixed(2)} of a core`;
+const core = (value: number) => `${value.toFixed(2)} cores`;
 
 const kinds: readonly Kind[] = [
   {
     name: 'the hottest key on its master',
     used: (plan) => plan.load.hottest.redisCpu / room(plan),
     now: (plan) =>
-      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)}; the limit is ${room(plan).toFixed(2)}`,
+      `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)}; the headroom leaves ${room(plan).toFixed(2)}`,
     remedy:
-      'fewer processes for a key (`--per-key`; the requests of one turn share a call), or several keys for that customer. The model gives the hottest key its own master. Above this rate, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
+      'fewer processes for a key (`--per-key`), because the requests of one turn share a call, or several keys for that customer. The model gives the hottest key its own master. Above this rate, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
   },
   {
     name: 'the hottest key in its processes',
@@ -56,14 +56,14 @@ const kinds: readonly Kind[] = [
     remedy: 'more processes for that key',
   },
   {
-    name: 'the index of active keys, one slot',
+    name: 'the index of active keys on one slot',
     used: (plan) => plan.load.redisCpu.activeIndex / room(plan),
     now: (plan) =>
-      `${count(plan.load.activeEntries)} entries/s, one per minute for each key in each process that serves the key: ${core(plan.load.redisCpu.activeIndex)}`,
+      `${count(plan.load.activeEntries)} entries/s, which take ${core(plan.load.redisCpu.activeIndex)}. Each process adds one entry per minute for each key that it serves`,
     remedy: 'fewer processes for a key (`--per-key`), or `usage: { keepDays: 0 }`',
   },
   {
-    name: 'lists of all processes, one slot',
+    name: 'the lists of all processes on one slot',
     used: (plan) => {
       const { presence, operations } = plan.load.redisCpu;
       return Math.max(
@@ -72,20 +72,20 @@ const kinds: readonly Kind[] = [
       );
     },
     now: (plan) =>
-      `${count(plan.processes)} processes; the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+      `${count(plan.processes)} processes, of which the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
     remedy:
       'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages omit processes, and nothing else fails',
   },
   {
-    name: 'the heap of a process: keys that it holds',
+    name: 'the keys in the heap of a process',
     used: (plan, costs) => plan.heapBytes / costs.heapBytesMax,
     now: (plan, costs) =>
-      `${count(plan.load.held.recorded)} keys in the usage recorder, ${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB`,
+      `${(plan.heapBytes / 2 ** 30).toFixed(1)} of ${(costs.heapBytesMax / 2 ** 30).toFixed(1)} GiB, with ${count(plan.load.held.recorded)} keys in the usage recorder`,
     remedy:
       'fewer processes for a key (`--per-key`), `NODE_OPTIONS=--max-old-space-size`, or `usage: { keepDays: 0 }`',
   },
   {
-    name: 'health checks of a target reach a tenth of its requests',
+    name: 'a target gets one health check for ten requests',
     used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
     now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
     remedy:
@@ -107,7 +107,7 @@ const kinds: readonly Kind[] = [
     name: 'client connections of a process',
     used: (plan) => plan.inputs.connections / plan.processesLeft / defaultBounds.connectionsMax,
     now: (plan) =>
-      `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} with one zone down`,
+      `${count(plan.inputs.connections / plan.processesLeft)} of ${count(defaultBounds.connectionsMax)} connections with one zone down`,
     remedy: 'more processes than the CPU needs, or a load balancer that reuses its connections to gateways',
   },
 ];

@@ -97,8 +97,8 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
 interface Sample {
   readonly atMs: number;
   /**
-   * A sample after a garbage collection, with the CPU time before and after the collection. Without the measurement, the page has fewer
-   * collections.
+   * The heap after a garbage collection that this program forces. The CPU time before and after the collection is known, so that the
+   * figures can omit the forced collection.
    */
   readonly heapBytes: number;
   readonly before: CpuSeconds;

@@ -231,7 +231,7 @@ test('reading a keys file entry by entry, and after edits only the changed entri
   expect(split).toBeGreaterThan(20);
 });
 
-/** Each generated value alone, in an entry that is otherwise sound. Random entries often have several odd values. */
+/** One entry for each generated value, with valid values in all other fields. Random entries often have several odd values. */
 const entriesWithOneOddValue = [
   ...ids.map((one) => `- id: ${one}\n  plan: free\n`),
   ...plansOfKeys.map((one) => `- id: a\n  plan: ${one}\n`),

@@ -41,7 +41,9 @@ async function startBackend(options: RecordingBackendOptions = {}): Promise<Reco
   return backend;
 }
 
-/** Starts a gateway front with the upstream https://store.test, which resolves to these addresses. */
+/**
+ * Starts a listener and a forwarder with the upstream https://store.test, which resolves to these addresses.
+ */
 async function startFor(
   port: number,
   {

@@ -114,7 +114,7 @@ it('requests under `refuse` are refused as unavailable while Redis replies too l
 });
 
 it('a Redis that is fast when idle and too slow under load is probed less often after every relapse', async () => {
-  // The deadline may be short, because further outages on a busy machine do not fail this test.
+  // The deadline may be short, because this test passes even if a busy machine causes further outages.
   const limiter = openLimiter({ url, tuning: { ...steadyStore, storeDeadlineMs: 150 } });
   const keys = Array.from({ length: 50 }, () => keyOf(1_000_000, 1_000_000));
   const ask = () => Promise.all(keys.map((key) => decideTogether(limiter, key, 1)));

@@ -57,7 +57,7 @@ test.each([
       return listener.connections() === 0;
     });
     await poured;
-    // A row of the list of faults with the default size: the gateway reads at most 1 MB.
+    // With the default size, the gateway reads at most 1 MB (list of faults in `test/README.md`).
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );

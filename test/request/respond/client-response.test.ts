@@ -69,7 +69,7 @@ test('no further request is served while a client does not read its response', a
         received.push(req.url ?? '');
         await turn();
         res.answer({ status: 429, fields: ['Content-Length', String(long.length)], body: long });
-        // The other requests would need fewer turns.
+        // In fewer turns, a wrong gateway would also serve the other requests.
         for (let turns = 0; turns < 50; turns++) await turn();
         unread.resolve(req.socket.writableLength);
       },

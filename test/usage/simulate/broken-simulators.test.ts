@@ -199,7 +199,7 @@ describe('the record of a real gateway', () => {
   });
 });
 
-/** These simulators make a mistake with bans, with a limit per second, or in the minutes of a total. */
+/** These simulators make a mistake with bans, with a limit per second, or in the sum over the minutes. */
 const misled: readonly { mistake: string; simulate: Replay }[] = [
   {
     mistake: 'a recorded ban is taken into the minutes and not into the total',

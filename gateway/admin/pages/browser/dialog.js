@@ -3,7 +3,7 @@ import { html } from './parts.js';
 
 /**
  * A modal dialog. Esc closes it and returns the focus. With `isHeld` the dialog cannot be closed, because the awaited
- * response may contain a secret that is shown only here.
+ * response may contain a secret that no other page shows.
  *
  * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
  */

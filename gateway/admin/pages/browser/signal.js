@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A signal outside of the components. When `tell` is called, the components that use the signal render again. */
+/** Makes a signal for several components. When `tell` is called, the components that use the signal render again. */
 export function createSignal() {
   /** @type {Set<() => void>} */
   const listeners = new Set();

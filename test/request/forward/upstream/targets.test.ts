@@ -14,7 +14,7 @@ const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: clo
 const started: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
-  // The front closes first, so that it sends nothing to a backend that is already closed.
+  // The gateway side closes first, so that it sends nothing to a backend that is already closed.
   for (const each of started.splice(0).reverse()) await each.close();
 });
 
@@ -242,7 +242,7 @@ it('requests to a single hanging target get 503 above a key’s share of connect
   await front.ended(3);
   clock.pass(defaultBounds.upstreamTotalTimeoutMs);
   expect((await Promise.all(responses)).map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
-  // All connections and queue places are free again, including the place of the queued request.
+  // All connections are free again, and no request is queued.
   if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);

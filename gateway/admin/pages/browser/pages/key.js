@@ -35,7 +35,8 @@ const periods = { '24h': '24 h', '1h': '1 h' };
 const lengthsMs = { '24h': dayMs, '1h': 60 * minuteMs };
 
 /**
- * The page of a key. The page explains the key's responses by a sentence, by figures, and by charts over time.
+ * The page of a key. The page explains by a sentence, figures and charts why requests of the key are admitted or
+ * refused.
  *
  * @param {PageProps} props
  */
@@ -108,7 +109,7 @@ function placeOf({ source, file, line }) {
   return file === undefined ? 'in the configuration' : `in ${file}:${line}`;
 }
 
-/** "5,000 a day, no brownouts" @param {NonNullable<KeyDetail['grant']>} grant */
+/** Describes a grant, for example "5,000 a day, no brownouts". @param {NonNullable<KeyDetail['grant']>} grant */
 function grantedText({ limits = {}, noBrownouts }) {
   return [limitsInWords(limits), noBrownouts && 'no brownouts'].filter(Boolean).join(', ');
 }
