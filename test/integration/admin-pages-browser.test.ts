@@ -388,7 +388,7 @@ describe('the page', () => {
     });
     const page = await tab.show(`/keys?q=${encodeURIComponent(attack)}`, 'tbody tr');
     expect(await firstText(page, 'td.id')).toBe(`${hostile.entry.id} ${attack}`);
-    await page.click('td.id a');
+    await page.locator('td.id a').click();
     await page.waitForSelector('.why p');
     expect(page.url()).toBe(`${shared.origin}/keys/a%2Bb%40c%3Ad`);
     expect(await firstText(page, 'h1')).toBe(hostile.entry.id);
@@ -430,7 +430,7 @@ describe('the page', () => {
     ],
   ])('at %s keeps a choice in the address, which restores it', async (path, control, after, chosen, text) => {
     const page = await tab.show(path, control);
-    await page.click(control);
+    await page.locator(control).click();
     await expect.poll(() => page.url()).toBe(`${shared.origin}${after}`);
     await expect.poll(() => firstText(page, chosen)).toBe(text);
     await tab.show(after, chosen);
@@ -505,6 +505,7 @@ describe('the page', () => {
     const { page } = await watchedPage(browser, shared.origin, 390);
     await open(page, shared, '/', '.figures');
     await page.keyboard.type('?');
+    await page.waitForSelector('dialog[open]');
     const shown = await textOf(page, 'dialog[open] tr');
     for (const row of ['/find a key', 'g popen Plans', '?show this list']) expect(shown).toContain(row);
     expect(await axeFindings(page)).toEqual([]);
@@ -518,7 +519,7 @@ describe('the page', () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
     await open(page, shared, '/keys', 'tbody tr');
-    await page.click('button.theme');
+    await page.locator('button.theme').click();
     await page.reload();
     await page.waitForSelector('tbody tr');
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(16, 21, 27)');

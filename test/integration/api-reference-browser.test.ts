@@ -103,17 +103,17 @@ for (const width of [1280, 390])
       'enterprisecustomcustom',
     ]);
 
-    await page.click('.btn.authorize');
+    await page.locator('.btn.authorize').click();
     await page.waitForSelector('.auth-container input');
     await page.type('.auth-container input', secret);
-    await page.click('.auth-btn-wrapper .authorize');
-    await page.click('.auth-btn-wrapper .btn-done');
+    await page.locator('.auth-btn-wrapper .authorize').click();
+    await page.locator('.auth-btn-wrapper .btn-done').click();
     const listPets = '#operations-Pets-listPets';
-    await page.click(`${listPets} .opblock-summary-control`);
+    await page.locator(`${listPets} .opblock-summary-control`).click();
     await page.waitForSelector(`${listPets} .try-out__btn`);
-    await page.click(`${listPets} .try-out__btn`);
+    await page.locator(`${listPets} .try-out__btn`).click();
     await page.waitForSelector(`${listPets} .execute`);
-    await page.click(`${listPets} .execute`);
+    await page.locator(`${listPets} .execute`).click();
     await page.waitForSelector(`${listPets} .live-responses-table .response`);
     expect(await textOf(page, `${listPets} .live-responses-table .response .response-col_status`)).toEqual([
       '200',
@@ -132,7 +132,7 @@ for (const width of [1280, 390])
       expect(told).toContain(text);
     }
     // A click opens the descriptions of the response headers.
-    await page.click(`${listPets} .responses-table .response-headers summary`);
+    await page.locator(`${listPets} .responses-table .response-headers summary`).click();
     expect((await textOf(page, `${listPets} .response-headers[open]`))[0]).toContain('X-RateLimit-Remaining');
 
     expect(await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]')).toEqual([
@@ -203,7 +203,7 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   expect(text).toMatch(/this day.*5 of 50 used, 45 left/s);
   expect(text).toContain('5 requests were admitted and 1 refused.');
   expect(text).toMatch(/limit of a minute.*GET \/v1\/pets\/\{petId\}/s);
-  await page.click('button[aria-pressed=false]');
+  await page.locator('button[aria-pressed=false]').click();
   expect(await page.$$eval('.column', (columns) => columns.length)).toBe(30);
   for (const theme of ['light', 'dark']) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);

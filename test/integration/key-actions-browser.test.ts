@@ -126,12 +126,13 @@ async function press(page: Page, button: string): Promise<void> {
   if (page.viewport()?.width === 390) expect([button, await axeFindings(page)]).toEqual([button, []]);
   const wide =
     'document.documentElement.scrollWidth <= innerWidth && document.querySelector("dialog").scrollWidth <= document.querySelector("dialog").clientWidth';
-  expect([button, await page.evaluate(wide)]).toEqual([button, true]);
+  // The page may be drawing the new width.
+  await expect.poll(() => page.evaluate(wide), { message: button }).toBe(true);
 }
 
 /** Confirms the dialog, and returns the result that the page then shows. */
 async function confirm(page: Page): Promise<string> {
-  await page.click('dialog .main');
+  await page.locator('dialog .main').click();
   await page.waitForFunction("document.querySelector('dialog') === null");
   return firstText(page, '.result');
 }
@@ -194,7 +195,7 @@ for (const width of [1280, 390])
       expect(await call(old)).toBe(200);
       await press(page, 'Rotate');
       await page.select('#overlap', '0s');
-      await page.click('dialog .main');
+      await page.locator('dialog .main').click();
       await page.waitForSelector('dialog .secret');
       expect(await axeFindings(page)).toEqual([]);
       const secret = await firstText(page, 'dialog .secret');
@@ -265,7 +266,7 @@ it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the 
   expect(await call(secrets.get('acme'))).toBe(200);
   const page = await showKey('acme');
   const focused = () => page.evaluate('document.activeElement.textContent');
-  await page.focus('.actions button:last-child');
+  await (await page.waitForSelector('.actions button:last-child'))?.focus();
   expect(await focused()).toBe('Delete…');
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
@@ -289,7 +290,7 @@ it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the 
 it('a refused change shows the message of the API, and the dialog stays open', { tags: 'full' }, async () => {
   const { page } = await openKey('initech');
   await press(page, 'Grant more');
-  await page.click('dialog .main');
+  await page.locator('dialog .main').click();
   await page.waitForFunction("document.querySelector('dialog [role=alert]').textContent !== ''");
   expect(await firstText(page, 'dialog [role=alert]')).toContain('limits');
   expect(await firstText(page, '.result')).toBe('');
@@ -312,10 +313,10 @@ it('Esc does not leave a rotation that is under way: its secret appears with the
     }
     await request.continue();
   });
-  await page.focus('.actions button:nth-of-type(2)');
+  await (await page.waitForSelector('.actions button:nth-of-type(2)'))?.focus();
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
-  await page.focus('dialog .main');
+  await (await page.waitForSelector('dialog .main'))?.focus();
   await page.keyboard.press('Enter');
   await posted;
   await page.waitForSelector('dialog[aria-busy=true]');
@@ -355,7 +356,7 @@ it('after a lost response the dialog states that the change may have been made, 
     return request.abort('connectionreset');
   });
   await press(page, 'Rotate');
-  await page.focus('dialog .main');
+  await (await page.waitForSelector('dialog .main'))?.focus();
   await page.keyboard.press('Enter');
   await page.waitForFunction("document.querySelector('dialog [role=alert]').textContent !== ''");
   expect(await firstText(page, 'dialog [role=alert]')).toContain('the change may have been made');

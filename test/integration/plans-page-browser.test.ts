@@ -134,7 +134,7 @@ it('a limit can be typed or moved with the keyboard, and a higher limit frees ke
       "With 80 a minute, 1 key would have been refused 10 fewer requests (7.9 % of the plan's). 1 key would not have been refused at all.",
     );
   expect((await textOf(page, '.what-if tbody tr'))[0]).toContain('freed');
-  await page.focus('.spread .handle');
+  await (await page.waitForSelector('.spread .handle'))?.focus();
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('ArrowUp');
   await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('65');
@@ -148,7 +148,7 @@ it('a limit that is deleted to type another stays empty until then', { tags: 'fu
   const page = await show('/plans?plan=free');
   const field = 'input[name="minute"]';
   const limitIn = () => page.$eval(field, (input) => (input as HTMLInputElement).value);
-  await page.focus(field);
+  await (await page.waitForSelector(field))?.focus();
   await page.keyboard.press('End');
   for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
   await stateShown(page);
@@ -158,7 +158,7 @@ it('a limit that is deleted to type another stays empty until then', { tags: 'fu
   await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('30');
   // The field returns to its old value when it loses the focus before the new value is complete.
   for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
-  await page.focus('.spread .handle');
+  await (await page.waitForSelector('.spread .handle'))?.focus();
   await expect.poll(limitIn).toBe('3');
 });
 
@@ -192,7 +192,7 @@ it('"Copy as YAML" gives the edit of the plan, with all of its limits', async ()
     .browserContext()
     .overridePermissions(origin, ['clipboard-read', 'clipboard-write', 'clipboard-sanitized-write']);
   await page.bringToFront();
-  await page.click('.what-if .copy');
+  await page.locator('.what-if .copy').click();
   await page.waitForFunction(
     "[...document.querySelectorAll('.tried [role=status]')].some((one) => one.textContent !== '')",
   );
