@@ -4,6 +4,7 @@ import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../shared/sch
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type UsageStep, usageRows, usageSteps } from '../usage/usage-rows.ts';
 import type { Authenticated } from './exchange.ts';
+import type { Days } from './record-turns.ts';
 import type { Refusal } from './respond/refusal-response.ts';
 import { mayCall } from './route/operation-table.ts';
 import type { Stations } from './stations.ts';
@@ -21,10 +22,20 @@ const recordUnread: HolderData = {
 
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
 
+/** Too many reads of the usage record are in progress. */
+const recordBusy: HolderData = {
+  kind: 'refused',
+  refusal: {
+    code: 'rate_limited',
+    message: 'Too many requests for the usage of API keys are in progress. Retry in 1 s.',
+    fields: ['Retry-After', '1'],
+  },
+};
+
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
-  { key, req }: Authenticated,
-  { ownUsage, bounds, nowMs }: Stations,
+  { key, req, res }: Reading,
+  { ownUsage, bounds, nowMs }: Pick<Stations, 'ownUsage' | 'bounds' | 'nowMs'>,
 ): Promise<HolderData> {
   const [, search = ''] = (req.url ?? '').split(/\?(.*)/s);
   const parsed = parseQuery(usageQuery, search);
@@ -32,11 +43,24 @@ export async function usageOf(
   const { step } = parsed.query;
   const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
   if ('kind' in period) return invalid(period);
-  const rows =
-    ownUsage === undefined
-      ? []
-      : await usageRows(ownUsage, key.id, { ...period, step }, ownUsage.nowMs(), 'totals');
-  return rows === undefined ? recordUnread : { kind: 'json', value: { step, rows } };
+  if (ownUsage === undefined) return { kind: 'json', value: { step, rows: [] } };
+  // All days of a request share one read of the totals.
+  let totals: ReturnType<typeof ownUsage.totals> | undefined;
+  const usage = { ...ownUsage, totals: (ids: readonly string[]) => (totals ??= ownUsage.totals(ids)) };
+  const rows = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+    usageRows(usage, key.id, { ...day, step }, ownUsage.nowMs(), 'totals'),
+  );
+  return inJson(rows, (all) => ({ step, rows: all }));
+}
+
+/** The members of an exchange that a read of the usage record needs. */
+type Reading = Pick<Authenticated, 'key' | 'req' | 'snapshot'> & {
+  readonly res: Pick<Authenticated['res'], 'isAnswerable'>;
+};
+
+function inJson<Row>(days: Days<Row>, bodyOf: (rows: readonly Row[]) => object): HolderData {
+  if (days === 'busy') return recordBusy;
+  return days === 'unread' ? recordUnread : { kind: 'json', value: bodyOf(days) };
 }
 
 /** Refuses a request because of a query parameter. */
@@ -57,8 +81,8 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
 
 /** Reads which deprecated operations the key has called within the last days. The operations are sorted by sunset, the earliest first. */
 export async function deprecatedCallsOf(
-  { key, snapshot: { settings } }: Authenticated,
-  { ownUsage, bounds }: Stations,
+  { key, res, snapshot: { settings } }: Reading,
+  { ownUsage, bounds }: Pick<Stations, 'ownUsage' | 'bounds'>,
 ): Promise<HolderData> {
   const deprecated = settings.operations
     .filter((operation) => operation.deprecation !== undefined && mayCall(key, operation))
@@ -69,14 +93,17 @@ export async function deprecatedCallsOf(
   const days = Math.min(bounds.ownUsageDaysMax, ownUsage.state().keptDays);
   const period = { fromMs: toMs - days * 86_400_000, toMs };
   const ids = deprecated.map(({ id }) => id);
-  const hours = await ownUsage.reader.operationsOf(key.id, period, ids);
-  if (hours === undefined) return recordUnread;
-  const byId = Map.groupBy(hours, ({ operationId }) => operationId);
-  const operations = deprecated.flatMap((operation) => {
-    const called = byId.get(operation.id);
-    return called === undefined ? [] : [callsView(operation, called, settings.basePath)];
+  const hours = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+    ownUsage.reader.operationsOf(key.id, day, ids),
+  );
+  return inJson(hours, (all) => {
+    const byId = Map.groupBy(all, ({ operationId }) => operationId);
+    const operations = deprecated.flatMap((operation) => {
+      const called = byId.get(operation.id);
+      return called === undefined ? [] : [callsView(operation, called, settings.basePath)];
+    });
+    return { operations };
   });
-  return { kind: 'json', value: { operations } };
 }
 
 function endOf({ deprecation }: Operation): number {

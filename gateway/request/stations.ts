@@ -9,6 +9,7 @@ import type { Exchange } from './exchange.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
+import type { RecordTurns } from './record-turns.ts';
 
 /** The stateful stations and other dependencies of the request path. */
 export interface Stations {
@@ -36,6 +37,7 @@ export interface Stations {
 /** The part of the usage record that holders of keys may read. */
 export interface OwnUsage extends RowSources {
   readonly reader: Pick<UsageReader, 'minutes' | 'operationsOf'>;
+  readonly turns: Pick<RecordTurns, 'readDays'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
 }

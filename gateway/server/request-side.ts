@@ -10,6 +10,7 @@ import { createForwarder } from '../request/forward/forwarder.ts';
 import { createListener } from '../request/listen/listener.ts';
 import { createPageAssets } from '../request/pages/own-pages.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
+import { RecordTurns } from '../request/record-turns.ts';
 import { serveExchange } from '../request/request-path.ts';
 import { brownoutEndMs } from '../request/route/brownouts.ts';
 import { routeRequest } from '../request/route/operation-table.ts';
@@ -95,7 +96,7 @@ export function createRequestSide({
     directory,
     usage: usage?.recorder,
     recordKeyChange: onKeyChange,
-    ownUsage: usage && { ...usage, nowMs: limiter.storeNowMs },
+    ownUsage: usage && { ...usage, turns: new RecordTurns(bounds), nowMs: limiter.storeNowMs },
     bounds,
     nowMs,
     records: [

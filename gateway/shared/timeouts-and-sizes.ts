@@ -80,6 +80,17 @@ export const defaultBounds = Object.freeze({
   ownUsageMinutesDaysMax: 1,
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
+  /**
+   * The number of reads of the usage record by key holders that one process has in progress, shared among keys (`shares.ts`). Further
+   * reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
+   */
+  ownReadsMax: 64,
+  ownReadTimeoutMs: 10_000,
+  /**
+   * Reads of the usage record by key holders keep the event loop busy for at most one part in `ownReadsRestFactor + 1` of the time, so
+   * three quarters remain for the requests of customers.
+   */
+  ownReadsRestFactor: 3,
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
   /** The number of deprecated operations whose calls by a key are looked up. The operations with the earliest sunset take precedence. */

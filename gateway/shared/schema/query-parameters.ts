@@ -69,7 +69,7 @@ export function periodOf(
   if (fromMs > toMs)
     return { kind: 'invalid', message: 'The query parameter `from` must not be later than `to`.' };
   if (toMs - fromMs <= daysMax * dayMs) return { fromMs, toMs };
-  const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} days apart.`;
+  const message = `The query parameters \`from\` and \`to\` must not be more than ${daysMax} ${daysMax === 1 ? 'day' : 'days'} apart.`;
   return { kind: 'invalid', message };
 }
 

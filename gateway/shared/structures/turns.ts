@@ -72,6 +72,8 @@ export class Turns {
 
   private end(ended: string): void {
     this.busy.delete(ended);
+    // Timers are exact only to the millisecond.
+    if ((this.takenUntilMs.get(ended) ?? 0) <= performance.now() + 1) this.takenUntilMs.delete(ended);
     const next = this.queue.shift((holder) => this.mayBegin(holder));
     if (next === undefined) return;
     // The holder is busy from now on, although its work continues only in a later microtask.
