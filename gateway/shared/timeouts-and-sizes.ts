@@ -104,6 +104,11 @@ export const defaultBounds = Object.freeze({
    */
   leaseMs: 30_000,
   leaseRenewalMs: 10_000,
+  /**
+   * The pause between two calls for a key after the store has refused all requests of a call because of the concurrency limit. The next
+   * call decides all requests that arrive in the pause, so a flood costs few calls. The end of a request ends the pause.
+   */
+  crowdedPauseMs: 20,
   /** The deadline of a store call for an operator, who reads counts, lifts a ban or resets a quota. */
   storePatientDeadlineMs: 1_000,
   /** The interval at which an unavailable store is probed. */

@@ -62,6 +62,8 @@ export function createKeyLimiter(deps: {
   const active = createActiveRequests({ nowMs, bounds });
   /** Batches that wait for the reply to an earlier call of the same key, in order of arrival. */
   const waiting = new Map<string, Batch[]>();
+  /** Keys whose next call waits (`bounds.crowdedPauseMs`), with the batch that the store has just refused. */
+  const paused = new Map<string, { readonly batch: Batch; readonly timer: NodeJS.Timeout }>();
   /** The last terms of each key with a concurrency limit. A call that reports the end of requests needs these terms. */
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
@@ -94,6 +96,7 @@ export function createKeyLimiter(deps: {
     /** Ends a request that was admitted to a key with a concurrency limit. */
     release(keyId: string): void {
       active.release(keyId);
+      endPause(keyId);
       tellStore(keyId);
     },
     /** Renews the leases of keys whose requests last long. */
@@ -160,7 +163,10 @@ export function createKeyLimiter(deps: {
     if (key.concurrent !== undefined && active.isAsking(key.id)) {
       const before = waiting.get(key.id);
       if (before === undefined) waiting.set(key.id, [batch]);
-      else before.push(batch);
+      else {
+        before.push(batch);
+        endPause(key.id);
+      }
     } else sendAtTurnEnd(batch);
     return batch;
   }
@@ -240,7 +246,9 @@ export function createKeyLimiter(deps: {
     for (const [index, batch] of batches.entries()) {
       const reply = replies[index];
       if (reply?.kind === 'decided') {
-        served(batch, reply.outcome.admitted, true);
+        const { admitted, crowded = 0 } = reply.outcome;
+        if (admitted === 0 && crowded > 0) beginPause(batch);
+        else served(batch, admitted, true);
         resolve(batch, reply.outcome, source);
       } else if (reply?.kind === 'stale') {
         served(batch, 0, false);
@@ -253,6 +261,22 @@ export function createKeyLimiter(deps: {
     const call = ledger.openCall(batch, batch, batch.generation);
     const { keyId, concurrent } = batch;
     return concurrent === undefined ? call : { ...call, concurrency: active.begin(keyId, concurrent) };
+  }
+
+  /** Delays the next call of a key whose requests the store has just refused. Further requests wait in a batch. */
+  function beginPause(batch: Batch): void {
+    const { keyId } = batch;
+    // If two batches wait, the first batch has no room for further requests.
+    if ((waiting.get(keyId)?.length ?? 0) > 1) served(batch, 0, true);
+    else paused.set(keyId, { batch, timer: setTimeout(() => endPause(keyId), bounds.crowdedPauseMs) });
+  }
+
+  function endPause(keyId: string): void {
+    const pause = paused.get(keyId);
+    if (pause === undefined) return;
+    clearTimeout(pause.timer);
+    paused.delete(keyId);
+    served(pause.batch, 0, true);
   }
 
   /** Ends the call of a batch, and sends the next call of the same key. Does nothing for a key without a concurrency limit. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Key, KeyStatus } from '../../../gateway/shared/model.ts';
+import type { Decision, Key, KeyStatus, StaleKey } from '../../../gateway/shared/model.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -355,6 +356,33 @@ async function scriptCalls(url: string): Promise<number> {
   const calls = statistics.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm);
   return [...calls].reduce((sum, [, each]) => sum + Number(each), 0);
 }
+
+it('a flood beyond the concurrency limit waits for the next call, and the end of a request makes this call at once', async () => {
+  const tuning = { ...patientStore, leaseMs: 3_600_000, crowdedPauseMs: 600_000 };
+  const { limiters } = openLimiters(2, redisUrl(), tuning);
+  const [one, other] = limiters as [LoggedLimiter, LoggedLimiter];
+  const key = { ...keyOf(1_000, 1_000), concurrent: 2 };
+  for (const limiter of [one, other]) expect((await limiter.decide(key, noBans)).kind).toBe('admitted');
+  expect((await one.decide(key, noBans)).kind).toBe('crowded');
+  const before = one.counts().calls.decided;
+  const flood: Promise<Decision | StaleKey>[] = [];
+  for (let turn = 0; turn < 50; turn++) {
+    flood.push(one.decide(key, noBans));
+    await new Promise(setImmediate);
+  }
+  expect(one.counts().calls.decided).toBe(before);
+  one.release(key.id);
+  const kinds = (await Promise.all(flood)).map(({ kind }) => kind);
+  expect(kinds).toEqual(['admitted', ...Array(49).fill('crowded')]);
+  expect(one.counts().calls.decided).toBe(before + 1);
+  // A full batch does not wait.
+  expect((await one.decide(key, noBans)).kind).toBe('crowded');
+  const many = Array.from({ length: defaultBounds.requestsPerCallMax + 1 }, () => one.decide(key, noBans));
+  const full = await Promise.all(many.slice(0, -1));
+  expect(full.every(({ kind }) => kind === 'crowded')).toBe(true);
+  one.release(key.id);
+  expect((await many.at(-1))?.kind).toBe('admitted');
+});
 
 it('a place is free after the last request of a key, also when this request came while the end of an earlier one was reported', async () => {
   const tuning = { ...patientStore, leaseMs: 3_600_000 };
