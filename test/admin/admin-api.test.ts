@@ -196,7 +196,7 @@ describe('the turns of the reading thread', () => {
   const askLarge = (token = reader.token, options: Partial<Parameters<typeof askAdmin>[2]> = {}) =>
     ask('/large', { method: 'POST', token, json: {}, ...options });
 
-  it('are one per token at a time; other tokens have their own, and other routes do not wait', async () => {
+  it('serve one request of a token at a time, and neither other tokens nor other routes wait for it', async () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
@@ -230,7 +230,7 @@ describe('the turns of the reading thread', () => {
     expect((await next).status).toBe(200);
   });
 
-  it('also come to a long body that had to wait, which is read completely, but not to a request whose client has disconnected', async () => {
+  it('also serve a request whose long body had to wait, but no request whose client has disconnected', async () => {
     large.length = 0;
     const first = askLarge();
     await until('it is looked after', () => large.length === 1);
@@ -281,7 +281,7 @@ it('a refusal does not wait for the body, and ends the connection', async () => 
   await client.closed;
 });
 
-it('a hanging route gives 503 after its timeout and keeps its place until it ends; other tokens have their own', async () => {
+it('a hanging route gives 503 after its timeout and counts as a request of its token until it ends, and other tokens are unaffected', async () => {
   const adminRequestsMax = 4;
   const hasty = await startHasty({ adminResponseTimeoutMs: 300, adminRequestsMax });
   const askHasty = (path: string, { token } = reader) => askAdmin(hasty, `/api/v1${path}`, { token });

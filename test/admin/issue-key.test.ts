@@ -384,7 +384,7 @@ describe('a change of a key', () => {
     expect(await one.call(secret)).toBe(200);
   });
 
-  it('that rotates issues a secret and gives older secrets an end, never a later one; 0s ends them at once', async () => {
+  it('that rotates issues a secret and sets the expiry of older secrets, never to a later time; with 0s they expire at once', async () => {
     const { one, other } = await start(2);
     const first = await issue(one, { plan: 'pro', expiresAt: at(dayMs) });
     const second = (await one.ask('POST', '/keys/acme/secrets')).body.secret;
@@ -427,7 +427,7 @@ describe('a change of a key', () => {
     }
   });
 
-  it('adds no secret beyond 16, and ended secrets make room', async () => {
+  it('adds a 17th secret only if an expired secret can be removed', async () => {
     const { one } = await start(1, { store: 'memory' });
     await issue(one);
     for (let secret = 1; secret < 16; secret++) await one.ask('POST', '/keys/acme/secrets');

@@ -286,7 +286,7 @@ it('the traffic counts each request once, by its outcome', async () => {
   expect((await ask<Traffic>(gateway, '/traffic?step=hour')).rows.length).toBeLessThanOrEqual(2);
 });
 
-it('a 5xx that only the client can mend is no failure of the gateway, and a body that was not forwarded takes no upstream time', async () => {
+it('a 5xx that the client caused is no failure of the gateway, and a body that was not forwarded adds no upstream time', async () => {
   const key = makeCustomKey(1_000, 1_000);
   const gateway = await start({ keys: [key.entry], bodyBytesMax: 10 });
   const url = `${gateway.baseUrl}/pets`;
@@ -400,7 +400,7 @@ describe('the list of keys', () => {
     expect(first?.id).toBe(limited.entry.id);
   });
 
-  it('exists without a usage record too', async () => {
+  it('is also available without a usage record', async () => {
     const gateway = await start({ keys, usage: { keepDays: 0 } });
     await send(gateway, near.secret, 9);
     const { keys: all } = await ask<Page>(gateway, '/keys');

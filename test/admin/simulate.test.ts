@@ -55,7 +55,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   };
 }
 
-it('a simulation names the keys that would have been refused, their requests and the first time, and proves itself', async () => {
+it('a simulation names the keys that would have been refused, their requests and the first time, and shows that it reproduces the record', async () => {
   const [acme, calm, paid] = [
     makeKey({ id: 'acme', plan: 'free' }),
     makeKey({ id: 'calm', plan: 'free' }),

@@ -80,7 +80,7 @@ it('whoami explains a secret of the directory that the configuration excludes: t
   }
 });
 
-it('an export moves a whole directory to another one, with secrets, ends and plans, and a repeated import changes nothing', async () => {
+it('an export moves a whole directory to another one, with secrets, expiries and plans, and a repeated import changes nothing', async () => {
   const { gateways } = await startGateways(1);
   const { gateways: others } = await startGateways(2);
   const [from, [to, beside]] = [gateways[0], others];

@@ -303,7 +303,7 @@ describe('the verdict on a fleet', () => {
     expect(verdict.faults).toEqual([{ ...draining, text: 'On gw-2 (pid 1): a gateway drains.' }]);
   });
 
-  it('uses what a process of an earlier version publishes, although that is less', () => {
+  it('uses the state of a process of an earlier version, although it has fewer members', () => {
     const {
       configLoadedAt: _,
       lastMinute: __,
@@ -459,7 +459,7 @@ describe('the faults of a gateway as a whole', () => {
     expect(judgeGateway({ ...state, ...members })).toEqual(faults);
   });
 
-  it('have their beginning, even if no client asked at that time, and while their figures change', () => {
+  it('keep their beginning while their figures change, and have it even if no client requested the state at that time', () => {
     vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
     onTestFinished(() => void vi.useRealTimers());
     let percent: number | undefined;
@@ -486,7 +486,7 @@ describe('the faults of a gateway as a whole', () => {
   });
 });
 
-it('a process records since when a hundredth of its requests fails, until fewer fail', () => {
+it('a process records the instant since which a hundredth of its requests fails, until fewer fail', () => {
   vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
   onTestFinished(() => void vi.useRealTimers());
   const counted = { requests: 0, failed: 0 };

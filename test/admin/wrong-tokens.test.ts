@@ -29,7 +29,7 @@ it('an IPv6 address counts by its /64, so that a host has only one count', () =>
   expect(wrongTokens.count('2001:db8:0:1::9')).toBeUndefined();
 });
 
-it('at most the bound of addresses is kept, addresses with an ended minute are dropped, and the newest still count', () => {
+it('at most the maximum number of addresses is kept, addresses whose minute has ended are dropped, and the newest still count', () => {
   const { clock, wrongTokens } = counting(100);
   for (let address = 0; address < 10_000; address++) {
     wrongTokens.count(`10.0.${address >> 8}.${address & 255}`);

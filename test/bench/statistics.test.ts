@@ -6,7 +6,7 @@ test('the median of an odd and of an even number of rounds', () => {
   expect(spreadOf([4, 1, 2, 3])).toEqual({ median: 2.5, min: 1, max: 4 });
 });
 
-test('ratios are taken round by round, not of medians', () => {
+test('ratios are computed from the samples of each round, not from medians', () => {
   expect(ratioOf([1, 10, 100], [1, 5, 25])).toEqual({ median: 2, min: 1, max: 4 });
 });
 

@@ -145,7 +145,7 @@ describe('a certificate with its key', () => {
   });
 });
 
-describe('the end of a certificate', () => {
+describe('the expiry of a certificate', () => {
   it('gives a warning from 14 days before, and not earlier', () => {
     const warningsOf = (ms: number) => {
       const { cert, key, end } = expiringIn(ms);

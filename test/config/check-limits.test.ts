@@ -53,7 +53,7 @@ it('an operation that costs more than a limit of a plan gets a warning, unless t
   expect(silent?.kind === 'valid' && silent.warnings).toEqual([]);
 });
 
-it('a warning about the limits of a key has their place', () => {
+it('a warning about the limits of a key names their line', () => {
   const { file } = configFolder({
     'keys.yaml': '- { id: big, plan: enterprise, secrets: [], limits: { perSecond: 5, perMinute: 4 } }\n',
   });

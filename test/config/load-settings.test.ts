@@ -540,7 +540,7 @@ test.each([
   );
 });
 
-test('settings that need operations say so where there is no API document', () => {
+test('settings that need operations are refused with this reason if there is no API document', () => {
   const withoutApi = mainDocument.replace('api: openapi.yaml\n', '');
   expect(settingsOf({ 'tollgate.yaml': withoutApi }).operations).toEqual([
     { id: 'any', method: '*', template: '/*', upgrade: 'websocket', upstream: 'default' },

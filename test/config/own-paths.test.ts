@@ -99,6 +99,6 @@ test.each(['/docs', '/docs/limits', '/openapi.json'])(
 test.each([
   ['selfService: { rotate: true }\n', '`selfService.rotate` needs `limitsPath`'],
   ['limitsPath: /me\nselfService: { rotate: true }\n', '`selfService.rotate` needs the key directory'],
-])('%j is refused with what it needs', (lines, message) => {
+])('%j is refused, and the report names the setting that it needs', (lines, message) => {
   expect(load(lines).report).toContain(message);
 });

@@ -201,7 +201,7 @@ test('a file that is being written is not loaded, though every part of it is val
   expect(reports).toEqual([60]);
 });
 
-test('edits that come faster than a thread starts take effect while they go on', async () => {
+test('edits take effect while they continue, even if they are faster than the start of a thread', async () => {
   const folder = configFolder();
   const { reports } = watch(folder);
   let limit = 100;

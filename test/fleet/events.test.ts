@@ -299,7 +299,7 @@ it.each<[Happening, string]>([
   expect(eventText(happening, nowMs)).toBe(text);
 });
 
-it('an outage is one event with its beginning, reason and number of processes, at any distance, and another outage is another event', async () => {
+it('an outage is one event with its beginning, reason and number of processes, however long it lasts, and another outage is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   // The merging time is so short that two reports of one event become two entries.
   const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });

@@ -86,7 +86,7 @@ it('a process of another version does not prevent the list of all other processe
   expect(await b.ids()).toEqual(['a', 'b']);
 });
 
-it('the list keeps at most the bound of processes, and the rest in Redis expires', async () => {
+it('the list keeps at most the maximum number of processes, and the data in Redis expires', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
   const few = { ...bounds, presenceProcessesMax: 3 };
   const all = Array.from({ length: 6 }, (_, index) => startPresence(`p${index}`, shared, few));

@@ -83,7 +83,7 @@ it('all processes begin and end a brownout on the clock of Redis, whatever their
   }
 });
 
-it('a grant exempts a key from brownouts, and the callers show which keys met one and still call', async () => {
+it('a grant exempts a key from brownouts, and the list of callers shows which keys a brownout refused and which still call the operation', async () => {
   // A brownout of an hour with pauses of an hour, which began before the test.
   const fromMs = Date.now() - 1_000;
   const document = apiWith([{ from: iso(fromMs), every: '2h', for: '1h' }]);

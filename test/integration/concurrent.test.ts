@@ -123,7 +123,7 @@ it('three processes forward at most the allowed requests of a key at once, and a
   ]);
 });
 
-it('a place is free again when the client leaves, the backend fails or a WebSocket closes, and kept by what lasts longer than a lease', async () => {
+it('a request stops counting when the client leaves, the backend fails or a WebSocket closes, and still counts when it lasts longer than a lease', async () => {
   const backend = await startBackend();
   const { send, headers, ports } = await startFleet(2, backend.url, { api: undefined });
   const sockets = [0, 1].map((at) => new WebSocket(`ws://127.0.0.1:${ports[at]}/v1/live`, { headers }));
@@ -177,7 +177,7 @@ it('a process without Redis counts alone, and a key may have another limit than 
   expect(backend.counts.most).toBe(6);
 });
 
-it('the place of a process that was killed is free when its lease has expired', async () => {
+it('requests of a killed process stop counting when its lease has expired', async () => {
   const backend = await startBackend();
   const redis = { url: redisUrl(), prefix: freshPrefix() };
   const { key, send } = await startFleet(1, backend.url, { redis });

@@ -68,7 +68,7 @@ async function statusOf(process: number, secret: string): Promise<number> {
   return response.status;
 }
 
-it('a request whose process was killed before the record makes the key when it is repeated', async () => {
+it('a request whose process was killed before it wrote the record creates the key when it is repeated', async () => {
   const [one, other] = fleet.gateways;
   await killOn('early', 'test:directory:once:*');
   expect(await fleet.inspector.exists('test:{early}:key')).toBe(0);
@@ -78,7 +78,7 @@ it('a request whose process was killed before the record makes the key when it i
   expect((await issue(other, 'early').key()).status).toBe(200);
 });
 
-it('a process that is killed right after the record leaves a whole key: the repeated request finds it, and another secret works', {
+it('a process that is killed right after it wrote the record leaves a complete key: the repeated request finds it, and another secret works', {
   tags: 'full',
 }, async () => {
   const [, other] = fleet.gateways;

@@ -155,7 +155,7 @@ it('a forged identity, address or override never reaches the backend, in any spe
   expect(fields.join('\n')).not.toContain(key.secret);
 });
 
-it('a no-break space, sent as the octet A0, is part of the secret and no surrounding whitespace', async () => {
+it('a no-break space, sent as the octet A0, is part of the secret and not whitespace around it', async () => {
   expectError(await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer}\xa0`), 401, 'invalid_key');
   expect((await ask('GET /v1/pets HTTP/1.1', 'Host: a', `${bearer} \t`)).status).toBe(200);
 });

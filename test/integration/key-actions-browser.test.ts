@@ -444,7 +444,7 @@ it('the end of a ban is visible on a narrow page, also when the figures are stal
   expect(await page.evaluate(`${state}.scrollWidth <= ${state}.clientWidth`)).toBe(true);
 });
 
-it('the axis of a chart of few requests has each number once', { tags: 'full' }, async () => {
+it('the axis of a chart of few requests shows each number once', { tags: 'full' }, async () => {
   const { page, origin } = await openKey('al');
   // With each response, the page redraws a chart on an empty canvas.
   await page.evaluateOnNewDocument(`

@@ -244,7 +244,7 @@ it('keys are counted by plan and state', async () => {
   expect(Object.keys(await counted())).not.toContain('tollgate_keys{state="ok",plan="enterprise"}');
 });
 
-it('the end of each listener’s certificate is exported, and follows a reload', async () => {
+it('the expiry of each listener’s certificate is exported, and follows a reload', async () => {
   const [first, second] = [makeCertificate(), makeCertificate({ notAfterMs: Date.UTC(2040, 0, 1) })];
   const { read, gateway, settings } = await start({}, (settings) => ({
     ...settings,

@@ -140,7 +140,7 @@ for (const form of forms) {
       return values.find((value) => value !== null && value !== 0);
     };
 
-    it('TLS, a client certificate and the ACL of the page suffice to count and keep everything', async () => {
+    it('TLS, a client certificate and the ACL of the page are sufficient for all counts and records', async () => {
       const token = makeToken('write');
       const gateway = await startWith(
         { ...configOf(started.place), username: 'gateway', ...tls.files },
@@ -229,7 +229,7 @@ for (const form of forms) {
   });
 }
 
-it('servers of a Cluster that announce host names are reached and verified by them', async () => {
+it('servers of a Cluster that announce host names are reached and verified by these names', async () => {
   const byName = makeRedisTls(['localhost']);
   onTestFinished(byName.remove);
   const cluster = await startCluster({ hasReplicas: false, hostname: 'localhost', tls: byName });

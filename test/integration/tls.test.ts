@@ -166,7 +166,7 @@ describe('a certificate that is replaced on disk', () => {
   });
 });
 
-describe('the end of a certificate', () => {
+describe('the expiry of a certificate', () => {
   it('is announced 14 days before, in /readyz and in the log, and when it has passed', {
     tags: 'full',
   }, async () => {

@@ -122,7 +122,7 @@ describe('a WebSocket of a key in YAML', () => {
   });
 });
 
-it('a WebSocket is closed when its secret ends', async () => {
+it('a WebSocket is closed when its secret expires', async () => {
   const ending = makeKey({ id: 'acme' });
   const endsAt = Date.now() + 8_000;
   const [secret] = ending.entry.secrets;

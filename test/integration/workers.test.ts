@@ -139,7 +139,7 @@ describe('a gateway with two workers', () => {
     expect(countStatuses(responses)).toEqual({ 200: 100, 429: responses.length - 100 });
   });
 
-  it('tears no log line, also when the reader of the log is slow', async () => {
+  it('splits no log line, also when the reader of the log is slow', async () => {
     const path = `/v1/pets/${'a/'.repeat(900)}`;
     const log = gateway.child.stdout;
     log?.pause();
@@ -292,7 +292,7 @@ it('an edit that needs a restart has no effect on a replaced worker either, and 
   expect(await statusesOf(gateway, 10, limited.secret)).toEqual([429]);
 });
 
-it('a worker whose event loop hangs is killed, and the pause before its replacement grows while successors die young', {
+it('a worker whose event loop hangs is killed, and the pause before its replacement grows while replacements exit early', {
   tags: 'full',
 }, async () => {
   const gateway = await start(configOf(), {

@@ -54,7 +54,7 @@ describe('the log at a terminal', () => {
     expect(rows()).toHaveLength(2);
   });
 
-  it('shows slow requests by hand, failures, and other log lines on their own lines', () => {
+  it('shows each request on its own line if requests are slow, and each failure and other log line on its own line', () => {
     const { log, request, rows } = openTerminal();
     request(0);
     request(defaultBounds.sameRequestMs);

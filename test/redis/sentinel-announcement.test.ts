@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 /** The pauses between attempts are very short, so the client queries a Sentinel almost all the time. */
 const bounds = tunedBounds({ ...patientStore, storeReconnectMaxMs: 10 });
 
-it('a connection attempt starts over when another master is announced during its question to a Sentinel', async () => {
+it('a connection attempt starts over when another master is announced during its query of a Sentinel', async () => {
   const { name, hosts, servers, failOver, stop } = await startSentinel();
   onTestFinished(stop);
   const relays = await Promise.all(hosts.map((host) => startTcpRelay(Number(host.split(':')[1]))));

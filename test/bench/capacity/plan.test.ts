@@ -116,7 +116,7 @@ describe('a fleet for random inputs', () => {
     );
   });
 
-  it('lists the walls in order, each at the load that uses it fully', () => {
+  it('lists the bottlenecks in order, each with the load that reaches it', () => {
     const inputs = readInputs({ requests: '1e5', keys: '1e6' });
     const walls = wallsOf(inputs, costs);
     const at = walls.map(({ comesAt }) => comesAt);

@@ -146,7 +146,7 @@ describe('the token', () => {
     await failsWith(sentence, ['--admin', gateway.adminUrl], { TOLLGATE_ADMIN_TOKEN: given });
   });
 
-  it('is useless when none is configured, and the sentence states how to make one', async () => {
+  it('is useless when the gateway has no tokens, and the sentence states how to make one', async () => {
     const open = await startGatewayHere(testConfig({ upstream }));
     onTestFinished(async () => void (await open.stop('SIGKILL')));
     await failsWith(

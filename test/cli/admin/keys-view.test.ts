@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { keysTable } from '../../../gateway/cli/admin/keys-view.ts';
 
-test('keys list cuts names for lack of room, and no figure', () => {
+test('keys list shortens names that do not fit, but no figures', () => {
   const key = {
     id: `key-${'x'.repeat(90)}`,
     name: 'The company that uses it, '.repeat(4),

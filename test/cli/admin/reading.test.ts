@@ -208,7 +208,7 @@ describe('the text output', () => {
     expect(stdout).toMatch(/^strikes +4 refusals that count towards the next ban$/m);
   });
 
-  it('of keys show counts one refusal as one', async () => {
+  it('of keys show uses the singular for one refusal', async () => {
     await send(once.secret, 2, '/nowhere');
     // The gateway reports a refusal shortly after its response.
     await expect

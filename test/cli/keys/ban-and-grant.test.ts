@@ -87,7 +87,7 @@ test('grant raises a key’s limits for a while on every process, ungrant ends i
   await expect.poll(async () => (await call(spent.secret)).status).toBe(429);
 });
 
-test('a grant that begins later is announced with its beginning, its end and how long it holds', async () => {
+test('a grant that begins later is announced with its beginning, its end and its duration', async () => {
   const { id } = customer.entry;
   const dayAt = (ahead: number) => new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10);
   const day = dayAt(2);

@@ -98,7 +98,7 @@ test('a key of the directory is issued, rotated, revoked and restored, with effe
   );
 });
 
-test('a key of the directory may have its own limits and end, and unban and grant work for it', async () => {
+test('a key of the directory may have its own limits and expiry, and unban and grant work for it', async () => {
   const { stdout } = await run(
     'create big --plan enterprise --per-day 3 --expires 2100-01-01 --directory --json',
   );

@@ -229,7 +229,7 @@ test('keys create does not change a configuration that is already invalid', asyn
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(broken);
 });
 
-test('keys rotate issues a secret, and older secrets end a day later or sooner', async () => {
+test('keys rotate issues a secret, and older secrets expire a day later or sooner', async () => {
   const ends = '      expires: 2020-01-01 # long ago\n';
   const { file, pathOf } = configFolder({
     'keys.yaml': `${keysDocument}${ends}    - { sha256: ${'b'.repeat(64)} } # laptop\n`,
@@ -249,7 +249,7 @@ test('keys rotate issues a secret, and older secrets end a day later or sooner',
   );
 });
 
-test('keys rotate --overlap 0s ends the older secrets at once; --json is the key with its new secret', async () => {
+test('with keys rotate --overlap 0s the older secrets expire at once, and --json prints the key with its new secret', async () => {
   const { file } = configFolder();
   const rotate = ['keys', 'rotate', 'acme', '--overlap', '0s', '--json', '--config', file];
   const { exitCode, stdout, stderr } = await tollgate(rotate);
@@ -344,7 +344,7 @@ test.each([
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
 });
 
-test('a key that shares text with other keys stays unchanged, with a sentence that explains it', async () => {
+test('a key that shares YAML with other keys stays unchanged, and a sentence explains why', async () => {
   const shared = `- id: acme\n  plan: free\n  disabled: &off false\n  secrets: []\n- { id: b, plan: free, disabled: *off, secrets: [] }\n`;
   const { file, pathOf } = configFolder({ 'keys.yaml': shared });
   const { exitCode, stderr } = await tollgate(['keys', 'revoke', 'acme', '--config', file]);

@@ -117,7 +117,7 @@ test.each([
   },
 );
 
-test('whoami at a terminal asks for the secret and does not show it, and Ctrl-C and Ctrl-D end the question', async () => {
+test('whoami at a terminal prompts for the secret without an echo, and Ctrl-C and Ctrl-D end the prompt', async () => {
   const { file } = configFolder({ 'keys.yaml': entries() });
   const ask = async (typed: string) => {
     const terminal = await runInTerminal(['keys', 'whoami', '--config', file], {}, { columns: 80, rows: 24 });

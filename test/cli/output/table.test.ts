@@ -10,7 +10,7 @@ const columns: readonly Column<{ readonly id: string; readonly requests?: number
 const items = [{ id: 'a'.repeat(20), requests: 1_234 }, { id: 'two\nlines' }];
 const paint = (_tone: string, text: string) => text;
 
-it('a table names the columns that it has no room for', () => {
+it('a table names the columns that do not fit', () => {
   expect(table(columns, items, { columns: 42, paint })).toEqual([
     'KEY     REQUESTS  PROCESS',
     'aaa…aa     1,234  pppppppppppppppppppppppp',
@@ -20,7 +20,7 @@ it('a table names the columns that it has no room for', () => {
   ]);
 });
 
-it('a table with room for all columns is whole, and has no line about columns', () => {
+it('a table whose columns all fit is complete, and has no line about columns', () => {
   const lines = table(columns, items, { columns: Number.POSITIVE_INFINITY, paint });
   expect(lines[1]).toBe(`${'a'.repeat(20)}     1,234  ${'p'.repeat(24)}  Acme`);
   expect(lines).toHaveLength(3);

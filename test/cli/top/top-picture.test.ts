@@ -53,7 +53,7 @@ function dataOf(members: object = {}, keys = [keyItem('acme', 5_184)]): TopData 
   return { state, busiest: keys, mostRefused: keys } as TopData;
 }
 
-describe('the picture of top', () => {
+describe('the screen of top', () => {
   it('of a fleet adds up rates, and shows the smallest and the largest percentile', () => {
     const processes = [
       processState(0),

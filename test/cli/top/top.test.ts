@@ -196,7 +196,7 @@ describe('tollgate top at a terminal', () => {
     expect(await Promise.race([terminal.ended(), waited])).toEqual({ exitCode: 0, isRestored: true });
   });
 
-  it('ends with a sentence below its last picture when its token is removed', {
+  it('ends with a sentence below its last screen when its token is removed', {
     tags: 'full',
   }, async () => {
     const { gateway, env } = await start();
@@ -225,7 +225,7 @@ describe('tollgate top at a terminal', () => {
     expect(terminal.output().includes('\u001b[')).toBe(hasColours);
   });
 
-  it('prints one picture if the terminal cannot rewrite a line', async () => {
+  it('prints the screen once if the terminal cannot rewrite a line', async () => {
     const { env } = shared;
     const terminal = await runInTerminal(['top'], { ...env, TERM: 'dumb' }, size);
     expect((await terminal.ended()).exitCode).toBe(0);

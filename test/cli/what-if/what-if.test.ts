@@ -61,7 +61,7 @@ async function draft(changed: Record<string, unknown>): Promise<string> {
 
 const run = (...args: string[]) => runTollgate(args, env);
 
-it('simulate proves itself, and lists the keys that a limit would have refused', async () => {
+it('simulate shows that it reproduces the record, and lists the keys that a limit would have refused', async () => {
   const { exitCode, stdout } = await run('simulate', '--plan', 'free', '--per-day', '10');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('reproduced 20 of 20 refusals.');

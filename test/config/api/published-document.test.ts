@@ -78,7 +78,7 @@ paths:
   expect(JSON.stringify(document)).not.toContain(digest);
 });
 
-test('a document that aliases make too large is refused with its place', () => {
+test('a document that aliases make too large is refused, and the report names the line', () => {
   const long = 'x'.repeat(100_000);
   const aliases = Array.from({ length: 400 }, () => '*long').join(', ');
   const { file, pathOf } = configFolder({

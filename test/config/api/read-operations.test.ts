@@ -254,7 +254,7 @@ test.each<[what: string, text: string, warnings: string[]]>([
   expect(read.warnings).toEqual(warnings.map((warning) => `openapi.yaml:${warning}`));
 });
 
-test('operations without operationId get different names, which are no names of others', () => {
+test('operations without operationId get names that no other operation has', () => {
   const { operations } = readText(
     'paths: { /a/b: { get: {} }, "/a/{b}": { get: {} }, /a_b: { get: {}, put: { operationId: get_a_b } }, ' +
       `/${'long'.repeat(40)}: { get: {} } }`,
@@ -265,7 +265,7 @@ test('operations without operationId get different names, which are no names of 
   expect(ids[4]?.length).toBeLessThanOrEqual(100);
 });
 
-test('a successor is found by the operationId of the document, and by the name that it got', () => {
+test('a successor is found by its operationId in the document, and by the name that the gateway gave it', () => {
   const { operations, problems } = readText(`paths:
   /a: { get: { deprecated: true, x-deprecated-successor: new/b } }
   /c: { get: { deprecated: true, x-deprecated-successor: get_d } }

@@ -271,11 +271,11 @@ test.each([
 });
 
 test.each([`name: "${variable}"`, `name: x${variable}`, `secrets: [{ sha256: '${variable}' }]`])(
-  'an entry with a variable is left to the library: %s',
+  'an entry with a variable is parsed by the YAML library: %s',
   (field) => expect(readPlainEntry(`- id: acme\n  ${field}\n`)).toBeUndefined(),
 );
 
-test('a key whose id came from a variable is removed with its entry, whatever the variable has by then', () => {
+test('a key whose id came from a variable is removed with its entry, even if the variable has changed', () => {
   const { file, write } = folder();
   const entry = (id: string, sha256 = digestOf('a')) =>
     `- { id: ${id}, plan: free, secrets: [{ sha256: ${sha256} }] }\n`;

@@ -283,7 +283,7 @@ describe('the directory in Redis', () => {
     expect(await client.pttl(redisKeys.quota.name(prefix, 'acme'))).toBeGreaterThan(540_000);
   });
 
-  it('gives a reader during a change the new key, or a generation that has ended', async () => {
+  it('gives a reader during a change the new key, or a generation that the change makes outdated', async () => {
     const { store, openWatched } = await open();
     await store.create(keyWith('acme', ['a']));
     const reads: Awaited<ReturnType<typeof store.read>>[] = [];
@@ -336,7 +336,7 @@ describe('the directory in Redis', () => {
     expect(await foundBy(store, 'a')).toEqual(['acme']);
   });
 
-  it('removes the entries of a killed process in list and index when a process meets them', async () => {
+  it('removes the entries of a killed process in list and index when a process finds them', async () => {
     const { store, openWatched, client, prefix } = await open({ directoryLeftoverMs: -1 });
     const killedAfter = (calls: number) =>
       openWatched((call) => (call < calls ? Promise.resolve() : Promise.reject(new Error('killed'))));

@@ -68,7 +68,7 @@ describe('looking up secrets', () => {
     expect(held.find('d', nowMs)).toMatchObject({ key: { id: 'acme' } });
   });
 
-  it('leaves places to other addresses during a flood, and serves the addresses in turn', async () => {
+  it('leaves look-ups to other addresses during a flood, and serves the addresses in turn', async () => {
     const { lookUp, calls, reply } = open({ directoryLookUpsMax: 1, directoryLookUpsWaitingMax: 8 });
     const flood = ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'].map((digest) => lookUp(digest, 'greedy'));
     const other = lookUp('good', 'neighbour');
@@ -81,7 +81,7 @@ describe('looking up secrets', () => {
     expect(calls).toEqual(['f1', 'good', 'f2', 'f3', 'f4']);
   });
 
-  it('keeps a cached key for a moment without a reply from the store, and does not know other keys', async () => {
+  it('keeps a cached key for a moment without a reply from the store, and finds no other keys', async () => {
     const { lookUp, reply, held } = open({ directoryCachedMs: 60_000, directoryAbsentMs: 1_000 });
     held.keep(found('acme', 'd'), nowMs - 60_000);
     expect(held.find('d', nowMs)).toBeUndefined();
@@ -148,7 +148,7 @@ describe('a cached key of the directory', () => {
     directoryAbsentMax: 2,
   });
 
-  it('is used for one minute, and the knowledge of an unknown secret or disabled key for one second', () => {
+  it('is used for one minute, and the result for an unknown secret or disabled key for one second', () => {
     const held = new HeldKeys(bounds);
     const key = found('acme', 'd');
     held.keep(key, nowMs);

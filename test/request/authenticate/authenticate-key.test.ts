@@ -164,7 +164,7 @@ describe('authenticateKey with a directory', () => {
     expect(authenticate('issued')).toEqual({ kind: 'unread', digest: sha256('issued') });
   });
 
-  it('uses a cached key without a new look-up until its period ends, also before its beginning', () => {
+  it('uses a cached key without a new look-up until its period ends', () => {
     const period = { fromMs: nowMs, untilMs: nowMs + 10 };
     const { asked, authenticate } = open(new Map([[sha256('issued'), usable('issued', period)]]));
     for (let request = 0; request < 3; request++) {

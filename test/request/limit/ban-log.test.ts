@@ -15,7 +15,7 @@ function banLines({ logged }: LoggedLimiter) {
 }
 
 describe('the log of bans', () => {
-  it('reports a ban of a flooding key once, with its end and its step of the ladder', async () => {
+  it('reports a ban of a flooding key once, with its end and its level', async () => {
     const limiter = openLimiter({ tuning: quick });
     const key = keyOf(1, 1_000);
     const decisions = await decideInTurn(limiter, key, 500, bans);

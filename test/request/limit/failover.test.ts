@@ -33,7 +33,7 @@ afterEach(() => Promise.all([relay.stop(), replica.stop(), primary.stop()]));
 const limit = 40;
 const key = keyOf(1_000_000, limit);
 
-it('processes share limits again after a failover, on the replicated counts, and each has admitted at most one further limit', async () => {
+it('processes share limits again after a failover, on the replicated counts, and each has admitted at most the limit once more', async () => {
   const { limiters, prefix } = openTwo();
   const admitted = [await ask(limiters, 10)];
   await replica.catchUp();

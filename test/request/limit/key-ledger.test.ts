@@ -23,7 +23,7 @@ function reply(strikes: number) {
   return { nowMs, admitted: 0, refused: 0, banned: 0, state };
 }
 
-it('strikes in an open call count once, even if other keys push the key out of the ledger', () => {
+it('strikes in an unanswered call count once, even if other keys push the key out of the ledger', () => {
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, one), reply(0));

@@ -92,7 +92,7 @@ describe.each(['redis', 'memory'])('on %s', (store) => {
     expect(kinds).toEqual(['admitted', 'refused', 'refused', 'admitted', 'refused', 'refused', 'admitted']);
   });
 
-  it('gives each banned request the time when it fits, at any cost of the request before', async () => {
+  it('gives each banned request the time when it will be admitted, at any cost of the request before', async () => {
     const limiter = open();
     const key = keyOf(12, 100);
     const afterOne = { ...bans, after: 1 };
@@ -178,7 +178,7 @@ describe('refusals from memory', () => {
     expect(await scriptCalls(server.url)).toBeLessThan(200);
   });
 
-  it('reach the ban ladder of the store, so that another process bans with them', async () => {
+  it('are reported to the store, so that another process counts them towards a ban', async () => {
     const key = keyOf(1, 1000);
     const shared = { url: redisUrl(), prefix, windowsMs: freshWindows(Date.now()) };
     const first = openLimiter({ ...shared, tuning: { ...patientStore, storeCloseTimeoutMs: 20_000 } });
@@ -384,7 +384,7 @@ it('a flood beyond the concurrency limit waits for the next call, and the end of
   expect((await many.at(-1))?.kind).toBe('admitted');
 });
 
-it('a place is free after the last request of a key, also when this request came while the end of an earlier one was reported', async () => {
+it('the last request of a key stops counting when it ends, even if it came while the end of an earlier request was reported', async () => {
   const tuning = { ...patientStore, leaseMs: 3_600_000 };
   const { limiters } = openLimiters(2, redisUrl(), tuning);
   const [one, other] = limiters as [LoggedLimiter, LoggedLimiter];

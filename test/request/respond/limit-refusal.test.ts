@@ -16,7 +16,7 @@ it.each([
   ['minute', 60, 'All 60 requests of this minute are used. Retry in 12 s.'],
   ['day', 1, 'The one request of this day is used. Retry in 12 s.'],
 ] as const)(
-  'the refusal of a spent %s of %i states the limit and when to come back',
+  'the refusal by a used-up %s limit of %i states the limit and when to come back',
   (name, limit, message) => {
     const rateLimit = standingOf(windowOf(name, limit));
     const retryAtMs = rateLimit.inForce.resetMs;

@@ -34,7 +34,7 @@ it('concurrent requests have their own connections up to the limit, and the othe
   expect(Math.max(...connectionsOf(backend))).toBe(2);
 });
 
-it('a request that is withdrawn while it waits is never sent, and the other requests are', async () => {
+it('a request that is withdrawn while it waits is never sent, and all other requests are sent', async () => {
   const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
   const [first, withdrawn, last] = [send(pool, { path: '/1' }), send(pool), send(pool, { path: '/3' })];
   pool.withdraw(get, withdrawn);
@@ -588,7 +588,7 @@ describe('shares', () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(2_000 - 128);
   });
 
-  it('include the place of a withdrawn request in the queue', async () => {
+  it('let the next request of a holder take the place of a withdrawn request', async () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 2 });
     backend.react = hang;
     const [first, second] = [send(pool, { holder: 'a' }), send(pool, { holder: 'a', path: '/2' })];

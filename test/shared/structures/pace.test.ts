@@ -40,7 +40,7 @@ it('holders take turns, with any number of pieces of work', () => {
   expect(begun.slice(2, 6).toSorted()).toEqual(['b', 'c', 'greedy', 'greedy']);
 });
 
-it('abandoned work takes no place of other work', () => {
+it('abandoned work does not delay other work', () => {
   const { begun, add } = start();
   for (let number = 0; number < 1_000; number++) add('a', 'gone', false);
   for (const name of ['1', '2']) add('a', name);

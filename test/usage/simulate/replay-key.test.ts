@@ -63,7 +63,7 @@ for (const [costs, cases] of [
   ['1 unit', twins],
   ['0, 1, 2 and 5 units', mixedTwins],
 ] as const)
-  it(`the simulator’s minutes of thousands of random keys with requests of ${costs} add up to the total, the middle of true bounds`, () => {
+  it(`the simulator’s minutes of thousands of random keys with requests of ${costs} add up to the total, which is the mean of correct bounds`, () => {
     const seen = { certain: 0, open: 0, banned: 0, bySecond: 0 };
     const property = fc.property(cases, (random) => {
       const run = decideTwins(random);

@@ -404,7 +404,7 @@ describe('a WebSocket', () => {
     await tunnels(front, 0);
   });
 
-  it('gets a place at a target although other keys open as many as they may', async () => {
+  it('is opened to a target although other keys open as many WebSockets as they may', async () => {
     const backend = await startRecording(acceptOrDecline);
     const front = await startFor(backend.url, { tunnelsPerTargetMax: 16, tunnelsPerKeyMax: 16 });
     for (const holder of ['a', 'b', 'c', 'd']) {
