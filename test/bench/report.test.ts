@@ -16,7 +16,7 @@ function sample(cpuSecondsPer10k: number): Sample {
   };
 }
 
-function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
+function reportOf(own: readonly Sample[], other?: readonly Sample[], otherName = 'nginx + lua'): Report {
   return {
     started: '2026-11-21T10:00:00.000Z',
     machine: { node: 'v24' },
@@ -32,7 +32,7 @@ function reportOf(own: readonly Sample[], other?: readonly Sample[]): Report {
         title: 'One hot key',
         subjects: [
           { name: 'tollgate', job: 'the whole job', samples: own },
-          ...(other === undefined ? [] : [{ name: 'nginx + lua', job: 'the whole job', samples: other }]),
+          ...(other === undefined ? [] : [{ name: otherName, job: 'the whole job', samples: other }]),
         ],
       },
     ],
@@ -49,6 +49,11 @@ test('a target is met up to its figure and missed above it', () => {
       .find((line) => line.startsWith('| CPU, one hot key: against nginx + lua'));
   expect(row(0.85)).toMatch(/\| 0\.85× \| 0\.85× \(0\.85×–0\.85×\) \| yes \|$/);
   expect(row(0.9)).toMatch(/\| 0\.85× \| 0\.90× \(0\.90×–0\.90×\) \| NO \|$/);
+});
+
+test('the report shows the CPU of tollgate as a multiple of an earlier commit, alone and with Redis', () => {
+  const text = renderReport(reportOf([sample(1)], [sample(0.8)], 'before'));
+  expect(text).toMatch(/\| hot-key \| 1\.25× \(.*\) \| 1\.22× \(.*\) \|/);
 });
 
 test('the report shows the CPU of the gateway alone, and the CPU with the share of Redis', () => {

@@ -75,6 +75,7 @@ export function renderReport(report: Report): string {
     missing.length > 0 ? `Missing: ${missing.join('; ')}` : '',
     '## Targets',
     renderTargets(report),
+    ...renderComparison(scenarios),
     ...renderScenarios(scenarios),
     ...(connections.length > 0
       ? ['## One hot key over more and more connections', renderConnections(connections)]
@@ -114,6 +115,20 @@ export function renderReport(report: Report): string {
 /** Writes a table for each scenario. */
 export function renderScenarios(scenarios: readonly ScenarioFigures[]): string[] {
   return scenarios.flatMap((scenario) => [`## ${scenario.title}`, renderScenario(scenario)]);
+}
+
+/** Compares tollgate with the subject `before`, round by round. Below 1×, tollgate is cheaper than before. */
+export function renderComparison(scenarios: readonly ScenarioFigures[]): string[] {
+  const rows = scenarios.flatMap(({ name, subjects }) => {
+    const samplesOf = (wanted: string) => subjects.find((subject) => subject.name === wanted)?.samples ?? [];
+    const ratio = (pick: (sample: Sample) => number) =>
+      ratioOf(samplesOf('tollgate').map(pick), samplesOf('before').map(pick));
+    const [gateway, withRedis] = [ratio(cpuOf), ratio((one) => cpuOf(one) + one.redisCpuSecondsPer10k)];
+    if (gateway === undefined || withRedis === undefined) return [];
+    return [[name, spread(gateway, times), spread(withRedis, times)]];
+  });
+  if (rows.length === 0) return [];
+  return ['## CPU of tollgate as a multiple of before', table(['scenario', 'gateway', 'with Redis'], rows)];
 }
 
 function renderTargets(report: Report): string {

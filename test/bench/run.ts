@@ -27,7 +27,7 @@ import { haproxy } from './subjects/haproxy.ts';
 import { nginxLua } from './subjects/nginx-lua.ts';
 import { nodePeers } from './subjects/node-peers.ts';
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts';
-import { countDecidedLocally, tollgate } from './subjects/tollgate.ts';
+import { countDecidedLocally, tollgate, tollgateBefore } from './subjects/tollgate.ts';
 
 /** The benchmark is stopped after this time, even if a part hangs. */
 const deadlineMs = 60 * 60_000;
@@ -52,14 +52,17 @@ const names = [
 ];
 /** The measurements of `--quick` without `--only`, which take less than five minutes. */
 const quickNames: readonly string[] = ['hot-key', 'many-keys', 'flood', 'latency', 'many-connections'];
-const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME]
-  --quick      a few short rounds within five minutes: a check, not a measurement; without --only, it measures ${quickNames.join(', ')}
-  --rounds N   rounds of the scenarios (default 9, quick 3)
-  --only NAME  one of: ${names.join(', ')}; may be repeated`;
+const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME] [--against FOLDER]
+  --quick           a few short rounds within five minutes: a check, not a measurement; without --only, it measures ${quickNames.join(', ')}
+  --rounds N        rounds of the scenarios (default 9, quick 3)
+  --only NAME       one of: ${names.join(', ')}; may be repeated
+  --against FOLDER  compares only with the tollgate in another checkout; without --only, it measures the scenarios`;
 
 interface Options {
   readonly quick: boolean;
   readonly rounds: number;
+  /** Another checkout of this repository, which takes the place of the other gateways. */
+  readonly against: string | undefined;
   readonly wanted: (name: string) => boolean;
 }
 
@@ -69,7 +72,7 @@ let unfinished: Report | undefined;
 /** Runs all measurements, and prints and writes the report. @returns the exit code: 1 when a run was invalid */
 async function bench(options: Options, dir: string): Promise<number> {
   if (findProgram('wrk') === undefined) throw new Error('wrk is missing: apt-get install wrk');
-  await installPeers();
+  if (options.against === undefined) await installPeers();
 
   const { subjectCpus, allCpus, description: pinning } = pinBenchmark();
   const credentials = makeCredentials(1_000, dir);
@@ -87,10 +90,13 @@ async function bench(options: Options, dir: string): Promise<number> {
 
   const started = new Date();
   const machine = describeMachine();
-  const { running, missing } = await startSubjects(
-    [direct, tollgate, nginxLua, ...nodePeers, haproxy],
-    stage,
-  );
+  const subjects =
+    options.against === undefined
+      ? [direct, tollgate, nginxLua, ...nodePeers, haproxy]
+      : [tollgate, tollgateBefore(options.against)];
+  const { running, missing } = await startSubjects(subjects, stage);
+  if (options.against !== undefined && missing.length > 0)
+    throw new Error(`--against: ${missing.join('; ')}`);
   for (const { subject, started } of running) {
     const where = `warm-up, ${subject.name}`;
     console.log(`warm-up: ${subject.name}`);
@@ -231,17 +237,20 @@ function readOptions(): Options {
       quick: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
+      against: { type: 'string' },
     },
   });
   const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds: a number of at least 1');
   const unknown = values.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new Error(`--only: no measurement is called ${unknown}`);
+  const scenarioNames = scenarios.map(({ name }) => name);
+  const usual = values.quick ? quickNames : values.against === undefined ? names : scenarioNames;
   return {
     quick: values.quick,
     rounds,
-    wanted: (name) =>
-      (values.only.length > 0 ? values.only : values.quick ? quickNames : names).includes(name),
+    against: values.against,
+    wanted: (name) => (values.only.length > 0 ? values.only : usual).includes(name),
   };
 }
 

@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../support/free-port.ts';
 import type { Credential } from '../credentials.ts';
 import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, StartedSubject, Subject } from './subject.ts';
 
-const main = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));
+const ownMain = fileURLToPath(new URL('../../../gateway/main.ts', import.meta.url));
+/** The path of the entry point in every checkout. */
+const mainIn = (checkout: string) => resolve(checkout, 'gateway/main.ts');
 const openapi = fileURLToPath(new URL('../../../config/openapi.yaml', import.meta.url));
 
 /** Tollgate with all default settings and its access log in a file. */
@@ -20,6 +22,20 @@ export const tollgate: Subject = {
   start: (stage) => startTollgate(stage),
 };
 
+/**
+ * Tollgate as it is in another checkout, with the same settings. Comparing the two shows the cost of a change.
+ *
+ * @param checkout a folder with installed packages
+ */
+export const tollgateBefore = (checkout: string): Subject => ({
+  ...tollgate,
+  name: 'before',
+  job: `tollgate in ${checkout}`,
+  missing: () =>
+    existsSync(mainIn(checkout)) ? undefined : `${mainIn(checkout)} does not exist; check out a commit there`,
+  start: (stage) => startTollgate(stage, { name: 'before', main: mainIn(checkout) }),
+});
+
 export interface StartedTollgate extends StartedSubject {
   readonly adminOrigin: string;
   readonly keysFile: string;
@@ -27,6 +43,8 @@ export interface StartedTollgate extends StartedSubject {
 
 interface StartOptions {
   readonly name?: string;
+  /** The entry point. */
+  readonly main?: string;
   /** For example `--cpu-prof`. */
   readonly nodeOptions?: string[];
   readonly apiFile?: string;
@@ -42,6 +60,7 @@ export async function startTollgate(
   { dir, backendPort, redisPort, credentials, subjectCpus, tls }: Stage,
   {
     name = 'tollgate',
+    main = ownMain,
     nodeOptions = [],
     apiFile = openapi,
     settings = '',
