@@ -239,6 +239,7 @@ export class ClientConnection {
   private restartTimeout(rejection: Rejection, arriving: IncomingMessage | undefined): void {
     const arrivedBefore = this.arrived;
     const stop = startDeadline(this.bounds.requestTimeoutMs, () => {
+      this.socket.off('close', stop);
       const isHere = arriving === undefined ? this.arrived > arrivedBefore : arriving.complete;
       if (!isHere) this.reject(rejection, { isHead: false });
     });
