@@ -17,7 +17,11 @@ export type HolderData =
 /** The store of the usage record does not reply. */
 const recordUnread: HolderData = {
   kind: 'refused',
-  refusal: { code: 'store_unavailable', fields: ['Retry-After', '1'] },
+  refusal: {
+    code: 'store_unavailable',
+    message: 'The usage record cannot be read now. Retry in 1 s.',
+    fields: ['Retry-After', '1'],
+  },
 };
 
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
+import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { axeFindings, startBrowser, watchedPage } from '../support/browser.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey, plans } from '../support/gateway-process.ts';
@@ -47,9 +48,9 @@ async function start(
   // The clock stands still, so no window starts over during a test.
   const startedMs = Date.now();
   const gateway = createGateway({ settings, log, nowMs: () => startedMs });
-  const { port } = (await gateway.start()).listen;
+  const { listen, admin } = await gateway.start();
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
-  return { origin: `http://127.0.0.1:${port}`, secret: key.secret };
+  return { origin: `http://127.0.0.1:${listen.port}`, secret: key.secret, adminPort: admin.port };
 }
 
 async function open(page: Page, url: string): Promise<void> {
@@ -188,6 +189,8 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   const bearer = { authorization: `Bearer ${secret}` };
   for (let i = 0; i < 6; i++) await (await fetch(`${origin}/v1/pets/1`, { headers: bearer })).arrayBuffer();
   const { page, complaints } = await watchedPage(browser, origin, 390);
+  // The clock of the browser is wrong by more than the longest period that the gateway accepts.
+  await page.evaluateOnNewDocument('const now = Date.now; Date.now = () => now() - 40 * 86_400_000;');
   await page.goto(`${origin}/limits`);
   const enter = async (key: string, shown: string) => {
     await page.type('#key', key);
@@ -201,7 +204,8 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   expect(sections).toBe('Limits, Usage, Refused requests, Deprecated operations that this key called');
   const [text = ''] = await textOf(page, '#shown');
   expect(text).toMatch(/this day.*5 of 50 used, 45 left/s);
-  expect(text).toContain('5 requests were admitted and 1 refused.');
+  // The day limit is lower than sixty times the minute limit.
+  expect(text).toContain('5 requests were admitted and 1 refused. The limits admit at most 50 in one hour.');
   expect(text).toMatch(/limit of a minute.*GET \/v1\/pets\/\{petId\}/s);
   await page.locator('button[aria-pressed=false]').click();
   expect(await page.$$eval('.column', (columns) => columns.length)).toBe(30);
@@ -216,6 +220,37 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   expect(stored).not.toContain(secret);
   // The browser also reports the 401 for the guessed key.
   expect(complaints).toEqual([expect.stringContaining('401')]);
+});
+
+it('the page for key holders shows a new secret until its reader leaves the page', async () => {
+  const operator = makeToken('write', 'alice');
+  const { origin, adminPort } = await start(undefined, {
+    limitsPath: '/limits',
+    keys: { directory: true },
+    selfService: { rotate: true },
+    admin: { host: '127.0.0.1', port: 0, tokens: [operator.entry] },
+  });
+  const json = { id: 'customer', plan: 'free' };
+  const issued = await askAdmin(adminPort, '/api/v1/keys', { method: 'POST', token: operator.token, json });
+  const { page, complaints } = await watchedPage(browser, origin, 390);
+  await page.goto(`${origin}/limits`);
+  await page.type('#key', issued.body.secret);
+  await page.keyboard.press('Enter');
+  for (const click of ['Get a new secret', 'Get a new secret now'])
+    await page.locator(`::-p-text(${click})`).click();
+  const [secret = ''] = await page.waitForSelector('code').then(() => textOf(page, 'code'));
+  expect(secret).toMatch(/^tg_/);
+  // The page now reads with the new secret.
+  const reads = page.waitForResponse(`${origin}/limits/deprecated`);
+  await page.locator('::-p-text(Refresh)').click();
+  expect((await reads).status()).toBe(200);
+  expect(await textOf(page, 'code')).toEqual([secret]);
+  expect((await fetch(`${origin}/limits`, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(
+    200,
+  );
+  await page.evaluate('dispatchEvent(new Event("pagehide"))');
+  expect(await page.evaluate('document.documentElement.outerHTML')).not.toMatch(/tg_|customer/);
+  expect(complaints).toEqual([]);
 });
 
 it('a page opens a WebSocket with its secret in a subprotocol, although the backend selects none', async () => {

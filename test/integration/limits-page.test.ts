@@ -69,7 +69,9 @@ async function start(
 }
 
 it('a key reads its limits and what remains of them, and is not charged for that', async () => {
-  const { send, nowMs, lines, forwarded } = await start({});
+  const { send, nowMs, lines, forwarded } = await start({
+    plans: { small: { ...plans.small, concurrent: 9 } },
+  });
   for (let i = 0; i < 2; i++) await send('/v1/pets');
   const nextMinute = new Date((Math.floor(nowMs / 60_000) + 1) * 60_000).toISOString();
   const nextDay = new Date((Math.floor(nowMs / dayMs) + 1) * dayMs).toISOString();
@@ -84,6 +86,7 @@ it('a key reads its limits and what remains of them, and is not charged for that
           { name: 'minute', limit: 5, used: 2, remaining: 3, resetAt: nextMinute },
           { name: 'day', limit: 50, used: 2, remaining: 48, resetAt: nextDay },
         ],
+        concurrent: 9,
         secret: {},
       },
     ]);
@@ -92,7 +95,7 @@ it('a key reads its limits and what remains of them, and is not charged for that
       'cache-control': 'no-store',
       'x-ratelimit-limit': '5',
       'x-ratelimit-remaining': '3',
-      'ratelimit-policy': '"minute";q=5;w=60, "day";q=50;w=86400',
+      'ratelimit-policy': '"minute";q=5;w=60, "day";q=50;w=86400, "concurrent";q=9;qu="concurrent-requests"',
     });
   }
   expect((await send('/v1/pets')).headers.get('x-ratelimit-remaining')).toBe('2');

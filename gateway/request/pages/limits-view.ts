@@ -10,7 +10,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
-  { id, plan }: Pick<Key, 'id' | 'plan'>,
+  { id, plan, concurrent }: Pick<Key, 'id' | 'plan' | 'concurrent'>,
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     changes,
@@ -33,6 +33,7 @@ export function limitsView(
       remaining,
       resetAt: isoOf(resetMs),
     })),
+    concurrent,
     ban: ban && { untilAt: isoOf(ban.untilMs), reason: banReason },
     grant: grant && grantView(grant),
     upcoming:

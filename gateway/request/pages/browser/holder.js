@@ -4,7 +4,7 @@
 /** @typedef {Record<string, number>} Limits */
 /**
  * @typedef {{
- *   id: string, plan: string, windows: Window[],
+ *   id: string, plan: string, windows: Window[], concurrent?: number,
  *   ban?: { untilAt: string, reason: string },
  *   grant?: { limits?: Limits, noBrownouts?: true, fromAt?: string, untilAt: string },
  *   upcoming?: { from: string, limits: Limits }[],
@@ -23,10 +23,23 @@
  *   requests: number, lastHourAt: string
  * }} DeprecatedCall
  */
-/** @typedef {{ state: State, hours: Row[], days: Row[], deprecated: DeprecatedCall[], nowMs: number }} Shown */
+/** @typedef {{ hours: Row[], days: Row[], deprecated: DeprecatedCall[] }} Recorded */
+/**
+ * The content of the page. If the usage record could not be read, `recorded` is the reason.
+ *
+ * @typedef {{ state: State, recorded: Recorded | string, nowMs: number }} Shown
+ */
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+/** The length of each window, ms. A month is longer than every column of the charts, so its exact length does not matter. */
+const windowsMs = new Map([
+  ['second', 1_000],
+  ['minute', 60_000],
+  ['hour', hourMs],
+  ['day', dayMs],
+  ['month', 31 * dayMs],
+]);
 const timeoutMs = 15_000;
 
 const main = /** @type {HTMLElement} */ (document.getElementById('holder'));
@@ -38,6 +51,12 @@ const limitsPath = main.dataset.limits ?? '';
 
 /** The entered key; empty until a key is entered. */
 let secret = '';
+/**
+ * The new secret after a rotation. The page shows it until the key is forgotten or another key is entered.
+ *
+ * @type {{ secret: string, oldEndsAt: string } | undefined}
+ */
+let issued;
 /** The number of the newest request. Responses of earlier requests are ignored. */
 let asked = 0;
 /** @type {'hours' | 'days'} */
@@ -45,11 +64,25 @@ let chosenChart = 'hours';
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();
-  secret = input.value.trim().replace(/^bearer\s+/i, '');
-  input.value = '';
-  shown.hidden = true;
+  const entered = input.value.trim().replace(/^bearer\s+/i, '');
+  forget();
+  secret = entered;
   void refresh();
 });
+
+// Without this, the browser could show the figures again when somebody else goes back to this page.
+addEventListener('pagehide', forget);
+
+/** Removes the key and everything that the page shows about it. */
+function forget() {
+  secret = '';
+  issued = undefined;
+  asked += 1;
+  input.value = '';
+  failure.hidden = true;
+  shown.replaceChildren();
+  shown.hidden = true;
+}
 
 async function refresh() {
   asked += 1;
@@ -71,19 +104,28 @@ async function refresh() {
 
 /** @returns {Promise<Shown>} */
 async function readAll() {
-  const nowMs = Date.now();
-  const days = new URLSearchParams({ step: 'day', from: new Date(nowMs - 29 * dayMs).toISOString() });
-  const state = await read('');
-  const [inHours, inDays, calls] = await Promise.all([
-    read('/usage?step=hour'),
-    read(`/usage?${days}`),
-    read('/deprecated'),
-  ]);
-  return { state, hours: inHours.rows, days: inDays.rows, deprecated: calls.operations, nowMs };
+  const { body: state, nowMs } = await ask('');
+  const recorded = await readRecord(nowMs).catch((error) => String(error.message));
+  return { state, recorded, nowMs };
 }
 
-/** @param {string} path relative to the path of the limits @param {string} [method] @returns {Promise<any>} */
-async function read(path, method = 'GET') {
+/** Reads the usage record. The gateway serves the requests of one key one after the other. @param {number} nowMs */
+async function readRecord(nowMs) {
+  const from = (/** @type {number} */ ms) => encodeURIComponent(new Date(ms).toISOString());
+  const hours = await ask(`/usage?step=hour&from=${from(nowMs - 23 * hourMs)}`);
+  const days = await ask(`/usage?step=day&from=${from(nowMs - 29 * dayMs)}`);
+  const calls = await ask('/deprecated');
+  return { hours: hours.body.rows, days: days.body.rows, deprecated: calls.body.operations };
+}
+
+/**
+ * Sends a request with the entered key. `nowMs` is the clock of the server, because the clock of this device may be wrong.
+ *
+ * @param {string} path relative to the path of the limits
+ * @param {{ method?: string, silence?: string }} [options] `silence`: the error message if no response arrives
+ * @returns {Promise<{ body: any, nowMs: number }>}
+ */
+async function ask(path, { method = 'GET', silence = noAnswer } = {}) {
   const response = await fetch(limitsPath + path, {
     method,
     headers: { Authorization: `Bearer ${secret}`, Accept: 'application/json' },
@@ -92,24 +134,24 @@ async function read(path, method = 'GET') {
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   }).catch(() => {
-    throw new Error('The server did not answer. Check your connection and try again.');
+    throw new Error(silence);
   });
   const body = await response.json().catch(() => ({}));
-  if (response.ok) return body;
-  throw new Error(body.message ?? `The server answered with status ${response.status}.`);
+  if (!response.ok) throw new Error(body.message ?? `The server answered with status ${response.status}.`);
+  return { body, nowMs: Date.parse(response.headers.get('date') ?? '') || Date.now() };
 }
 
+const noAnswer = 'The server did not answer. Check your connection and try again.';
+const noRotation =
+  'The server did not answer, so the secret may have been replaced. The present secret is valid for at least another day. Refresh this page. If the secret then expires within a day, ask the API team for a new one.';
+
 /** @param {Shown} read */
-function show(read) {
-  const { state, hours, days, deprecated, nowMs } = read;
+function show({ state, recorded, nowMs }) {
   const again = element('button', { type: 'button' }, 'Refresh');
   again.addEventListener('click', () => void refresh());
-  const forget = element('button', { type: 'button' }, 'Forget the key');
-  forget.addEventListener('click', () => {
-    secret = '';
-    asked += 1;
-    shown.replaceChildren();
-    shown.hidden = true;
+  const away = element('button', { type: 'button' }, 'Forget the key');
+  away.addEventListener('click', () => {
+    forget();
     input.focus();
   });
   shown.replaceChildren(
@@ -117,20 +159,35 @@ function show(read) {
       'div',
       { class: 'head' },
       element('h2', {}, state.id),
-      element('p', { class: 'muted' }, `plan ${state.plan}`),
-      element('p', { class: 'buttons' }, again, forget),
+      element('p', { class: 'muted' }, `plan ${state.plan}, at ${timeOf(nowMs)}`),
+      element('p', { class: 'buttons' }, again, away),
     ),
     ...summary(state, nowMs),
-    ...(state.secret.canRotate ? [rotation()] : []),
-    section('Limits', ...state.windows.map((window) => bar(window, nowMs)), ...grantOf(state)),
-    usageSection(read),
+    ...(state.secret.canRotate || issued ? [rotation(state)] : []),
+    section(
+      'Limits',
+      ...state.windows.map((window) => bar(window, nowMs)),
+      ...concurrencyOf(state),
+      ...grantOf(state),
+    ),
+    ...(typeof recorded === 'string'
+      ? [section('Usage', element('p', { class: 'near' }, recorded))]
+      : recordSections(state, recorded, nowMs)),
+    ...(state.upcoming?.length ? [section('Announced changes', upcomingList(state.upcoming))] : []),
+  );
+  shown.hidden = false;
+}
+
+/** @param {State} state @param {Recorded} recorded @param {number} nowMs */
+function recordSections(state, recorded, nowMs) {
+  const { hours, days, deprecated } = recorded;
+  return [
+    usageSection(state, recorded, nowMs),
     section('Refused requests', refusals(hours, days)),
     ...(deprecated.length > 0
       ? [section('Deprecated operations that this key called', deprecatedList(deprecated))]
       : []),
-    ...(state.upcoming?.length ? [section('Announced changes', upcomingList(state.upcoming))] : []),
-  );
-  shown.hidden = false;
+  ];
 }
 
 /** Makes the most important sentences: ban or used-up limit, and the expiry. @param {State} state @param {number} nowMs */
@@ -155,32 +212,49 @@ function summary({ ban, windows, secret: presented }, nowMs) {
   return [first, element('p', { class: isNear ? 'near' : 'muted' }, ends)];
 }
 
-/** Makes the button that replaces the presented secret. The page shows the new secret once. */
-function rotation() {
+/** Makes the button that replaces the presented secret, or shows the new secret. @param {State} state */
+function rotation(state) {
+  const own = element('div', { class: 'rotation' });
+  if (issued !== undefined) {
+    own.append(
+      element(
+        'p',
+        { role: 'status' },
+        'Your new secret, which is shown only now: ',
+        element('code', {}, issued.secret),
+        ` The old secret is valid until ${instant(issued.oldEndsAt)}.`,
+      ),
+    );
+    return own;
+  }
   const button = /** @type {HTMLButtonElement} */ (element('button', { type: 'button' }, 'Get a new secret'));
-  const result = element('p', { role: 'status' });
+  const result = element(
+    'p',
+    { role: 'status', class: 'muted' },
+    'The present secret then ends in 24 hours.',
+  );
   button.addEventListener('click', async () => {
     if (button.dataset.asked === undefined) {
       button.dataset.asked = '';
       button.textContent = 'Get a new secret now: the present one ends in 24 hours';
       return;
     }
+    const before = secret;
     button.disabled = true;
     try {
-      const rotated = await read('/rotate', 'POST');
-      secret = rotated.secret;
-      button.hidden = true;
-      result.replaceChildren(
-        'Your new secret, which is shown only now: ',
-        element('code', {}, rotated.secret),
-        ` The old secret is valid until ${instant(rotated.oldEndsAt)}.`,
-      );
+      const { body } = await ask('/rotate', { method: 'POST', silence: noRotation });
+      // The page has forgotten the key during the request, so it must not show the new secret to the next person.
+      if (secret !== before) return;
+      secret = body.secret;
+      issued = body;
+      own.replaceWith(rotation(state));
     } catch (error) {
       button.disabled = false;
       result.textContent = error instanceof Error ? error.message : String(error);
     }
   });
-  return element('div', { class: 'rotation' }, button, result);
+  own.append(button, result);
+  return own;
 }
 
 /** @param {Window} window @param {number} nowMs */
@@ -201,6 +275,13 @@ function bar({ name, limit, used, remaining, resetAt }, nowMs) {
 }
 
 /** @param {State} state */
+function concurrencyOf({ concurrent }) {
+  if (concurrent === undefined) return [];
+  const requests = concurrent === 1 ? 'request' : 'requests';
+  return [element('p', {}, `At most ${count(concurrent)} ${requests} may be in progress at the same time.`)];
+}
+
+/** @param {State} state */
 function grantOf({ grant }) {
   if (grant === undefined) return [];
   const from = grant.fromAt === undefined ? '' : `from ${instant(grant.fromAt)} `;
@@ -212,13 +293,19 @@ function grantOf({ grant }) {
   return texts.flatMap((text) => (text ? [element('p', {}, text)] : []));
 }
 
-/** @param {Shown} read */
-function usageSection(read) {
+/** @param {State} state @param {Recorded} recorded @param {number} nowMs */
+function usageSection({ windows }, { hours, days }, nowMs) {
+  const charts = {
+    hours: () =>
+      chart({ rows: hours, windows, nowMs, unit: 'hour', lengthMs: hourMs, columns: 24, from: 11, to: 16 }),
+    days: () =>
+      chart({ rows: days, windows, nowMs, unit: 'day', lengthMs: dayMs, columns: 30, from: 5, to: 10 }),
+  };
   const body = element('div', {});
   const choose = (/** @type {'hours' | 'days'} */ which) => {
     chosenChart = which;
     for (const [name, button] of buttons) button.setAttribute('aria-pressed', String(name === which));
-    body.replaceChildren(...(which === 'hours' ? chartOfHours(read) : chartOfDays(read)));
+    body.replaceChildren(...charts[which]());
   };
   /** @type {['hours' | 'days', HTMLElement][]} */
   const buttons = [
@@ -230,53 +317,43 @@ function usageSection(read) {
   return section('Usage', element('p', { class: 'buttons' }, ...buttons.map(([, button]) => button)), body);
 }
 
-/** @param {Shown} read */
-function chartOfHours({ hours, state, nowMs }) {
-  const end = Math.floor(nowMs / hourMs) * hourMs;
-  const places = Array.from({ length: 24 }, (_, i) => end - (23 - i) * hourMs);
-  const limit = state.windows.find(({ name }) => name === 'hour')?.limit;
-  return chart({
-    places,
-    rows: hours,
-    limit,
-    unit: 'hour',
-    label: (atMs) => new Date(atMs).toISOString().slice(11, 16),
-  });
-}
-
-/** @param {Shown} read */
-function chartOfDays({ days, state, nowMs }) {
-  const end = Math.floor(nowMs / dayMs) * dayMs;
-  const places = Array.from({ length: 30 }, (_, i) => end - (29 - i) * dayMs);
-  const limit = state.windows.find(({ name }) => name === 'day')?.limit;
-  return chart({
-    places,
-    rows: days,
-    limit,
-    unit: 'day',
-    label: (atMs) => new Date(atMs).toISOString().slice(5, 10),
-  });
+/**
+ * Returns the largest number of units that all limits together admit within a period of this length.
+ *
+ * @param {Window[]} windows @param {number} lengthMs
+ */
+function mostWithin(windows, lengthMs) {
+  const each = windows.map(
+    ({ name, limit }) => limit * Math.max(1, lengthMs / (windowsMs.get(name) ?? dayMs)),
+  );
+  return each.length === 0 ? undefined : Math.min(...each);
 }
 
 /**
- * Makes a chart with a column for each hour or day and a line at the limit, and a table with the same figures.
+ * Makes a chart with a column for each hour or day and a line at the limit, and a table with the same figures. The labels are the
+ * characters `from` to `to` of the instants.
  *
- * @param {{ places: number[], rows: Row[], limit: number | undefined, unit: string, label: (atMs: number) => string }} drawn
+ * @param {{ rows: Row[], windows: Window[], nowMs: number, unit: string, lengthMs: number, columns: number, from: number, to: number }} drawn
  */
-function chart({ places, rows, limit, unit, label }) {
+function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to }) {
+  const end = Math.floor(nowMs / lengthMs) * lengthMs;
   const byPlace = new Map(rows.map((row) => [Date.parse(row.at), row]));
-  const columns = places.map((atMs) => ({ atMs, row: byPlace.get(atMs) }));
-  const most = Math.max(1, ...columns.map(({ row }) => Math.max(row?.offered ?? 0, chargedOf(row))));
+  const columns = Array.from({ length: number }, (_, i) => {
+    const atMs = end - (number - 1 - i) * lengthMs;
+    return { label: new Date(atMs).toISOString().slice(from, to), row: byPlace.get(atMs) };
+  });
+  const limit = mostWithin(windows, lengthMs);
+  const most = Math.max(1, ...columns.map(({ row }) => chargedOf(row) + refusedOf(row)));
   // The line is omitted if the limit is far above the columns, because the columns would be too small to see.
   const drawnLimit = limit !== undefined && limit <= 4 * most ? limit : undefined;
   const top = Math.max(most, drawnLimit ?? 0);
   const plot = element('div', { class: 'plot', 'aria-hidden': 'true' });
-  for (const { atMs, row } of columns) {
+  for (const { label, row } of columns) {
     const admitted = element('span', { class: 'admitted' });
     const refused = element('span', { class: 'refused' });
     admitted.style.height = `${(100 * chargedOf(row)) / top}%`;
     refused.style.height = `${(100 * refusedOf(row)) / top}%`;
-    const title = `${label(atMs)}: ${count(row?.admitted ?? 0)} admitted, ${count(refusedOf(row))} refused`;
+    const title = `${label}: ${count(row?.admitted ?? 0)} admitted, ${count(refusedOf(row))} refused`;
     plot.append(element('span', { class: 'column', title }, refused, admitted));
   }
   if (drawnLimit !== undefined) {
@@ -284,31 +361,47 @@ function chart({ places, rows, limit, unit, label }) {
     line.style.bottom = `${(100 * drawnLimit) / top}%`;
     plot.append(line);
   }
-  const [first, last] = [places[0] ?? 0, places.at(-1) ?? 0];
-  const sums = { admitted: sumOf(rows, ({ admitted }) => admitted), refused: sumOf(rows, refusedOf) };
-  const limitText = limit === undefined ? '' : ` The limit is ${count(limit)} a ${unit}.`;
+  const isCosted = rows.some((row) => row.units !== undefined);
+  const costs = isCosted ? ` The admitted requests cost ${count(sumOf(rows, chargedOf))} units.` : '';
+  const limitText =
+    limit === undefined
+      ? ''
+      : ` The limits admit at most ${count(limit)} ${isCosted ? 'units ' : ''}in one ${unit}.`;
   return [
     element(
       'p',
       {},
-      `${count(sums.admitted)} requests were admitted and ${count(sums.refused)} refused.${limitText}`,
+      element('span', { class: 'swatch admitted' }),
+      `${count(sumOf(rows, ({ admitted }) => admitted))} requests were admitted and `,
+      element('span', { class: 'swatch refused' }),
+      `${count(sumOf(rows, refusedOf))} refused.${costs}${limitText}`,
     ),
+    element('p', { class: 'axis muted', 'aria-hidden': 'true' }, `up to ${count(most)} in one ${unit}`),
     plot,
     element(
       'p',
       { class: 'axis muted', 'aria-hidden': 'true' },
-      element('span', {}, label(first)),
-      element('span', {}, `${label(last)} UTC`),
+      element('span', {}, columns[0]?.label ?? ''),
+      element('span', {}, `${columns.at(-1)?.label} UTC`),
     ),
     element(
       'details',
       {},
       element('summary', {}, 'The figures as a table'),
       table(
-        [`${unit} (UTC)`, 'admitted', 'refused'],
-        columns
-          .filter(({ row }) => row !== undefined)
-          .map(({ atMs, row }) => [label(atMs), count(row?.admitted ?? 0), count(refusedOf(row))]),
+        [`${unit} (UTC)`, 'admitted', 'refused', ...(isCosted ? ['units'] : [])],
+        columns.flatMap(({ label, row }) =>
+          row === undefined
+            ? []
+            : [
+                [
+                  label,
+                  count(row.admitted),
+                  count(refusedOf(row)),
+                  ...(isCosted ? [count(chargedOf(row))] : []),
+                ],
+              ],
+        ),
       ),
     ),
   ];
@@ -343,10 +436,13 @@ function refusals(hours, days) {
     reasons.map((reason) => [
       reason,
       count(day.get(reason) ?? 0),
-      count(month.get(reason) ?? day.get(reason) ?? 0),
+      // The totals of past days do not count these requests.
+      reason === invalidSecret ? 'not recorded' : count(month.get(reason) ?? 0),
     ]),
   );
 }
+
+const invalidSecret = 'secret was not valid';
 
 /** @param {Row[]} rows */
 function reasonsOf(rows) {
@@ -361,7 +457,7 @@ function reasonsOf(rows) {
     }
     add('banned', banned);
     add('limits could not be checked', undecided);
-    add('secret was not valid', unauthorized);
+    add(invalidSecret, unauthorized);
   }
   return reasons;
 }
@@ -433,6 +529,11 @@ function element(name, attributes, ...content) {
 /** @param {number} number */
 function count(number) {
   return number.toLocaleString('en-US');
+}
+
+/** Formats the time of an instant, for example "15:00:20 UTC". @param {number} epochMs */
+function timeOf(epochMs) {
+  return `${new Date(epochMs).toISOString().slice(11, 19)} UTC`;
 }
 
 /** Formats an instant, for example "2026-11-24 15:00 UTC". @param {string} iso */
