@@ -1,6 +1,6 @@
 /**
- * Reads and writes JSON with exact integers. `JSON.parse` alone rounds integers beyond 2^53. Its reviver also receives the source text of
- * each number, and `JSON.rawJSON` writes digits unchanged (proposal-json-parse-with-source, available in Node 22).
+ * Reads and writes JSON with exact integers. `JSON.parse` alone rounds integers beyond 2^53. The reviver of `JSON.parse` also receives the
+ * source text of each number, and `JSON.rawJSON` writes digits unchanged (proposal-json-parse-with-source, available in Node 22).
  */
 
 import { bounds } from './bounds.ts';

@@ -39,8 +39,8 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => obey(signal));
   setFlagsFromString(youngRequests);
   const loader = createSettingsLoader(bounds);
-  // Most of the start is the loading of the configuration and the import of the gateway. Both run in parallel, because the configuration is
-  // loaded in a thread.
+  // Most of the start is the loading of the configuration and the import of the gateway. The loading and the import run in parallel,
+  // because the configuration is loaded in a thread.
   const [loaded, { createGateway }] = await Promise.all([
     loader.load(source).catch((error) => failedLoad(configFile, error)),
     import('./server/gateway.ts'),

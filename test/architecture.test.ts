@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The rooms of gateway/. Each room may import only the rooms above it in this list. */
+/** The folders of gateway/. Each folder may import only the folders above it in this list. */
 const rooms = [
   'shared',
   'redis',
@@ -22,8 +22,8 @@ const rooms = [
 ];
 
 /**
- * The folders of gateway/request/, called stations, each with the stations that it may import. Files directly
- * in request/ connect the stations.
+ * The folders of gateway/request/ with the steps of a request, each with the folders that it may import.
+ * Files directly in request/ connect the steps.
  */
 const stations: Record<string, readonly string[]> = {
   route: [],
@@ -41,7 +41,7 @@ const files = sourceFiles('gateway').concat(sourceFiles('backend'));
 const imports = files.flatMap((file) => importsOf(file).map((target) => ({ file, target })));
 
 describe('the architecture', () => {
-  it('a room imports only the rooms below it', () => {
+  it('a folder of gateway/ imports only the folders that gateway/README.md lists below it', () => {
     const wrong = imports.filter(({ file, target }) => {
       const [from, to] = [placeOf(file), placeOf(target)];
       return file.startsWith('gateway/') && from !== to && rooms.indexOf(from) < rooms.indexOf(to);
@@ -61,7 +61,7 @@ describe('the architecture', () => {
     expect(found.toSorted()).toEqual([...folders, ...pages, ...tools, ...packages].toSorted());
   });
 
-  it('the stations of a request do not import each other', () => {
+  it('the steps of a request do not import each other', () => {
     const wrong = imports.filter(({ file, target }) => {
       const [from, to] = [stationOf(file), stationOf(target)];
       if (from === undefined || from === to) return false;

@@ -84,7 +84,7 @@ export interface ValidSettings {
   readonly settings: Settings;
   /** One sentence for each setting that is valid but probably a mistake. */
   readonly warnings: readonly string[];
-  /** The URLs of the upstreams, each with its place in the configuration. */
+  /** The URLs of the upstreams, each with its position in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
   /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the directory. */
   readonly keysFile: string | undefined;

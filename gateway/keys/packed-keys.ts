@@ -28,7 +28,7 @@ export interface PackedKeys {
   readonly secrets: number;
 }
 
-/** Packed keys, and for each key, by its rank, the number of the `add` call that added the key. */
+/** Packed keys, and the number of the `add` call that added each key, by the key's rank. */
 export interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;

@@ -26,7 +26,7 @@ async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeo
   const free = await limiter.decide(key, bans, 0);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
   if (!isRaised) return free;
-  // The first decision counts towards the concurrency limit, and the second decision counts again.
+  // The first decision is no longer counted towards the concurrency limit, because the second decision counts the request again.
   if (key.concurrent !== undefined) limiter.release(key.id);
   return limiter.decide(key, bans, units);
 }

@@ -13,8 +13,8 @@ import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
- * One request and all results of the steps ("stations") that process it. A member is undefined until its station has run. The interfaces
- * below are narrower types of the same object. The compiler uses these types to check the order of the stations.
+ * One request and all results of the steps that process it. A member is undefined until its step has run. The interfaces below are narrower
+ * types of the same object. The compiler uses these types to check the order of the steps.
  */
 export class Exchange {
   readonly id = randomUUID();
@@ -134,7 +134,7 @@ export function permit(exchange: Decided, offered: OfferedOperation): Permitted 
   return exchange as Permitted;
 }
 
-/** Adds a station's results to the exchange. Frequent paths use `writable` instead, because `Object.assign` is slow. */
+/** Adds the results of a step to the exchange. Frequent paths use `writable` instead, because `Object.assign` is slow. */
 export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,

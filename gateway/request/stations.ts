@@ -11,7 +11,7 @@ import type { Limiter } from './limit/limiter.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
 import type { RecordTurns } from './record-turns.ts';
 
-/** The stateful stations and other dependencies of the request path. */
+/** The stateful steps of the request path, and its other dependencies. */
 export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;

@@ -86,8 +86,8 @@ function createEditedFiles(first: ReadonlyMap<string, string | undefined>) {
 }
 
 /**
- * The files that currently have invalid content. Their last valid content applies. `/readyz` and the log list these
- * files.
+ * The files that currently have invalid content. The last valid content of these files applies. `/readyz` and the log
+ * list these files.
  */
 function keptContents({ kept }: Rejected) {
   return kept.map(({ file, problems: [problem], sinceMs, revokes }) => ({

@@ -49,7 +49,7 @@ interface RequestSideOptions {
   readonly ticketSecret?: Uint8Array | undefined;
 }
 
-/** Serves API requests: the public listener and the stations behind it. */
+/** Serves API requests: the public listener and the request path behind it. */
 export function createRequestSide({
   settings,
   processId,

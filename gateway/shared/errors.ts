@@ -134,7 +134,7 @@ export interface WholeResponse {
   readonly body: string | Buffer;
 }
 
-/** The fault that Node's parser or the screen found in a request. */
+/** The fault that Node's parser or a check of the raw request has found. */
 export interface Rejection {
   readonly code: ErrorCode;
   /** The message is public and contains no input of the client. */

@@ -1,9 +1,9 @@
 /**
- * The data types that the stations of the request path share. All members are readonly: a station takes these types as
- * arguments and returns them as results.
+ * The data types that the steps of the request path share. All members are readonly: a step takes these types as arguments and returns them
+ * as results.
  */
 
-/** The windows of the UTC calendar that a plan may limit, shortest first. They begin and end on the store's clock. */
+/** The windows of the UTC calendar that a plan may limit, shortest first. The windows begin and end on the store's clock. */
 export const planWindows = ['second', 'minute', 'hour', 'day', 'month'] as const;
 
 export type PlanWindow = (typeof planWindows)[number];
@@ -41,7 +41,7 @@ export interface PlanChange {
 /** Plans by name, in the order of the configuration. */
 export type Plans = ReadonlyMap<string, Plan>;
 
-/** One entry of `keys`: a caller with its plan and limits. Its quota and ban are stored under its id. */
+/** One entry of `keys`: a caller with its plan and limits. The quota and the ban of a key are stored under its id. */
 export interface Key {
   readonly id: string;
   readonly plan: string;
@@ -62,8 +62,8 @@ export interface Key {
 }
 
 /**
- * Temporary limits that an operator gives a key. They replace the key's limits of the same windows from `fromMs` until
- * `untilMs`, epoch ms on the store's clock. A window that the key does not limit stays unlimited.
+ * Temporary limits that an operator gives a key. These limits replace the key's limits of the same windows from `fromMs` until `untilMs`,
+ * epoch ms on the store's clock. A window that the key does not limit stays unlimited.
  */
 export interface Grant {
   /** Empty for a grant that only exempts the key from brownouts. */
@@ -118,7 +118,7 @@ export interface Keys {
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
-/** A secret that was read from the directory. It is cached until `period` ends or its key changes. */
+/** A secret that was read from the directory. The secret is cached until `period` ends or its key changes. */
 export type ReadSecret =
   | {
       readonly kind: 'usable';
@@ -177,10 +177,13 @@ export interface RateLimitState {
    * change this window (`toldWindow`).
    */
   readonly inForce: Window;
-  /** The current ban of the key. Its times are epoch ms on the clock of the decision. */
+  /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */
   readonly ban?: {
     readonly untilMs: number;
-    /** The time at which the same request would be admitted. It is later than `untilMs` if a window is exhausted until then. */
+    /**
+     * The time at which the same request would be admitted. `retryAtMs` is later than `untilMs` if a window is still exhausted at
+     * `untilMs`.
+     */
     readonly retryAtMs: number;
   };
 }
@@ -198,7 +201,7 @@ export function toldWindow({ inForce, ban }: RateLimitState): Window {
  */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
-/** The decision about one request of a valid key, made from the windows of its plan and the ban ladder. */
+/** The decision about one request of a valid key, made from the windows of its plan and the rules for bans. */
 export type Decision =
   | {
       readonly kind: 'admitted';
@@ -211,8 +214,8 @@ export type Decision =
     }
   | {
       /**
-       * A refusal. The same request would be admitted at `retryAtMs` (epoch ms on the clock of the decision). `banned` is a refusal by the
-       * ban ladder.
+       * A refusal. The same request would be admitted at `retryAtMs` (epoch ms on the clock of the decision). `banned` means that the
+       * request is refused during a ban.
        */
       readonly kind: 'refused' | 'banned';
       /** The cost that the request would have had. */
@@ -222,7 +225,9 @@ export type Decision =
       readonly retryAtMs: number;
     }
   | {
-      /** A refusal by the concurrency limit, which charges nothing. `retryAtMs` is a guess, because nobody knows when a request ends. */
+      /**
+       * A refusal by the concurrency limit, which charges nothing. `retryAtMs` is a guess, because the end of a running request is unknown.
+       */
       readonly kind: 'crowded';
       readonly units: number;
       readonly rateLimit: RateLimitState;
@@ -274,7 +279,10 @@ export interface KeyStatus {
   readonly grant?: Grant;
 }
 
-/** The ban ladder: `after` refusals within `withinMs` ban for `forMs`, doubling up to `maxMs`. */
+/**
+ * The rules for bans. A key is banned for `forMs` after `after` refusals within `withinMs`. Each further ban lasts twice as long, up to
+ * `maxMs`.
+ */
 export interface BanPolicy {
   readonly after: number;
   readonly withinMs: number;
@@ -461,7 +469,7 @@ export interface UpstreamTls {
   readonly own?:
     | {
         readonly cert: string;
-        /** The unencrypted key. It is a secret: no log, message or response may show it. */
+        /** The unencrypted key. The key is a secret: no log, message or response may show it. */
         readonly key: string;
       }
     | undefined;
@@ -495,7 +503,7 @@ export interface Certificate {
   readonly file: string;
   /** The certificate followed by its chain, in PEM. */
   readonly cert: string;
-  /** The unencrypted key in PEM. It is a secret: no log, message or response may show it. */
+  /** The unencrypted key in PEM. The key is a secret: no log, message or response may show it. */
   readonly key: string;
   /** The end of the certificate, epoch ms. */
   readonly notAfterMs: number;

@@ -2,9 +2,9 @@ import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 
 /**
  * The limit of every wait, queue, body, header block and retry, with its unit in the name and its reason in the comment. `main.ts`,
- * `server/` and the command line pass these bounds on, so that tests can pass their own. Operators set some limits (body size, ban
- * ladder, address bucket) in the configuration, with defaults in `config/schema/defaults.ts`. `config/config-sizes.ts` limits the
- * size of a configuration.
+ * `server/` and the command line pass these bounds on, so that tests can pass their own. Operators set some limits (body size, bans,
+ * address bucket) in the configuration, with defaults in `config/schema/defaults.ts`. `config/config-sizes.ts` limits the size of a
+ * configuration.
  */
 export const defaultBounds = Object.freeze({
   /** The longest URI of a request; a longer URI gets 414. RFC 9112 §3 recommends at least 8,000 octets for the request line. */
@@ -159,8 +159,8 @@ export const defaultBounds = Object.freeze({
   banEndIntervalMs: 1_000,
   /**
    * A process may refuse a request without a call to the store, and report the refusal later. Such a report contains at most
-   * `strikesPerReportMax` refusals of one key. It contains at most the share `strikesHeldShareMax` of the refusals that remain before a
-   * ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
+   * `strikesPerReportMax` refusals of one key. A report contains at most the share `strikesHeldShareMax` of the refusals that remain before
+   * a ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
    * threshold.
    */
   strikesPerReportMax: 50,
@@ -332,8 +332,8 @@ export const defaultBounds = Object.freeze({
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
   /**
-   * In each turn the admin parser reads at least one slice of `adminSliceBytes`. It reads further slices until `adminParsingMs` is over.
-   * A slice with chunks of one octet takes 0.06 ms.
+   * In each turn the admin parser reads at least one slice of `adminSliceBytes`. The parser reads further slices until `adminParsingMs` is
+   * over. A slice with chunks of one octet takes 0.06 ms.
    */
   adminSliceBytes: 512,
   adminParsingMs: 0.05,
@@ -495,7 +495,9 @@ export const defaultBounds = Object.freeze({
   presenceTargetsMax: 64,
   /** The period of a process's rates and percentiles. */
   recentFiguresMs: 10_000,
-  /** Failed requests are counted over this time. They are reported when they reach this number and this share of all requests. */
+  /**
+   * Failed requests are counted over this time. Failed requests are reported when they reach this number and this share of all requests.
+   */
   failuresShownMs: 60_000,
   failingRequestsMin: 5,
   failingShareMin: 0.01,
@@ -537,7 +539,7 @@ export const defaultBounds = Object.freeze({
   eventsSummaryPauseMaxMs: 60_000,
 
   /**
-   * The pause before an exited worker is replaced. It doubles, up to `workerPauseMaxMs`, with each worker that lived for less than
+   * The pause before an exited worker is replaced. The pause doubles, up to `workerPauseMaxMs`, with each worker that lived for less than
    * `workerSteadyMs`, so that failing workers do not take CPU time from healthy workers.
    */
   workerPauseMs: 100,
@@ -561,13 +563,17 @@ export const defaultBounds = Object.freeze({
   /** The smallest number of connections to a target that one worker may open. */
   workerConnectionsPerTargetMin: 16,
 
-  /** The interval at which the content of the configuration files is compared. An edit takes effect after two comparisons. */
+  /**
+   * The interval at which the content of the configuration files is compared. An edit takes effect after two comparisons have found the
+   * same content.
+   */
   configPollIntervalMs: 250,
   /** A load of the configuration that takes longer than this is logged. */
   configLoadSlowMs: 2_000,
   /**
-   * How long a load of the configuration continues after its files have changed again. Then it is cancelled, because the newer text may
-   * have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. Both times double with each cancelled load.
+   * How long a load of the configuration continues after its files have changed again. Then the load is cancelled, because the newer text
+   * may have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. The two times double with each cancelled
+   * load.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,

@@ -36,7 +36,10 @@ export interface ChangedGateway {
   reload(overrides: Record<string, unknown>): Promise<void>;
 }
 
-/** Starts gateways that share a Redis, or one gateway in memory. Their windows never end, and they share one log. */
+/**
+ * Starts gateways that share a Redis, or one gateway in memory. The windows of these gateways never end, and the
+ * gateways share one log.
+ */
 export async function startGateways(
   count: number,
   {
@@ -83,7 +86,8 @@ export async function startGateways(
       },
       bounds: tunedBounds({
         ...patientStore,
-        // A request may wait up to `adminResponseTimeoutMs` for its turn. Its connection is silent during this time.
+        // A request may wait up to `adminResponseTimeoutMs` for its turn. The connection is silent while the request
+        // waits.
         writeTimeoutMs: 300_000,
         headersTimeoutMs: 300_000,
         requestTimeoutMs: 300_000,

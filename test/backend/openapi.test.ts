@@ -157,8 +157,8 @@ describe('the API document and its own parts', () => {
   });
 
   /**
-   * The rules of Redocly (recommended-strict) and Spectral (oas) that this document could break. Both linters accept
-   * it.
+   * The rules of Redocly (recommended-strict) and Spectral (oas) that this document could break. Redocly and Spectral
+   * accept the document.
    */
   it('has what linters ask of a document for readers', () => {
     const { info, servers, tags } = document;

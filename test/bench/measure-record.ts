@@ -23,7 +23,7 @@ export interface RecordFigures {
   readonly loads: readonly {
     readonly load: string;
     readonly atMost: number;
-    /** Both gateways are measured in the same rounds. */
+    /** The gateways with and without the record are measured in the same rounds. */
     readonly on: readonly Sample[];
     readonly off: readonly Sample[];
   }[];
@@ -123,7 +123,7 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
 
   const settings = 'usage: { keepDays: 0 }';
   const without = await startTollgate({ ...stage, dir, credentials }, { name: 'record-none', settings });
-  // Both processes get the same number of requests, because a process does not free the memory of requests immediately.
+  // The two processes get the same number of requests, because a process does not free the memory of requests immediately.
   await callAll(without, secrets.slice(0, active));
   for (const subject of [gateway, without]) await callAll(subject, secrets.slice(0, keys));
   const activeKeysBytes = residentBytes(gateway.pid) - residentBytes(without.pid);

@@ -99,7 +99,10 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
 
 const nginx = 'nginx + lua';
 
-/** Both subjects do the same job. Redis is a separate process whose share depends on the number of calls. */
+/**
+ * The two compared subjects do the same job. Redis is a separate process whose share depends on the number of
+ * calls.
+ */
 const againstNginx = [
   { scenario: 'hot-key', load: 'one hot key', atMost: 0.85 },
   { scenario: 'many-keys', load: '1,000 keys', atMost: 1 },

@@ -21,7 +21,10 @@ const count = 40_000;
  * limit. The limit counts CPU time, because pauses and other processes do not lengthen it.
  */
 const hangCpuMs = 10_000;
-/** `npm test` uses files with 5 % of this size. Their reports have the same length as the reports about the full size. */
+/**
+ * `npm test` uses files with 5 % of this size. Reports about these smaller files have the same length as reports about
+ * the full size.
+ */
 const scales = [0.05, 1] as const;
 
 function expectNoHang<T>(work: () => T): T {

@@ -226,7 +226,7 @@ test.each<[rule: string, files: Record<string, string | Uint8Array>, report: str
     'tollgate.yaml:9:17: `bans.within` must be a duration such as 60s, 5m or 24h\n  9 | bans: { within: 1.5m }\n    |                 ^',
   ],
   [
-    'a ban ladder that ends below its first step',
+    'bans whose longest length is below their first length',
     main('bans: { for: 2h, max: 1h }'),
     'tollgate.yaml:9:23: `bans.max` must not be shorter than `bans.for`\n  9 | bans: { for: 2h, max: 1h }\n    |                       ^',
   ],

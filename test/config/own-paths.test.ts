@@ -4,7 +4,7 @@ import { formatProblems } from '../../gateway/config/problems/format-problems.ts
 import { limitsParts } from '../../gateway/shared/model.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-/** Loads the small configuration with these extra lines. Its base URL has the path `basePath`. */
+/** Loads the small configuration with these extra lines. The base URL of the configuration has the path `basePath`. */
 function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
   const main = mainDocument.replace('example.com/v1', `example.com${basePath}`) + lines;
   const folder = configFolder({

@@ -229,7 +229,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     expect(second.state.bannedUntilMs).toBe(first.state.bannedUntilMs);
   },
 
-  async 'a ban ends at the announced instant, the next one is twice as long, and the ladder starts over after max without a ban'(
+  async 'a ban ends at the announced instant, the next ban is twice as long, and after max without a ban the next ban has the first length again'(
     subject,
   ) {
     const store = await subject.open(await freshLengths(subject));
@@ -308,7 +308,9 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     }
   },
 
-  async 'after a ban is lifted requests are admitted at once, and the ladder starts over'(subject) {
+  async 'after a ban is lifted requests are admitted at once, and the next ban has the first length again'(
+    subject,
+  ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 2, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
     const call = { ...callOf(limitsOf({ perMinute: 3, perDay: 100 })), bans };

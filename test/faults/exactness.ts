@@ -11,7 +11,8 @@ export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
   /**
-   * The load exhausts at least the shortest and the longest window. It must not exhaust the windows between them.
+   * The load exhausts at least the shortest and the longest window. The load must not exhaust the windows between the shortest and the
+   * longest window.
    */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;

@@ -19,8 +19,8 @@ export interface IsolatedMaster {
   /** The time from the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
   /**
-   * Both times begin when the Sentinels could first detect the isolation. The first time ends with the announcement of the new master, and
-   * the second time ends when every limiter decides with the new master.
+   * The two times begin when the Sentinels could first detect the isolation. The first time ends with the announcement of the new master,
+   * and the second time ends when every limiter decides with the new master.
    */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;

@@ -241,7 +241,7 @@ const measurements: readonly Measurement[] = [
       const { baseline, besideSlow } = found.p99Ms;
       const { before, during, after } = found.descriptors;
       return {
-        figure: `Well-behaved clients got ${statuses(found.good)}. Their p99 changed from ${ms(baseline)} to ${ms(besideSlow)} (${(besideSlow / baseline).toFixed(2)}×), and the open descriptors from ${before} to ${during} and then to ${after}.`,
+        figure: `Well-behaved clients got ${statuses(found.good)}. The p99 of these clients changed from ${ms(baseline)} to ${ms(besideSlow)} (${(besideSlow / baseline).toFixed(2)}×), and the open descriptors from ${before} to ${during} and then to ${after}.`,
         holds: found.failures.length === 0 && Object.keys(found.good).join() === '200',
       };
     },
@@ -529,7 +529,7 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
       const found = await measureGreedyKeys({ greed, keys, clients, goodRequests: 6_000 });
       const { p99Ms, slowestMs } = found;
       return {
-        figure: `Other keys got ${statuses(found.good)}. Their p99 changed from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and their slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend. The access lines of greedy requests have status ${Object.keys(
+        figure: `Other keys got ${statuses(found.good)}. The p99 of these keys changed from ${ms(p99Ms.baseline)} to ${ms(p99Ms.beside)} (${(p99Ms.beside / p99Ms.baseline).toFixed(2)}×), and the slowest response from ${ms(slowestMs.baseline)} to ${ms(slowestMs.beside)}. Greedy requests held at most ${found.heldAtBackend} of 512 connections to the backend. The access lines of greedy requests have status ${Object.keys(
           found.greedyEnds,
         )
           .map((end) => end.replace(/ (.*)/, ' and fault `$1`'))
@@ -574,7 +574,7 @@ function mib(bytes: number): string {
 
 function statuses(counts: Record<number, number>): string {
   return Object.entries(counts)
-    .map(([status, count]) => `${count} × ${status}`)
+    .map(([status, count]) => `${status} (${count} times)`)
     .join(', ');
 }
 
@@ -593,7 +593,7 @@ async function run(only: string | undefined): Promise<void> {
     console.log(lines.at(-1));
   }
   const machine = `${availableParallelism()} × ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`;
-  const head = `${machine}. \`12000 × 200\` means 12,000 responses with status 200.`;
+  const head = `${machine}. \`200 (12000 times)\` means 12,000 responses with status 200.`;
   const text = `# Measured by \`npm run faults\`\n\n${head}\n\n${lines.join('\n')}\n`;
   console.log(`\n${text}`);
   if (only === undefined) await writeFile(new URL('figures.md', import.meta.url), text);

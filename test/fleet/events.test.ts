@@ -87,7 +87,7 @@ it('reports of several processes within the merging time are one event, and a la
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
   first.record(away('connection lost'));
   second.record(away('no reply within the deadline'));
-  // At this point, the processes are not connected to Redis. They will send these events later, with an age of ten minutes.
+  // At this point, the processes are not connected to Redis. The processes will send these events later, with an age of ten minutes.
   pass(600_000);
   await expect.poll(() => listed(first)).toEqual(['store_away  2']);
   second.record(away());

@@ -8,7 +8,7 @@ import { startStrictBackend } from './strict-backend.ts';
 /** The limit is small, so that short inputs exceed it. */
 export const bodyBytesMax = 2_048;
 
-/** A gateway process with a strict backend. It judges one connection at a time. */
+/** A gateway process with a strict backend. The rig judges one connection at a time. */
 export interface Rig {
   readonly gateway: GatewayProcess;
   try(pieces: readonly string[]): Promise<Verdict>;

@@ -32,8 +32,8 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. Its handlers check each raw request like the gateway, wait a millisecond in place of a call to Redis,
- * read the body, and respond with 200, the method, the URI and the body size.
+ * A real listener on a free port. The handlers of the listener check each raw request like the gateway, wait a millisecond in place of a
+ * call to Redis, read the body, and respond with 200, the method, the URI and the body size.
  */
 export async function startListener(
   options: {

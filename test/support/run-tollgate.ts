@@ -22,7 +22,7 @@ export const bareEnvironment = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 };
 
-/** Runs the command line as a process, without a terminal. Its environment consists of `bareEnvironment` and `env`. */
+/** Runs the command line as a process, without a terminal. The environment of the process consists of `bareEnvironment` and `env`. */
 export async function runTollgateProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -43,8 +43,8 @@ export async function runTollgateProcess(
 let lastRun: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the command line in this process, with its own streams, environment and exit code. Such a run takes a few milliseconds; a process
- * takes a third of a second. Commands that are started at the same time run one after the other.
+ * Runs the command line in this process, with its own streams, environment and exit code. A run in this process takes a few milliseconds,
+ * and a separate process takes a third of a second. Commands that are started at the same time run one after the other.
  */
 export function runTollgate(...run: Parameters<typeof runTollgateProcess>): Promise<Ran> {
   const ran = lastRun.then(() => runHere(...run));

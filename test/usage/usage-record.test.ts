@@ -44,7 +44,7 @@ interface Event {
   /** Absent: 1. */
   readonly units?: number;
   readonly address: string;
-  /** By default, the first of `secrets`. */
+  /** The secret of the request, which is the first of `secrets` by default. */
   readonly secret?: string;
   readonly operationId: string;
   readonly status: number;

@@ -195,7 +195,10 @@ interface Part {
   readonly lastId: string;
 }
 
-/** The number of ids that are compared with a filter in one turn of the event loop. This takes about 1 ms. */
+/**
+ * The number of ids that are compared with a filter in one turn of the event loop. Comparing these ids takes about 1
+ * ms.
+ */
 const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();

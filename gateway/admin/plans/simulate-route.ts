@@ -51,7 +51,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
     maxMs: milliseconds,
   })
     .optional()
-    .describe('A different ban ladder.'),
+    .describe('The rules for bans, in place of the configured rules.'),
   plan: text('the name of a plan').optional().describe('Only keys of this plan.'),
   minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
   listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
@@ -70,8 +70,8 @@ export interface SimulateSources {
 
 /**
  * `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. The function is
- * long because it contains the route's handler and the function that reads the circumstances. Both use the same
- * sources.
+ * long because it contains the route's handler and the function that reads the circumstances. The handler and this
+ * function use the same sources.
  */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;

@@ -33,8 +33,8 @@ export type Members = Readonly<Record<string, unknown>>;
 export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
 
 /**
- * Settings that the comparison ignores. They depend on file paths and file contents, and do not change the gateway's
- * behaviour.
+ * Settings that the comparison ignores. These settings depend on file paths and file contents, and do not change the
+ * gateway's behaviour.
  */
 const notCompared = new Set(['version', 'keysFile', 'listen.tls.file', 'admin.tls.file']);
 

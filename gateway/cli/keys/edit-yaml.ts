@@ -6,7 +6,7 @@ import { type ParsedDocument, toPlain } from '../../config/source/yaml-to-plain.
 /** A path to a part of a document: field names and list indexes. */
 type Path = readonly (string | number)[];
 
-/** A change of a YAML text. It states which data change, not which characters. */
+/** A change of a YAML text, as a change of data and not of characters. */
 export type YamlEdit =
   /**
    * Adds entries at the end of a list. Undefined members of an entry are left out. An empty path means the document itself, which

@@ -7,10 +7,10 @@ import { type Bounds, defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 /**
  * Locks a file for an edit.
  *
- * The lock is the folder `<file>.lock`. The folder contains one file, whose name identifies the owner of the lock. A process
- * takes the lock by renaming a prepared folder to `<file>.lock`. The rename fails while a folder of this name exists and is not
- * empty. To release the lock of a dead process, another process removes the file with the dead process's name, and keeps the
- * folder. Both steps are atomic, so exactly one of many waiting processes gets the lock.
+ * The lock is the folder `<file>.lock`. The folder contains one file, whose name identifies the owner of the lock. A process takes the lock
+ * by renaming a prepared folder to `<file>.lock`. The rename fails while a folder of this name exists and is not empty. To release the lock
+ * of a dead process, another process removes the file with the dead process's name, and keeps the folder. The rename and the removal are
+ * atomic, so exactly one of many waiting processes gets the lock.
  *
  * If the folder of the file is read-only, the edit runs without a lock. For example, this happens when a single file is mounted
  * into a container.

@@ -38,7 +38,7 @@ export interface ChangedKey {
   readonly key: KeyDefinition;
   /** The key in the form of the admin API, for programs. The key contains the new secret if the command issued a secret. */
   readonly json: unknown;
-  /** The place of the key: a file and a line, or the directory. */
+  /** Where the key is stored: a file and a line, or the directory. */
   readonly where: string;
   /** Whether the command changed the key. The value is false if the key already had the requested state. */
   readonly isChanged: boolean;

@@ -6,8 +6,8 @@ export interface NewConfig {
   /** The base path of the API document's paths, such as `/v1`. The text is empty if there is no base path. */
   readonly basePath: string;
   /**
-   * Whether the gateway serves `/limits` and the API reference. Both are switched off if a path of the API conflicts with one of
-   * their paths.
+   * Whether the gateway serves `/limits` and the API reference. `/limits` and the API reference are switched off if a path of the API
+   * conflicts with one of their paths.
    */
   readonly hasOwnPaths: boolean;
   readonly adminTokenSha256: string;

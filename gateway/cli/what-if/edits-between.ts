@@ -15,9 +15,9 @@ export interface Tried {
 }
 
 /**
- * Returns the edits of limits between two configurations. The result contains each edited plan. It contains a key only if the
- * edit of its plan does not explain the new limits of the key. A key that is missing or disabled in one of the configurations
- * has no limits to compare.
+ * Returns the edits of limits between two configurations. The result contains each edited plan. The result contains a key if the edit of
+ * the key's plan does not explain the new limits of the key. A key that is missing or disabled in one of the configurations has no limits
+ * to compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));

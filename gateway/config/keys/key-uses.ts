@@ -16,7 +16,7 @@ export interface KeyUses {
   readonly warned: number;
 }
 
-/** Makes a counter that starts with the counts in `before`. Its method `count` adds or subtracts one key. */
+/** Makes a counter that starts with the counts in `before`. The counter's method `count` adds or subtracts one key. */
 export function createKeyUses(before?: KeyUses): {
   count(key: RawKey, change: 1 | -1): void;
   uses(): KeyUses;

@@ -28,8 +28,8 @@ export const changesMax = 256;
  *
  * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed
- * @returns undefined when an entry is invalid, or two keys share an id or a digest. The caller must then parse the whole list to
- *   report each problem with its place
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest. The caller must then parse the whole list to report
+ *   each problem with its line and column
  */
 export function readEntries(
   list: SplitList,

@@ -1,7 +1,7 @@
 import { configSizes } from '../config-sizes.ts';
 import { createShowLine, type FileKind } from './show-line.ts';
 
-/** A place in a configuration file, with the text of its line. */
+/** A position in a configuration file, with the text of the line. */
 export interface Place {
   readonly file: string;
   /** From 1. */
@@ -22,7 +22,7 @@ export interface Problem extends Place {
    * secrets.
    */
   readonly message: string;
-  /** The other place of a conflict, such as the first of two equal ids. */
+  /** The position of the other part of a conflict, such as the first of two equal ids. */
   readonly related?: Place & { readonly message: string };
   /**
    * The files that may be at fault, the most likely file first. If this field is absent, `file` and the file of `related` may be at fault.
@@ -84,7 +84,7 @@ function countUpTo(numbers: readonly number[], limit: number): number {
   return low;
 }
 
-/** The place of a problem that concerns a whole file. */
+/** The position of a problem that concerns a whole file. */
 export function wholeFile(file: string): Place {
   return { file, line: 1, column: 1, excerpt: '' };
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../problems/problem.ts';
 import { createProblemList } from '../problems/problem-list.ts';
 import type { YamlSource } from '../source/parse-yaml.ts';
 
-/** Converts the issues of a schema check into problems with places. */
+/** Converts the issues of a schema check into problems with lines and columns. */
 export function shapeProblems(error: z.ZodError, source: YamlSource): readonly Problem[] {
   const problems = createProblemList();
   for (const fault of shapeFaults(error.issues)) {

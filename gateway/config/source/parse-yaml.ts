@@ -8,10 +8,10 @@ import type { Substituted } from './substitute-variables.ts';
 import { createOffsetOf, type OffsetOf, type YamlPart, type YamlPath } from './yaml-offset.ts';
 import { type ParsedDocument, toPlain } from './yaml-to-plain.ts';
 
-/** A YAML document as plain data, with the place of each part in the file. */
+/** A YAML document as plain data, with the line and column of each part. */
 export interface YamlSource {
   readonly value: unknown;
-  /** Returns the place of a value, or of a field's name. A missing part has the place of the nearest part around it. */
+  /** Returns the line and column of a value, or of a field's name. A missing part has the position of the nearest part around it. */
   placeOf(path: YamlPath, part?: YamlPart): Place;
   /** Returns the line number of a value. */
   lineOf(path: YamlPath): number;

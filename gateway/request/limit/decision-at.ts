@@ -23,7 +23,7 @@ export function decisionAt(
     return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   }
   if (crowded > 0 && index >= admitted + refused + banned) {
-    // Nobody knows when a request will end.
+    // The end of a running request is unknown, so the client retries after a fixed time.
     return { kind: 'crowded', units, rateLimit: after, source, retryAtMs: nowMs + crowdedRetryMs };
   }
   const untilMs = state.bannedUntilMs;

@@ -70,8 +70,8 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Refuses one request without a call to the store. This requires a reply that is less than `bounds.refusalRememberedMs` old, and that
-     * shows a ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
+     * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
+     * show a ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
      * ban. This function makes such a refusal only if the refusal may be reported later (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide

@@ -58,7 +58,7 @@ export interface LimiterDeps {
   readonly bounds: Bounds;
 }
 
-/** Creates the station that decides whether a request is within its limits. */
+/** Creates the limiter, which decides whether a request is within its limits. */
 export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps) {
   const { windowsMs } = bounds;
   const ledger = createKeyLedger(bounds);

@@ -71,7 +71,7 @@ export function dropRequests(socket: Socket): void {
 
 /**
  * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request is
- * being parsed. The search takes one microsecond. It fails if the request line came in an earlier packet than the end of the head.
+ * being parsed. The search takes one microsecond. The search fails if the request line came in an earlier packet than the end of the head.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';

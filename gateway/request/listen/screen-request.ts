@@ -15,8 +15,8 @@ export interface ScreenedRequest {
 }
 
 /**
- * Checks the raw head of a request by allowlist, before any other station. An accepted head is unambiguous. The upstream gets the
- * same octets, so it serves the same operation that the gateway has found and charged. The checks do not rely on Node's parser.
+ * Checks the raw head of a request by allowlist, before any other step. An accepted head is unambiguous. The upstream gets the same octets,
+ * so it serves the same operation that the gateway has found and charged. The checks do not rely on Node's parser.
  *
  * @param isHandshake whether the request opens a WebSocket
  */

@@ -12,7 +12,7 @@ export type OwnPages = ReadonlyMap<string, OwnPage>;
 /** A page of the gateway. `public`: a file that needs no key. */
 export type OwnPage = { readonly kind: 'public'; readonly file: ServedFile } | HolderPath;
 
-/** The files of all pages. They do not depend on the configuration, so a process makes them once. */
+/** The files of all pages. The files do not depend on the configuration, so a process makes them once. */
 export type PageAssets = ReturnType<typeof createPageAssets>;
 
 export function createPageAssets() {

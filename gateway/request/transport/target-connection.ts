@@ -263,8 +263,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
   /** Ends the current request when its response is complete. */
   private finish(reusable: boolean): void {
     const { handler } = this;
-    // A target may respond before it has read the whole request body. Such a target could read the rest of the body as the next
-    // request. Node reports TLS writes one turn late, so `isUsable` checks this again.
+    // A target may respond before it has read the whole request body. A target that has not read the whole body could read the rest as the
+    // next request. Node reports TLS writes one turn late, so `isUsable` checks this again.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
     // Over TLS the rest of a response may arrive while reading is paused: see `onRead`.
     if (this.isPaused()) this.socket.resume();

@@ -55,7 +55,7 @@ export interface ActiveConnection {
   abort(): void;
 }
 
-/** How far a request got before it failed. This decides whether the request may be retried. */
+/** How far a request got before it failed. The value decides whether the request may be retried. */
 export type Reach =
   /** No octet of the request can have reached the target. */
   | 'not_reached'

@@ -8,7 +8,7 @@ const ofMemory = [
   'usageUnsentCountsMax',
 ] as const satisfies readonly BoundName[];
 
-/** Bounds that protect a target. Their sum does not depend on the number of processes. */
+/** Bounds that protect a target. The sum of each bound over all workers does not depend on the number of processes. */
 const ofTargets = [
   'connectionsPerTargetMax',
   'queuedPerTargetMax',

@@ -8,8 +8,8 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen. The server receives each socket after its handshake. It also receives each socket with
-   * cleartext HTTP, whose requests it must refuse.
+   * A server of node:http that does not listen. The server receives each socket after its handshake. The server also receives each socket
+   * with cleartext HTTP, and must refuse its requests.
    */
   readonly http: Server;
   /** Returns the client ("holder") of a new TCP connection; undefined when too many connections are open. */
@@ -25,9 +25,9 @@ export interface TlsFrontOptions {
 export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place of http://.';
 
 /**
- * Listens for TCP connections and does the TLS handshakes of an HTTP server. It checks the first octet of each connection before OpenSSL
- * reads it. So a client with cleartext HTTP gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN offers only
- * HTTP/1.1.
+ * Listens for TCP connections and does the TLS handshakes of an HTTP server. The front checks the first octet of each connection before
+ * OpenSSL reads it. So a client with cleartext HTTP gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN offers
+ * only HTTP/1.1.
  */
 export function createTlsFront(options: TlsFrontOptions) {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;

@@ -152,7 +152,7 @@ export class UnitRooms {
 export function leastIn(requests: number, extra: number, room: number, mayBeBanned: boolean): number {
   const units = requests + extra;
   if (units <= room) return requests;
-  // At least one request costs no more than the room. But after a refusal, a ban may also refuse this request.
+  // At least one request costs no more than the remaining units. But after a refusal, a ban may also refuse this request.
   const one = !mayBeBanned && requests * (room + 1) > units ? 1 : 0;
   return Math.min(requests, Math.max(one, room - extra, 0));
 }

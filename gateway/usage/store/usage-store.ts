@@ -37,7 +37,7 @@ export interface ActiveKey {
   readonly lastSeenMs: number;
 }
 
-/** Stores the usage record. Both adapters pass the same test suite. No method rejects. */
+/** Stores the usage record. The adapters for Redis and for memory pass the same test suite. No method rejects. */
 export interface UsageStore {
   /** Adds a batch. The store may have added the batch even if the call fails. A repeated batch is added only once. */
   add(batch: Batch): Promise<'added' | 'failed'>;

@@ -75,7 +75,10 @@ const checkSeconds = seconds(defaultBounds.healthPauseMs);
 /** `usage/store/add-counts.lua` has the same number. */
 export const sendersMax = 128;
 
-/** Computes the load of a fleet. Its load balancer distributes the requests of a key equally among the processes that serve the key. */
+/**
+ * Computes the load of a fleet. The load balancer of the fleet distributes the requests of a key equally among the processes that serve the
+ * key.
+ */
 export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const { requestsPerSecond, groups, refusedShare, directory, recorded } = traffic;
   const { processes, shards, replicas, targets } = fleet;

@@ -19,8 +19,7 @@ const connections = 64;
 const cachedSeconds = 60;
 
 /**
- * Two gateways on one core use a Cluster of three masters on the other core, under four loads. This takes about six
- * minutes.
+ * Two gateways on one core use a Cluster of three masters on the other core, under four loads. The measurement takes about six minutes.
  */
 export async function measureFleet({
   dir,

@@ -16,7 +16,7 @@ import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecret
 const manyKeys = 20_000;
 /** The number of concurrent requests, as in the benchmark's scenarios. */
 const connections = 64;
-/** The number of upstreams with one target each. This is the largest number that a configuration may have. */
+/** The number of upstreams with one target each. A configuration may not have more upstreams. */
 const upstreamsCount = 32;
 const idleConnections = 2_000;
 /** The number of masters of a second Cluster, among which the calls of a turn are divided. */
@@ -187,7 +187,7 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
 
 /**
  * A single key makes at most one call per turn, so each call arrives alone. Two runs with many keys differ from this run in calls, reads
- * and CPU. These two differences determine the cost of a call and the cost of a read.
+ * and CPU. These differences determine the cost of a call and the cost of a read.
  */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({

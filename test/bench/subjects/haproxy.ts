@@ -5,7 +5,7 @@ import { findProgram } from '../find-program.ts';
 import { startProcess, untilAnswers } from '../processes.ts';
 import type { Stage, Subject } from './subject.ts';
 
-/** haproxy with a stick table. Its limits are in its own memory and are not shared with other processes. */
+/** haproxy with a stick table. The limits of haproxy are in its own memory and are not shared with other processes. */
 export const haproxy: Subject = {
   name: 'haproxy',
   job: 'key, one window in its own memory, access line, forward',

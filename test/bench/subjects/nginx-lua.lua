@@ -1,5 +1,5 @@
--- The gateway's job on nginx, carefully written. It finds keys by digest, uses the gateway's own Redis script for both windows, and sends
--- all headers. Its Redis connections are persistent.
+-- The gateway's job on nginx, carefully written. The code finds keys by digest, uses the gateway's own Redis script for both windows, and
+-- sends all headers. The connections to Redis are persistent.
 
 local redis = require "nginx.redis"
 local sha256 = require "nginx.sha256"

@@ -25,7 +25,7 @@ const keys = acme + globex;
 const disabled = keys.replace('id: acme', 'id: acme, disabled: true');
 
 /**
- * Starts with a folder that has every kind of file. `edit` writes files, and deletes a file whose text is undefined. It then
+ * Starts with a folder that has every kind of file. `edit` writes files, and deletes a file whose text is undefined. After that, `edit`
  * loads the folder and returns the result.
  */
 function startIn(files: Readonly<Record<string, string>> = {}) {

@@ -229,7 +229,10 @@ const axisFont = '12px system-ui, sans-serif';
 const markerRows = 2;
 const markerRowHeight = 14;
 
-/** Whether a value lies between two gaps. Such a value is drawn as a point, because a line needs two values. */
+/**
+ * Whether a value lies between two gaps. The chart draws a value between two gaps as a point, because a line needs two
+ * values.
+ */
 function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
   const values = u.data[index] ?? [];
   return [...values.keys()].filter(

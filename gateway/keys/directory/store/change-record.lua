@@ -5,14 +5,14 @@ The revision alone is not enough, because a key that was removed and issued agai
 The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. In this
 case, no new key reaches this script, because list-id.lua lacks the flag.
 
-KEYS[1]  <prefix>:{<key id>}:key, a hash: revision, record (JSON), tag (list-id.lua)
-KEYS[2]  <prefix>:{<key id>}:removed, a hash: `createdMs` of each key with this id that was removed lately
-ARGV     1 the expected revision; 0 for a new key   2 the new record; empty removes the key
-         3 the expected `changedMs`
-         4 new key: its tag   5 new key: the longest time between the tag and this call, ms
-         6 new key: `once` refuses a key that was already created and removed
-         7 how long the `createdMs` of a removed key is kept, ms
-Reply    `absent`, `changed` (another version is stored), `late`, `removed` or `done`; the revision, the old record, and the tag
+KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
+KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of each key with this id that was removed lately.
+ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
+`changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms.
+The other arguments are for a new key. ARGV[4] is the tag of the key. ARGV[5] is the longest time between the tag and this call, in ms.
+ARGV[6] is `once` to refuse a key that was already created and removed.
+The reply begins with `absent`, `changed` (another version is stored), `late`, `removed` or `done`. The revision, the old record and the
+tag follow.
 ]]
 local expected, record = tonumber(ARGV[1]), ARGV[2]
 local stored = redis.call('HMGET', KEYS[1], 'revision', 'record', 'tag')

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 --[[
-Notes a change of a key's record in the key's quota hash. decide-quota.lua compares this note with the note that the process
-read together with the record. So no process decides on an outdated record. This script also runs when Redis is out of memory,
-like change-record.lua.
+Stores the time of a change of a key's record in the key's quota hash, as `changedMs`. decide-quota.lua compares this time with the time
+that the process read together with the record, so no process decides on an outdated record. This script also runs when Redis is out of
+memory, like change-record.lua.
 
-KEYS[1]  <prefix>:{<key id>}, the hash of decide-quota.lua
-ARGV     1 how long the note is kept, ms; longer than a process caches a record
+KEYS[1] is `<prefix>:{<key id>}`, the hash of decide-quota.lua.
+ARGV[1] is how long the time is kept, in ms. The time is kept for longer than a process caches a record.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
--- Every note is unique, even after a failover to a server whose clock is behind.
+-- The stored time is unique, even after a failover to a server whose clock is behind.
 local changedMs = math.max(nowMs, (tonumber(redis.call('HGET', KEYS[1], 'changedMs')) or 0) + 1)
 redis.call('HSET', KEYS[1], 'changedMs', changedMs)
 local expiresMs = nowMs + tonumber(ARGV[1])

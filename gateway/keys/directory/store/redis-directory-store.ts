@@ -195,8 +195,8 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * Notes the change before and after the record is written. A process that read the old record after the first note detects
-   * the second note. If this process dies before the second note, processes that read the record earlier detect the first note.
+   * Stores the time of the change before and after the record is written. A process that read the old record in between detects the second
+   * time. If this process dies before it stores the second time, processes that read the record earlier detect the first time.
    */
   async function change(
     id: string,

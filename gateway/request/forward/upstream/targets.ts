@@ -33,7 +33,7 @@ export interface Target {
   readonly tunnelPlaces: Shares;
 }
 
-/** One instant on two clocks. Epoch ms is displayed. `performance.now()` measures durations, because it is monotonic. */
+/** One instant on two clocks: epoch ms for display, and `performance.now()` for durations, because it is monotonic. */
 interface Instant {
   readonly epochMs: number;
   readonly monotonicMs: number;

@@ -1,13 +1,13 @@
 --[[
 Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits).
-It does the same as liftBan, resetQuota and setGrant in decide-quota.ts. It changes the hash of decide-quota.lua and uses
-Redis's clock.
+The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts. The script changes the hash of decide-quota.lua and
+uses Redis's clock.
 
-KEYS[1]  <prefix>:{<key id>}
-ARGV     1 `lift` or `reset`   2 the maximum length of a ban, ms. Processes may send older bans and strikes within this time.
-                               3, 4, … only for `reset`: the names of all windows.
-     or  1 `grant`             2 the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant.
-Reply    nowMs, then all fields of the hash and their values.
+KEYS[1] is `<prefix>:{<key id>}`. ARGV[1] is `lift`, `reset` or `grant`.
+For `lift` and `reset`, ARGV[2] is the maximum length of a ban in ms, because processes may send older bans and strikes within this time.
+For `reset`, the further arguments are the names of all windows.
+For `grant`, ARGV[2] is the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant.
+The reply is nowMs, then all fields of the hash and their values.
 
 Redis refuses the first write of each operation when it is read-only. Redis also refuses HSET when it is out of memory. Nothing
 has changed in these cases.

@@ -1,5 +1,5 @@
 --[[
-Decides the requests of keys in one round trip, on Redis's clock. For each key it does the same as decide-quota.ts. The
+Decides the requests of keys in one round trip, on Redis's clock. For each key the script does the same as decide-quota.ts. The
 gateway prepends calendar-month.lua. A call in a Redis Cluster has one key.
 
 The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request,
@@ -7,7 +7,7 @@ but windows here follow the UTC calendar. The library charges one window per rou
 windows or none. The library charges refused requests, but this script does not. The library has no bans that become
 longer each time.
 
-KEYS  <prefix>:{<key id>}: one hash per key, with all its counts. Its fields:
+KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
   minute, minuteUsed           the number of the minute window (epoch ms / its length), and the units charged in it.
                                Second, hour, day and month (months since January 1970) have the same two fields. A
                                hash has the fields of a window as soon as the window is limited.

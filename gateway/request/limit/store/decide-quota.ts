@@ -139,7 +139,10 @@ export interface QuotaOutcome {
   readonly admitted: number;
   readonly refused: number;
   readonly banned: number;
-  /** Requests that exceeded the concurrency limit: the last requests of the call. They are not charged and are no strikes. Absent without such a limit. */
+  /**
+   * Requests that exceeded the concurrency limit: the last requests of the call. These requests are not charged and do not count as
+   * strikes. Absent without such a limit.
+   */
   readonly crowded?: number;
   /** The number of admitted requests of each run. Absent if the call has one run. */
   readonly admittedOf?: readonly number[];

@@ -128,7 +128,7 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** Returns the script arguments that are equal in every call of a key. They are converted to strings only once. */
+  /** Returns the script arguments that are equal in every call of a key. These arguments are converted to strings only once. */
   function termsOf(limits: Limits, bans: BanPolicy): Terms {
     const known = termsOfLimits.get(limits);
     if (known?.bans === bans) return known;

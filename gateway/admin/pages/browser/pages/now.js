@@ -320,7 +320,7 @@ function liveScale(totals, recorded, sinceMs) {
 }
 
 /**
- * Short texts for the events that the charts mark. Such an event can explain a change in the requests.
+ * Short texts for the events that the charts mark. These events can explain a change in the requests.
  *
  * @type {Record<string, string>}
  */
