@@ -2,7 +2,7 @@
 Adds the report of one process to a shared list. Reports of several processes about one event are merged into one entry.
 
 `KEYS[1]` is the stream of entries. An entry has the fields `what`, `at` (instant of the event, epoch ms) and `entry` (JSON).
-`KEYS[2]` is a hash. The field `id:<id>` of the hash has the reports of an entry, `<process>:<number> …`, the first report first. The field `what:<what>` has the last entries with this identity, `<id> <instant, epoch ms> …`. The stream and the hash have the same hash tag, so a Cluster keeps them on one server.
+`KEYS[2]` is a hash. The field `id:<id>` of the hash has the reports of an entry in their order, as `<process>:<number> …`. The field `what:<what>` has the last entries with this identity, as `<id> <instant, epoch ms> …`. The stream and the hash have the same hash tag, so a Cluster keeps them on one server.
 
 The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms.
 Four limits follow: the longest time between reports of one event in ms, the largest numbers of counted reports and of entries, and

@@ -51,7 +51,7 @@ function releaseSlot({ key, decision, req, status }: Exchange, { limiter }: Stat
   else limiter.release(id);
 }
 
-/** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the others. */
+/** Calls all recorders at the end of each exchange. An exception in one recorder does not affect the other recorders. */
 function record(exchange: Exchange, stations: Stations): void {
   writable(exchange).endedMs = performance.now();
   for (const write of stations.records) {

@@ -150,7 +150,7 @@ export const defaultBounds = Object.freeze({
   requestsPerCallMax: 1_024,
   /** The number of keys in one call to the store, if one Redis server stores all keys. The server does no other work during the call. */
   keysPerCallMax: 32,
-  /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect at most this much later. */
+  /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect within this time. */
   refusalRememberedMs: 1_000,
   /** How long the decision on a banned key is cached, in addition to `refusalRememberedMs`. */
   banRepeatedMs: 100,
@@ -451,7 +451,7 @@ export const defaultBounds = Object.freeze({
    * once.
    */
   usageCallTimeoutMs: 1_000,
-  /** The number of fields in one call to the usage record. A call with this many fields keeps Redis busy for 3 ms. */
+  /** The number of fields in one call to the usage record. A call with this number of fields keeps Redis busy for 3 ms. */
   usageFieldsPerCallMax: 250,
   /** The number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
@@ -468,7 +468,7 @@ export const defaultBounds = Object.freeze({
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts are in memory, about 3 kB each. Above this number, a key is evicted as soon as its counts are
-   * sent. All counts are sent whenever this many new keys have arrived. So at most three times this number of keys are in memory.
+   * sent. All counts are sent whenever this number of new keys has arrived. So at most three times this number of keys are in memory.
    */
   usageKeysMax: 20_000,
   /** The number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -636,9 +636,9 @@ export const defaultBounds = Object.freeze({
   /** The part of a log line that `tollgate why` reads. The gateway's own lines are shorter. */
   logLineReadBytesMax: 1_048_576,
 
-  /** Log lines are buffered up to this many characters, because each write makes work for another thread. */
+  /** Log lines are buffered up to this number of characters, because each write makes work for another thread. */
   logLinesLengthMax: 65_536,
-  /** Log lines are buffered up to this many octets when several processes write into one pipe (PIPE_BUF of Linux). */
+  /** Log lines are buffered up to this number of octets when several processes write into one pipe (PIPE_BUF of Linux). */
   logSharedBytesMax: 4_096,
   /** The longest time for which a log line is buffered, so that a quiet gateway also shows its lines. */
   logFlushIntervalMs: 1_000,

@@ -58,7 +58,7 @@ interface Case {
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** By default, the end of the exhausted window that ends last. */
+  /** The default is the end of the exhausted window that ends last. */
   readonly retryAtMs?: number;
 }
 

@@ -391,7 +391,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
     // Without a grant, the limit admits only this request.
     await decide(store, call);
-    // Repeats until one decision was made in the last millisecond of the grant and one in the next millisecond.
+    // Repeats until one decision was made in the last millisecond of the grant, and another decision in the next millisecond.
     const seen = new Set<number>();
     while (!(seen.has(1) && seen.has(0))) {
       const untilMs = (await subject.nowMs()) + 30;
@@ -417,7 +417,7 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 1_000_000 })), requests: 1 };
     // Without a grant, the limit admits only this request.
     await decide(store, call);
-    // Repeats until one decision was made in the last millisecond before the grant and one in the grant's first millisecond.
+    // Repeats until one decision was made in the last millisecond before the grant, and another decision in the grant's first millisecond.
     const seen = new Set<number>();
     while (!(seen.has(-1) && seen.has(0))) {
       const fromMs = (await subject.nowMs()) + 30;

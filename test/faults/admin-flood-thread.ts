@@ -9,7 +9,10 @@ export interface Flood {
   readonly clients: number;
   /** The octets that a client sends repeatedly. */
   readonly bytes: string;
-  /** Whether a client sends the octets only once on each connection. Otherwise it sends them again after each response. */
+  /**
+   * Whether a client sends the octets only once on each connection. Otherwise the client sends the octets again after
+   * each response.
+   */
   readonly reconnects: boolean;
 }
 

@@ -21,7 +21,7 @@ export interface ManyKeys {
 
 const batch = 5_000;
 
-/** Measures a process with a directory of this many keys, some of which send requests. */
+/** Measures a process with a directory of this number of keys, some of which send requests. */
 export async function measureManyKeys(options: {
   readonly keys: number;
   readonly used: number;

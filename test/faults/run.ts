@@ -44,7 +44,7 @@ interface Measurement {
 
 const day = 86_400_000_000;
 
-/** A request that begins this long after the failure of one target must succeed. */
+/** A request that begins at least this time after the failure of one target must succeed. */
 const healthIntervalMs = 1_000;
 
 const rowsOfFault: Readonly<Record<Fault, string>> = {

@@ -126,7 +126,7 @@ async function press(page: Page, button: string): Promise<void> {
   if (page.viewport()?.width === 390) expect([button, await axeFindings(page)]).toEqual([button, []]);
   const wide =
     'document.documentElement.scrollWidth <= innerWidth && document.querySelector("dialog").scrollWidth <= document.querySelector("dialog").clientWidth';
-  // The page may be drawing the new width.
+  // The page may not have been drawn yet at its new width.
   await expect.poll(() => page.evaluate(wide), { message: button }).toBe(true);
 }
 

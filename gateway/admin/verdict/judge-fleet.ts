@@ -102,8 +102,8 @@ function rankOf({ severity, code }: Fault): number {
 }
 
 /**
- * Returns the faults that report failing requests. Each fault names the failing side. If another fault is the cause,
- * the text names the cause.
+ * Returns the faults about failing requests. Each fault names the failing side. If another fault is the cause, the text
+ * names the cause.
  */
 function failingFaults(
   processes: readonly KnownProcess[],

@@ -228,7 +228,7 @@ function shareRows(lengths: readonly number[], room: number): number[] {
   return given;
 }
 
-/** Makes a table of at most this many rows. If there are more rows, the last row says how many. */
+/** Makes a table of at most this number of rows. If there are more rows, the last row says how many. */
 function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
   if (lines.length <= length) return [titles, ...lines];
   const shown = lines.slice(0, Math.max(0, length - 1));

@@ -11,7 +11,7 @@ import {
   type TemplateSegment,
 } from '../../shared/path-template.ts';
 
-/** Returns the fault of a template that no accepted request can match, or undefined for a template without a fault. */
+/** Returns why no accepted request can match a template; undefined if a request can match. */
 export function templateFault(template: string): string | undefined {
   if (!template.startsWith('/')) return `\`${template}\` could never match; a path begins with \`/\``;
   const names = template.match(parameter) ?? [];

@@ -46,8 +46,8 @@ export interface KeepingSettings extends ValidSettings {
  * are loaded from disk:
  *
  * 1. A file that is broken by itself keeps its last valid content.
- * 2. If two files conflict, the file with the problem keeps its last valid content. If that file has not changed, the other file
- *    keeps its last valid content.
+ * 2. If two files conflict, the file with the problem keeps its last valid content. If the file with the problem has not changed, the file
+ *    that conflicts with it keeps its last valid content.
  * 3. If the settings are still invalid, every file except the keys file keeps its last valid content. If that fails too, the keys
  *    file also keeps its last valid content.
  *

@@ -2,7 +2,10 @@ import type { Certificate, Settings } from '../model.ts';
 
 const dayMs = 86_400_000;
 
-/** A certificate is reported this long before its end, so that a failing renewal is noticed in time. */
+/**
+ * The time before the expiry of a certificate at which warnings begin, so that a failing renewal is noticed
+ * in time.
+ */
 const noticeDays = 14;
 
 /** The certificates of the listeners with TLS, by the name of the listener's setting. */

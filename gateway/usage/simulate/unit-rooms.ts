@@ -15,7 +15,7 @@ export interface MixedMinute {
   readonly extra: number;
   /** The largest number of requests, and also of units, that the limit per second can admit. */
   readonly mostBySecond: number;
-  /** The limit per second refuses no request before it has admitted this many units. */
+  /** The limit per second refuses no request before it has admitted this number of units. */
   readonly leastBySecond: number;
   /** Whether a ban may refuse every request of the minute. */
   readonly isBanned: boolean;

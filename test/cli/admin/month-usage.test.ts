@@ -78,7 +78,8 @@ for (const keys of [60, 300])
       }),
     );
     const [used, unused] = [`customer-${keys - 1}`, `customer-${keys - 6}`];
-    // Both the file and the directory lose one used key, which keeps its record, and one unused key, which has no record.
+    // A used key and an unused key are removed from the file, and two such keys from the directory. A removed key that was used keeps its
+    // record.
     await writeKeys(customers.filter(({ id }) => id !== used && id !== unused));
     await directory.discard('issued-19');
     await directory.discard('issued-16');

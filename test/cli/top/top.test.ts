@@ -32,8 +32,8 @@ interface Started {
 }
 
 /**
- * The long period keeps the counted requests visible until a busy machine has started the command. With the other bounds, a slow target
- * does not count as silent.
+ * The long period keeps the counted requests visible until a busy machine has started the command. With the bounds of `patientGateway`, a
+ * slow target does not count as silent.
  */
 const bounds = { ...patientGateway, recentFiguresMs: 30_000 };
 

@@ -135,7 +135,7 @@ it('bytes after a response never reach another client', async () => {
 });
 
 describe('a retry', () => {
-  /** Opens this many connections to the backend and leaves them idle. */
+  /** Opens this number of connections to the backend and leaves them idle. */
   async function keepAlive(count: number): Promise<void> {
     const sockets: Socket[] = [];
     backend.react = (_request, socket) => void sockets.push(socket);

@@ -31,7 +31,7 @@ type Options = {
   url?: string;
   prefix?: string;
   onFailure?: 'local' | 'refuse';
-  /** By default `patientStore`, so that a busy machine does not count as an outage. */
+  /** The default is `patientStore`, so that a busy machine does not count as an outage. */
   tuning?: Partial<Bounds>;
   windowsMs?: Partial<WindowsMs>;
 } & Partial<Pick<LimiterDeps, 'nowMs'>>;

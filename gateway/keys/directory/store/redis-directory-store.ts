@@ -176,8 +176,8 @@ export function createRedisDirectoryStore({
   };
 
   async function readOne(id: string): Promise<FoundKey | Absent> {
-    // The generation is read first, so a change between the two reads makes the generation outdated. The reads are not pipelined,
-    // because a Cluster that moves the slot might answer a pipeline in the other order.
+    // The generation is read first, so a change between the two reads makes the generation outdated. The reads are not pipelined, because a
+    // Cluster that moves the slot might answer a pipeline in the wrong order.
     const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
     const key = toKey(id, await readRecord(id));
     return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };

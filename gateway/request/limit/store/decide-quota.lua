@@ -42,7 +42,7 @@ Reply  nowMs, and for each key, one after the other: admitted, refused, banned, 
        the reply for the key is the text of an error.
 
 HSET is the first write. HSET is also the only write that Redis refuses when it is out of memory or read-only. A refused
-call has therefore changed no key. The script sets the expiry of a new hash, so no hash can exist without an expiry. A
+call has therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A
 later call never shortens the expiry, because a window without a limit may have a limit again after the next edit.
 ]]
 local time = redis.call('TIME')

@@ -70,7 +70,7 @@ form.addEventListener('submit', (event) => {
   void refresh();
 });
 
-// Without this, the browser could show the figures again when somebody else goes back to this page.
+// Otherwise the browser could show the figures to another person who goes back to this page.
 addEventListener('pagehide', forget);
 
 /** Removes the key and everything that the page shows about it. */

@@ -37,7 +37,7 @@ export function Operations({ query }) {
 }
 
 /**
- * Orders operations: deprecated operations with callers first, by their sunset, then the others by calls.
+ * Orders operations: deprecated operations with callers first, by their sunset, then all further operations by calls.
  *
  * @param {Operation} one @param {Operation} other
  */
