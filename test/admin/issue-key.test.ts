@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { issueKeyBody } from '../../gateway/admin/keys/change/issue-key.ts';
 import { digestSecret, issueSecret } from '../../gateway/shared/secrets.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { type ChangedGateway, lastChange, startGateways } from './change-fixture.ts';
@@ -232,7 +233,7 @@ it('a key without a directory, or an invalid key, is refused, and the message na
     [{ ...valid, expiresAt: at(-1_000) }, 'The member `expiresAt` must be in the future.'],
     [
       { ...valid, secret: issueSecret() },
-      'The member `secret` is unknown; known here: id, plan, name, limits, concurrent, operations, addresses, expiresAt.',
+      `The member \`secret\` is unknown; known here: ${Object.keys(issueKeyBody.shape).join(', ')}.`,
     ],
   ];
   for (const [body, message] of cases) {
