@@ -23,7 +23,7 @@ const rooms = [
 
 /**
  * The folders of gateway/request/ with the steps of a request, each with the folders that it may import.
- * Files directly in request/ connect the steps.
+ * Files directly in request/ and in request/path/ connect these folders.
  */
 const stations: Record<string, readonly string[]> = {
   route: [],
@@ -86,7 +86,12 @@ describe('the architecture', () => {
   });
 
   it('every file is imported by a process or a command, directly or indirectly', () => {
-    const entries = ['gateway/main.ts', 'gateway/cli/tollgate.ts', 'gateway/cli/demo.ts', 'backend/main.ts'];
+    const entries = [
+      'gateway/main.ts',
+      'gateway/cli/tollgate.ts',
+      'gateway/cli/start/demo.ts',
+      'backend/main.ts',
+    ];
     // The JavaScript of the pages imports these types in comments.
     const reached = new Set([...entries, 'gateway/admin/pages/browser/api-body.ts']);
     for (const file of reached) {
@@ -95,10 +100,13 @@ describe('the architecture', () => {
     expect(files.filter((file) => !reached.has(file))).toEqual([]);
   });
 
-  it('no file has ten lines or fewer, and no folder more than fifteen files', () => {
+  it('no file has ten lines or fewer, and no folder of the gateway more than fourteen entries', () => {
     const tiny = files.filter((file) => file.startsWith('gateway/') && linesOf(file) <= 10);
-    const perFolder = Map.groupBy(files, (file) => dirname(file));
-    const crowded = [...perFolder].filter(([, inIt]) => inIt.length > 15).map(([folder]) => folder);
+    const folders = new Set(files.filter((file) => file.startsWith('gateway/')).map((file) => dirname(file)));
+    // The files that a browser loads are in one folder.
+    const crowded = [...folders].filter(
+      (folder) => !folder.endsWith('/browser') && readdirSync(join(root, folder)).length > 14,
+    );
     expect({ tiny, crowded }).toEqual({ tiny: [], crowded: [] });
   });
 
@@ -122,16 +130,19 @@ describe('the architecture', () => {
     const starting = [
       'gateway/cli/admin/commands.ts',
       'gateway/cli/admin/ids-in-directory.ts',
-      'gateway/cli/check-upstream-names.ts',
+      'gateway/cli/start/check-upstream-names.ts',
       'gateway/cli/command.ts',
       'gateway/cli/keys/key-file-commands.ts',
-      'gateway/cli/keys/with-lock.ts',
+      'gateway/cli/keys/file/with-lock.ts',
       'gateway/cli/start/init.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];
     // Only these files use the default timeouts of an upstream.
-    const documenting = ['gateway/config/check-upstreams.ts', 'gateway/config/schema/settings-schema.ts'];
+    const documenting = [
+      'gateway/config/check/check-upstreams.ts',
+      'gateway/config/schema/settings-schema.ts',
+    ];
     const takers = files.filter((file) =>
       /import \{[^}]*\bdefaultBounds\b[^}]*\} from/.test(readFileSync(join(root, file), 'utf8')),
     );
@@ -198,7 +209,7 @@ function importsOf(file: string): string[] {
 /** The folder in gateway/request/ that contains a file; undefined for a file elsewhere. */
 function stationOf(file: string): string | undefined {
   const [, room, station, ...rest] = file.split('/');
-  return room === 'request' && rest.length > 0 ? station : undefined;
+  return room === 'request' && rest.length > 0 && station !== 'path' ? station : undefined;
 }
 
 /** The folder in gateway/ that contains a file, or the file itself when it is directly in gateway/. */

@@ -10,7 +10,7 @@ const filesAlone = [
   'test/integration/bugs-everywhere.test.ts',
   'test/request/listen/listener.test.ts',
   'test/shared/structures/renewed-map.test.ts',
-  'test/usage/key-usage.test.ts',
+  'test/usage/record/key-usage.test.ts',
 ];
 
 /** Small files with long tests. By default Vitest starts the largest files first, so these files would run alone at the end. */

@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { dropRequests, gatherPieces, readInTurns } from '../request/listen/node-patches.ts';
-import { addressGroup, plainAddress } from '../shared/address-group.ts';
+import { addressGroup, plainAddress } from '../shared/addresses/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';
 import { Shares } from '../shared/structures/shares.ts';

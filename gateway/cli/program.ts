@@ -7,13 +7,13 @@ import { adminTokenSchema } from '../config/schema/settings-schema.ts';
 import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { printable } from '../shared/terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
-import { checkUpstreamNames } from './check-upstream-names.ts';
 import { completeCommands, configOption, examples, fromHere, requireConfig } from './command.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
 import { CommandError } from './output/command-error.ts';
 import { counted } from './output/figures.ts';
+import { checkUpstreamNames } from './start/check-upstream-names.ts';
 import { addStartCommands } from './start/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 

@@ -12,12 +12,17 @@ import { anyOperation } from './api/operation-schema.ts';
 import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
-import { checkAdmin } from './check-admin.ts';
-import { checkCosts, checkLimits, type StatedLimits } from './check-limits.ts';
-import { checkOwnPaths } from './check-own-paths.ts';
-import { checkRedis } from './check-redis.ts';
-import { checkScopes } from './check-scopes.ts';
-import { checkTimeouts, readUpstreamNames, unusedUpstreams, upstreamsByPath } from './check-upstreams.ts';
+import { checkAdmin } from './check/check-admin.ts';
+import { checkCosts, checkLimits, type StatedLimits } from './check/check-limits.ts';
+import { checkOwnPaths } from './check/check-own-paths.ts';
+import { checkRedis } from './check/check-redis.ts';
+import { checkScopes } from './check/check-scopes.ts';
+import {
+  checkTimeouts,
+  readUpstreamNames,
+  unusedUpstreams,
+  upstreamsByPath,
+} from './check/check-upstreams.ts';
 import { configSizes } from './config-sizes.ts';
 import { fitOperations } from './keys/key-uses.ts';
 import type { ReadEntries } from './keys/read-entries.ts';

@@ -3,15 +3,15 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { KeptFile } from './last-valid/keep-valid-files.ts';
 import type { Loaded, LoadOptions, ValidSettings } from './load-settings.ts';
-import type { Problem } from './problems/problem.ts';
 import {
   createSettingsLoader,
   failedLoad,
   type LoadedInThread,
   type SettingsLoader,
   type ValidInThread,
-} from './settings-loader.ts';
-import { fullMessage, type SettingsMessage } from './settings-message.ts';
+} from './loader/settings-loader.ts';
+import { fullMessage, type SettingsMessage } from './loader/settings-message.ts';
+import type { Problem } from './problems/problem.ts';
 import { createDigestFiles } from './source/digest-files.ts';
 import type { Digests } from './source/read-config-file.ts';
 import { UnsettledContent } from './source/source-reader.ts';

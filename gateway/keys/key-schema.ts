@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { allowedRangeFault, canonicalRange } from '../shared/address-ranges.ts';
+import { allowedRangeFault, canonicalRange } from '../shared/addresses/address-ranges.ts';
 import {
   dateAsMs,
   digestOf,

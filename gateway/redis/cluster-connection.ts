@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import keySlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import { bareHostname } from '../shared/address-group.ts';
+import { bareHostname } from '../shared/addresses/address-group.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createCork } from './cork.ts';
 import { ignoreLostAsking, leaveGently, onContactError } from './ioredis-patches.ts';

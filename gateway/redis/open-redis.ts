@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { bareHostname } from '../shared/address-group.ts';
+import { bareHostname } from '../shared/addresses/address-group.ts';
 import type { RedisSettings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { connectToCluster } from './cluster-connection.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { plainAddress } from '../shared/address-group.ts';
+import { plainAddress } from '../shared/addresses/address-group.ts';
 import type { ErrorCode, Fault } from '../shared/errors.ts';
 import type { BucketDecision, Decision } from '../shared/model.ts';
 import type { InvalidSecret } from './authenticate/authenticate-key.ts';

@@ -1,8 +1,5 @@
 import type { Decision, Operation } from '../shared/model.ts';
 import { clientOrigin } from './authenticate/client-origin.ts';
-import { readKey } from './authenticate-request.ts';
-import { decideAgain, decideUnits } from './decide-units.ts';
-import { type Ending, end, gatewayFields, markFailed, refused } from './end-exchange.ts';
 import {
   accept,
   authenticate,
@@ -19,9 +16,12 @@ import {
 import type { TunnelOpener } from './forward/forward-types.ts';
 import type { ForwardOutcome } from './forward/forwarder.ts';
 import { screenRequest } from './listen/screen-request.ts';
-import { answerHolder, answerPreflight, answerPublicPage, varying } from './own-answers.ts';
 import { publicFileOf } from './pages/own-pages.ts';
-import { chargeAddress, refuseUnauthenticated } from './refuse-unauthenticated.ts';
+import { readKey } from './path/authenticate-request.ts';
+import { decideAgain, decideUnits } from './path/decide-units.ts';
+import { type Ending, end, gatewayFields, markFailed, refused } from './path/end-exchange.ts';
+import { answerHolder, answerPreflight, answerPublicPage, varying } from './path/own-answers.ts';
+import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
 import { brownoutRefusal } from './respond/brownout-refusal.ts';
 import { isPreflight } from './respond/cors-fields.ts';
 import { costRefusal, limitRefusal } from './respond/limit-refusal.ts';

@@ -1,5 +1,5 @@
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
-import { type AddressRanges, compileRanges } from '../shared/address-ranges.ts';
+import { type AddressRanges, compileRanges } from '../shared/addresses/address-ranges.ts';
 import { countedBy, type Key, type Settings } from '../shared/model.ts';
 import {
   type AuthenticateKey,

@@ -2,14 +2,14 @@ import type { KeyChange } from '../fleet/changes.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import type { UsageRecorder } from '../usage/recorder.ts';
-import type { UsageReader } from '../usage/usage-reader.ts';
-import type { RowSources } from '../usage/usage-rows.ts';
+import type { UsageReader } from '../usage/read/usage-reader.ts';
+import type { RowSources } from '../usage/read/usage-rows.ts';
+import type { UsageRecorder } from '../usage/record/recorder.ts';
 import type { Exchange } from './exchange.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { Limiter } from './limit/limiter.ts';
 import type { UnreadPages } from './pages/unread-pages.ts';
-import type { RecordTurns } from './record-turns.ts';
+import type { RecordTurns } from './path/record-turns.ts';
 
 /** The stateful steps of the request path, and its other dependencies. */
 export interface Stations {

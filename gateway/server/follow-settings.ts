@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import type { Logger } from 'pino';
 import type { Loaded } from '../config/load-settings.ts';
+import type { LoadedInThread, SettingsLoader } from '../config/loader/settings-loader.ts';
 import { formatProblems } from '../config/problems/format-problems.ts';
-import type { LoadedInThread, SettingsLoader } from '../config/settings-loader.ts';
 import {
   type Rejected,
   restartNeeded,

@@ -511,7 +511,7 @@ export interface Certificate {
 
 /**
  * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
- * `config/settings-message.ts` sends to other threads and processes.
+ * `config/loader/settings-message.ts` sends to other threads and processes.
  */
 export interface Settings {
   /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show it. */

@@ -18,7 +18,7 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
  * | | `network:<network>` | by hour: requests from this network, which the key does not allow; 0: the last arrival |
- * | | `addresses` | the bits of the client addresses (`address-estimate.ts`) |
+ * | | `addresses` | the bits of the client addresses (`record/address-estimate.ts`) |
  * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
  * | | `<hour>:<id>` | responses by status; durations (`durationNumber`); 0: the last request |

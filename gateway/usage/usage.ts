@@ -1,12 +1,12 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { createDailyTotals, type DailyTotals, readTotals } from './daily-totals.ts';
-import { createUsageRecorder, type UsageRecorder } from './recorder.ts';
+import { createDailyTotals, type DailyTotals, readTotals } from './read/daily-totals.ts';
+import { createUsageReader, type UsageReader } from './read/usage-reader.ts';
+import { createUsageRecorder, type UsageRecorder } from './record/recorder.ts';
 import { createMemoryUsageStore } from './store/memory-usage-store.ts';
 import { createRedisUsageStore } from './store/redis-usage-store.ts';
 import type { UsageStore } from './store/usage-store.ts';
 import { usageCalendar } from './usage-calendar.ts';
-import { createUsageReader, type UsageReader } from './usage-reader.ts';
 
 /** The usage record, which counts the requests of each key and their outcomes. */
 export interface Usage {

@@ -7,7 +7,7 @@ import { makeKey } from '../support/gateway-process.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startTcpRelay } from '../support/tcp-relay.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
-import { bob, reader, startGateways } from './change-fixture.ts';
+import { bob, reader, startGateways } from './keys/change/change-fixture.ts';
 
 const key = makeKey({ id: 'in-yaml' });
 const bounds = tunedBounds({});

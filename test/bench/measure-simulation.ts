@@ -1,5 +1,5 @@
 import { calendarWindowsMs } from '../../gateway/shared/calendar-windows.ts';
-import type { KeyMinutes } from '../../gateway/usage/key-minutes.ts';
+import type { KeyMinutes } from '../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../gateway/usage/simulate/replay-key.ts';
 import type { Terms } from '../../gateway/usage/simulate/replayed-key.ts';
 import { type Spread, spreadOf } from './statistics.ts';

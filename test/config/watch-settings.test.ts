@@ -2,9 +2,13 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type LoadOptions, loadSettings } from '../../gateway/config/load-settings.ts';
+import { createSettingsLoader } from '../../gateway/config/loader/settings-loader.ts';
+import {
+  applyMessage,
+  fullMessage,
+  type SettingsMessage,
+} from '../../gateway/config/loader/settings-message.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
-import { createSettingsLoader } from '../../gateway/config/settings-loader.ts';
-import { applyMessage, fullMessage, type SettingsMessage } from '../../gateway/config/settings-message.ts';
 import { watchSettings } from '../../gateway/config/watch-settings.ts';
 import type { Settings } from '../../gateway/shared/model.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';

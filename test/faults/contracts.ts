@@ -19,7 +19,7 @@ const suites = ['contract', 'usage', 'keys/directory', 'fleet'] as const;
 const files = [
   'test/contract/quota-store.test.ts',
   'test/contract/broken-limiters.test.ts',
-  'test/usage/usage-store.test.ts',
+  'test/usage/store/usage-store.test.ts',
   'test/keys/directory/directory-store.test.ts',
   'test/fleet/shared-list.test.ts',
   'test/fleet/redis-forms.test.ts',

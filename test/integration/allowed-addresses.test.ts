@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ChangedGateway, startGateways } from '../admin/change-fixture.ts';
+import { type ChangedGateway, startGateways } from '../admin/keys/change/change-fixture.ts';
 import { makeKey } from '../support/gateway-process.ts';
 
 const owner = '203.0.113.7';

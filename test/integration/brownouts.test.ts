@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { type ChangedGateway, startGateways } from '../admin/change-fixture.ts';
+import { type ChangedGateway, startGateways } from '../admin/keys/change/change-fixture.ts';
 import { readiness, startFleetHere } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';

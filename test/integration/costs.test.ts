@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { decideUnits } from '../../gateway/request/decide-units.ts';
+import { decideUnits } from '../../gateway/request/path/decide-units.ts';
 import { createGateway } from '../../gateway/server/gateway.ts';
 import { keyOf, noBans, openLimiter } from '../request/limit/limiter-fixture.ts';
 import { freshWindows } from '../support/fresh-windows.ts';

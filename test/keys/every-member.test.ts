@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import type * as z from 'zod';
-import { loadKeys } from '../../gateway/cli/keys/edit-keys.ts';
+import { loadKeys } from '../../gateway/cli/keys/file/edit-keys.ts';
 import { importToFile, movedJson, movedKey, parseExport } from '../../gateway/cli/keys/transfer.ts';
 import { keySchema } from '../../gateway/keys/key-schema.ts';
-import { lastChange, startGateways } from '../admin/change-fixture.ts';
+import { lastChange, startGateways } from '../admin/keys/change/change-fixture.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
 /** Each member of the schema gets the first of these values that the member's schema accepts. */

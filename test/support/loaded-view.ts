@@ -1,5 +1,5 @@
 import type { Loaded } from '../../gateway/config/load-settings.ts';
-import type { LoadedInThread } from '../../gateway/config/settings-loader.ts';
+import type { LoadedInThread } from '../../gateway/config/loader/settings-loader.ts';
 import type { Keys } from '../../gateway/shared/model.ts';
 
 /** The content of a loaded configuration, without the data structures of its keys. */

@@ -1,4 +1,4 @@
-import { createSettingsLoader, type SettingsLoader } from '../../gateway/config/settings-loader.ts';
+import { createSettingsLoader, type SettingsLoader } from '../../gateway/config/loader/settings-loader.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 const thread = createSettingsLoader(defaultBounds);

@@ -5,8 +5,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { monthUsage } from '../../gateway/admin/keys/month-usage.ts';
 import { type Decision, planWindows, type WindowName } from '../../gateway/shared/model.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
-import { offeredUnitsAt } from '../../gateway/usage/key-minutes.ts';
-import { createUsageRecorder } from '../../gateway/usage/recorder.ts';
+import { offeredUnitsAt } from '../../gateway/usage/read/key-minutes.ts';
+import { byPeriod, createUsageReader } from '../../gateway/usage/read/usage-reader.ts';
+import { createUsageRecorder } from '../../gateway/usage/record/recorder.ts';
 import { createMemoryUsageStore } from '../../gateway/usage/store/memory-usage-store.ts';
 import type { UsageStore } from '../../gateway/usage/store/usage-store.ts';
 import {
@@ -21,7 +22,6 @@ import {
 } from '../../gateway/usage/tally.ts';
 import { createUsage, type Usage } from '../../gateway/usage/usage.ts';
 import { usageCalendar } from '../../gateway/usage/usage-calendar.ts';
-import { byPeriod, createUsageReader } from '../../gateway/usage/usage-reader.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { plainAddress } from '../../shared/address-group.ts';
+import { plainAddress } from '../../shared/addresses/address-group.ts';
 import type { AdminSettings, AdminToken } from '../../shared/model.ts';
 import { parseQuery } from '../../shared/schema/query-parameters.ts';
 import { Shares } from '../../shared/structures/shares.ts';
@@ -8,12 +8,12 @@ import { Turns, type Waiting } from '../../shared/structures/turns.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
-import { authenticate } from './authenticate.ts';
-import { createMinuteCounts } from './minute-counts.ts';
 import { type ReadBody, readBody } from './request-body.ts';
 import { answer, type RequestWithoutBody, type Route, routeRequest } from './route.ts';
 import { type AskThread, nameOf } from './thread-routes.ts';
-import { createWrongTokens } from './wrong-tokens.ts';
+import { authenticate } from './tokens/authenticate.ts';
+import { createMinuteCounts } from './tokens/minute-counts.ts';
+import { createWrongTokens } from './tokens/wrong-tokens.ts';
 
 /** The prefix of every path of the API. */
 export const apiPrefix = '/api/v1';

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { limits } from '../../keys/key-schema.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import type { Grant, Key, KeyStatus } from '../../shared/model.ts';
+import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import { differingUnits } from '../../usage/tally.ts';
-import type { RecentUsage } from '../../usage/usage-reader.ts';
 import {
   chargedUnits,
   count,

@@ -7,7 +7,7 @@ import {
   text,
   wholeNumber,
 } from '../../shared/schema/query-parameters.ts';
-import { rowsOf, usageRows, usageSteps } from '../../usage/usage-rows.ts';
+import { rowsOf, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
 import { errorResponse, foundResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { entityTag } from './change/definition.ts';

@@ -1,8 +1,8 @@
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
-import type { UsageReader } from '../../usage/usage-reader.ts';
 import { type AdminResponse, errorResponse } from '../admin-response.ts';
 
 /** The data sources of the routes for keys and operations. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Key } from '../../shared/model.ts';
-import type { RecentUsage } from '../../usage/usage-reader.ts';
+import type { RecentUsage } from '../../usage/read/usage-reader.ts';
 import { list } from '../api/response-parts.ts';
 import { findKnownKeys, type ListedKey, statusesOf } from './find-keys.ts';
 import { type KeyItem, type KeyState, keyItem, keyItemOf } from './key-item.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/daily-totals.ts';
+import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/read/daily-totals.ts';
+import type { Requests } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
-import type { Requests } from '../../usage/usage-reader.ts';
 import { chargedUnits, count, instant, list } from '../api/response-parts.ts';
 import { findKeys } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';

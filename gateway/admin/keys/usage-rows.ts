@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { usageSteps } from '../../usage/usage-rows.ts';
+import { usageSteps } from '../../usage/read/usage-rows.ts';
 import { chargedUnits, count, instant, list, positive, words } from '../api/response-parts.ts';
 import { refusedShown } from './why.ts';
 

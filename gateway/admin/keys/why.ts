@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { counted, figure, ordinal, per, timeText } from '../../fleet/wording.ts';
 import type { Key, KeyStatus } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import type { OperationHour } from '../../usage/operations-reader.ts';
-import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
+import type { OperationHour } from '../../usage/read/operations-reader.ts';
 import {
   type AddressesOfDay,
   type RefusedNetwork,
   type UsageMinute,
   unauthorizedIn,
-} from '../../usage/usage-reader.ts';
+} from '../../usage/read/usage-reader.ts';
+import { differingUnits, offeredOf, refusedByLimit, sumOf, type Tally, unitsOf } from '../../usage/tally.ts';
 import { byName, chargedUnits, count, instant, list, positive } from '../api/response-parts.ts';
 import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';

@@ -3,7 +3,7 @@ import { didYouMean, listNames } from '../../shared/schema/closest-name.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoOf, isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
-import type { UsageReader } from '../../usage/usage-reader.ts';
+import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, epochMs, instant, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';

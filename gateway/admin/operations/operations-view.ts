@@ -3,7 +3,7 @@ import type { Operation } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { formatDuration, isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import type { OperationUsage } from '../../usage/operations-reader.ts';
+import type { OperationUsage } from '../../usage/read/operations-reader.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import {
   byName,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneOf, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
-import { type Buckets, percentilesOf, type TrafficMinute } from '../../usage/operations-reader.ts';
+import { type Buckets, percentilesOf, type TrafficMinute } from '../../usage/read/operations-reader.ts';
 import { type TrafficEnding, trafficEndings } from '../../usage/traffic.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, instant, list, positive, words } from '../api/response-parts.ts';

@@ -4,7 +4,7 @@ import { plansAt } from '../../keys/plans.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
-import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/key-minutes.ts';
+import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/read/key-minutes.ts';
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';

@@ -6,7 +6,7 @@ import type { Key, PlanWindow } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/key-minutes.ts';
+import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-minutes.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';

@@ -7,7 +7,7 @@ import { callers } from '../../admin/operations/callers-view.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
 import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
-import { usageSteps } from '../../usage/usage-rows.ts';
+import { usageSteps } from '../../usage/read/usage-rows.ts';
 import {
   type Asking,
   clientOf,

@@ -2,8 +2,8 @@ import { issuedKey, keyDefinition } from '../../admin/keys/change/definition.ts'
 import type { AdminClient, Reply, Sent } from '../admin/admin-client.ts';
 import { changeKey } from '../admin/read-api.ts';
 import { CommandError } from '../output/command-error.ts';
+import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './file/writable-keys.ts';
 import { requireFutureDate } from './file-keys.ts';
-import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './writable-keys.ts';
 
 /** Changes keys of the directory through the admin API. The gateway records each change. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {

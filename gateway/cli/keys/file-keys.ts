@@ -12,9 +12,15 @@ import { idsInDirectory } from '../admin/ids-in-directory.ts';
 import { requireName } from '../admin/read-api.ts';
 import { limitOption } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
-import { type Configuration, type EditedKeys, editKeys, type LoadedKeys, NotInFile } from './edit-keys.ts';
-import type { YamlEdit } from './edit-yaml.ts';
-import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './writable-keys.ts';
+import {
+  type Configuration,
+  type EditedKeys,
+  editKeys,
+  type LoadedKeys,
+  NotInFile,
+} from './file/edit-keys.ts';
+import type { YamlEdit } from './file/edit-yaml.ts';
+import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './file/writable-keys.ts';
 
 /**
  * Edits the keys of a configuration in their file. The functions also throw if the file cannot be locked or written.

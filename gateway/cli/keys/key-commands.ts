@@ -8,10 +8,10 @@ import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { addBanAndGrantCommands } from './ban-and-grant.ts';
 import { createDirectoryKeys } from './directory-keys.ts';
+import { createKeysOfBoth, type IssuedKey, type NewSecret, type WritableKeys } from './file/writable-keys.ts';
 import { createFileKeys } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
 import { tellChange, toldKey, toldSecret } from './tell-change.ts';
-import { createKeysOfBoth, type IssuedKey, type NewSecret, type WritableKeys } from './writable-keys.ts';
 
 /** The options of every command that changes keys. */
 interface Changing extends Asking {

@@ -7,7 +7,7 @@ import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf, configOption, examples, requireConfig, show, withGateway } from '../command.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
-import { loadKeys } from './edit-keys.ts';
+import { loadKeys } from './file/edit-keys.ts';
 import { definitionOf } from './file-keys.ts';
 import { configuredTable } from './key-views.ts';
 import { tellChange } from './tell-change.ts';

@@ -5,8 +5,8 @@ import { printable } from '../../shared/terminal/printable.ts';
 import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
-import type { LoadedKeys } from './edit-keys.ts';
-import type { ChangedKey, IssuedKey } from './writable-keys.ts';
+import type { LoadedKeys } from './file/edit-keys.ts';
+import type { ChangedKey, IssuedKey } from './file/writable-keys.ts';
 
 /** Makes a table of the keys of a configuration. The table shows the number of valid secrets, and no digests. */
 export function configuredTable(

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { GatewayOptions } from '../admin/find-gateway.ts';
 import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
-import type { ChangedKey, KeyDefinition } from './writable-keys.ts';
+import type { ChangedKey, KeyDefinition } from './file/writable-keys.ts';
 
 /** A change of the keys file, in the form in which gateways record it. */
 export interface ToldChange {

@@ -12,8 +12,8 @@ import type { AdminClient } from '../admin/admin-client.ts';
 import { idsInDirectory } from '../admin/ids-in-directory.ts';
 import { CommandError } from '../output/command-error.ts';
 import { counted, figure } from '../output/figures.ts';
-import { type Configuration, editKeys, type LoadedKeys } from './edit-keys.ts';
-import type { YamlEdit } from './edit-yaml.ts';
+import { type Configuration, editKeys, type LoadedKeys } from './file/edit-keys.ts';
+import type { YamlEdit } from './file/edit-yaml.ts';
 
 const movedKeys = fields('an object with keys', { keys: list(movedKeySchema, 'a list of keys') });
 

@@ -10,7 +10,7 @@ import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, factTable } from '../output/table.ts';
-import type { LoadedKeys } from './edit-keys.ts';
+import type { LoadedKeys } from './file/edit-keys.ts';
 
 /** Finds the owner of a secret in a configuration. */
 export function ownerIn({ settings, written }: LoadedKeys, secret: string, nowMs: number): Owner {

@@ -1,7 +1,7 @@
 import type { RawKey } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { isStatedCustom } from '../../keys/plans.ts';
-import { checkLimits } from '../check-limits.ts';
+import { checkLimits } from '../check/check-limits.ts';
 
 /**
  * Counts of the plans and operations that keys refer to. After an edit of a key, a plan or the API document, the loader finds

@@ -2,7 +2,7 @@ import { basename, normalize } from 'node:path';
 import { keyListSchema, type RawKey } from '../../keys/key-schema.ts';
 import { tableOf } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
-import { checkKeys } from '../check-keys.ts';
+import { checkKeys } from '../check/check-keys.ts';
 import { shapeProblems } from '../schema/shape-problems.ts';
 import type { ParsedYaml, YamlSource } from '../source/parse-yaml.ts';
 import { textOf } from '../source/read-config-file.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
-import { isAddressOrRange } from '../../shared/address-ranges.ts';
+import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import {
   agePattern,
   durationPattern,

@@ -1,5 +1,5 @@
 import type { RedisSettings } from '../../shared/model.ts';
-import { isTls } from '../check-redis.ts';
+import { isTls } from '../check/check-redis.ts';
 import { wholeFile } from '../problems/problem.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
 import { readClientTls } from './read-client-tls.ts';

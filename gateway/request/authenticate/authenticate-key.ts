@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type AddressRanges, compileRanges, hasAddress } from '../../shared/address-ranges.ts';
+import { type AddressRanges, compileRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
 import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/model.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { plainAddress } from '../../shared/address-group.ts';
-import { type AddressRanges, hasAddress } from '../../shared/address-ranges.ts';
+import { plainAddress } from '../../shared/addresses/address-group.ts';
+import { type AddressRanges, hasAddress } from '../../shared/addresses/address-ranges.ts';
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 
 /** The client's address, and the values of the `X-Forwarded-*` fields that the gateway sends to the upstream. */

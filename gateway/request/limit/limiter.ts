@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
-import { addressGroup } from '../../shared/address-group.ts';
+import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type {
   BanEvent,
   BanPolicy,

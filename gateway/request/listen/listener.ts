@@ -3,7 +3,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
-import { addressGroup, plainAddress } from '../../shared/address-group.ts';
+import { addressGroup, plainAddress } from '../../shared/addresses/address-group.ts';
 import type { Rejection } from '../../shared/errors.ts';
 import { errors } from '../../shared/errors.ts';
 import type { Certificate } from '../../shared/model.ts';

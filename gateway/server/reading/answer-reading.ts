@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { errorResponse } from '../../admin/admin-response.ts';
 import { createReadRoutes } from '../../admin/api/read-routes.ts';
 import { type AskThread, createThreadRoutes } from '../../admin/api/thread-routes.ts';
-import { applyMessage } from '../../config/settings-message.ts';
+import { applyMessage } from '../../config/loader/settings-message.ts';
 import type { Settings } from '../../shared/model.ts';
 import { openReadSources } from './read-sources.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';

@@ -1,9 +1,9 @@
 import type { ReadSources } from '../../admin/api/read-routes.ts';
 import type { KeySources } from '../../admin/keys/key-sources.ts';
 import type { RedisSettings, Settings } from '../../shared/model.ts';
-import { readTotals } from '../../usage/daily-totals.ts';
+import { readTotals } from '../../usage/read/daily-totals.ts';
+import { createUsageReader } from '../../usage/read/usage-reader.ts';
 import { usageCalendar } from '../../usage/usage-calendar.ts';
-import { createUsageReader } from '../../usage/usage-reader.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
 /**

@@ -1,14 +1,14 @@
 import type { AdminResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
-import type { SettingsMessage } from '../../config/settings-message.ts';
+import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { UnsentSource } from '../../usage/read/usage-reader.ts';
 import type { UsageStore } from '../../usage/store/usage-store.ts';
-import type { UnsentSource } from '../../usage/usage-reader.ts';
 
 /** The start data of the reading thread. */
 export interface ReadingData {

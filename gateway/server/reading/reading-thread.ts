@@ -4,7 +4,7 @@ import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
-import { messageBetween } from '../../config/settings-message.ts';
+import { messageBetween } from '../../config/loader/settings-message.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../../admin/readiness.ts';
-import { fullMessage, type SettingsMessage } from '../../config/settings-message.ts';
+import { fullMessage, type SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { Happening } from '../../fleet/event-text.ts';
 import {
   joinProcessMetrics,

@@ -1,7 +1,7 @@
 /** The entry point of a worker, a process that serves requests and follows its supervisor's messages. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { applyMessage } from '../../config/settings-message.ts';
+import { applyMessage } from '../../config/loader/settings-message.ts';
 import type { Happening } from '../../fleet/event-text.ts';
 import { createLog, type Log } from '../../observe/create-log.ts';
 import { createProcessRegistry } from '../../observe/metrics/process-metrics.ts';

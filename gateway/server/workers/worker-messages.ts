@@ -1,4 +1,4 @@
-import type { SettingsMessage } from '../../config/settings-message.ts';
+import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { KeyChange } from '../../fleet/changes.ts';
 import type { Happening } from '../../fleet/event-text.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';

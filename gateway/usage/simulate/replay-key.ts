@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { chargedUnits, type KeyMinutes } from '../key-minutes.ts';
+import { chargedUnits, type KeyMinutes } from '../read/key-minutes.ts';
 import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
 import {
   middle,

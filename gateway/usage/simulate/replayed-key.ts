@@ -1,5 +1,5 @@
 import type { BanPolicy, Limits } from '../../shared/model.ts';
-import { type KeyMinutes, unitsAt } from '../key-minutes.ts';
+import { type KeyMinutes, unitsAt } from '../read/key-minutes.ts';
 import { PossibleBans } from './possible-bans.ts';
 import type { Calendar, UsedEarlier } from './window-rooms.ts';
 

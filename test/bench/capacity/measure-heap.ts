@@ -7,7 +7,7 @@ import { emptyQuotaState } from '../../../gateway/request/limit/store/decide-quo
 import type { Decision } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
-import { createUsageRecorder } from '../../../gateway/usage/recorder.ts';
+import { createUsageRecorder } from '../../../gateway/usage/record/recorder.ts';
 import type { UsageStore } from '../../../gateway/usage/store/usage-store.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
 

@@ -9,8 +9,8 @@ import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redi
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
-import { KeyUsage } from '../../../gateway/usage/key-usage.ts';
-import { OperationsUsage } from '../../../gateway/usage/operations-usage.ts';
+import { KeyUsage } from '../../../gateway/usage/record/key-usage.ts';
+import { OperationsUsage } from '../../../gateway/usage/record/operations-usage.ts';
 import { daysField } from '../../../gateway/usage/record-fields.ts';
 import { type Counts, packCounts } from '../../../gateway/usage/store/counts.ts';
 import { createRedisUsageStore } from '../../../gateway/usage/store/redis-usage-store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clientOrigin, type OriginFields } from '../../../gateway/request/authenticate/client-origin.ts';
-import { compileRanges } from '../../../gateway/shared/address-ranges.ts';
+import { compileRanges } from '../../../gateway/shared/addresses/address-ranges.ts';
 
 function originOf(
   fields: Partial<OriginFields>,

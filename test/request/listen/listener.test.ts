@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { ClientResponse } from '../../../gateway/request/respond/client-response.ts';
-import { plainAddress } from '../../../gateway/shared/address-group.ts';
+import { plainAddress } from '../../../gateway/shared/addresses/address-group.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { answer, expectRejection, refuse, startListener } from '../../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../../support/raw-http.ts';

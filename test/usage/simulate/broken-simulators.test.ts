@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { windowIndex } from '../../../gateway/shared/calendar-windows.ts';
 import type { Limits } from '../../../gateway/shared/model.ts';
-import { offeredAt } from '../../../gateway/usage/key-minutes.ts';
+import { offeredAt } from '../../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { brokenRules, type Replay, replay } from './replay-rules.ts';
 import {

@@ -5,7 +5,7 @@ import {
   type QuotaState,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
 import type { BanPolicy, Limits } from '../../../gateway/shared/model.ts';
-import { KeyMinutesBuilder } from '../../../gateway/usage/key-minutes.ts';
+import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 

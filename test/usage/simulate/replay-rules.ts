@@ -1,4 +1,4 @@
-import { type KeyMinutes, offeredAt } from '../../../gateway/usage/key-minutes.ts';
+import { type KeyMinutes, offeredAt } from '../../../gateway/usage/read/key-minutes.ts';
 import { type KeyVerdict, replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { calendar, type TwinsRecorded } from './twin-keys.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Limits, planWindows } from '../../../gateway/shared/model.ts';
-import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/key-minutes.ts';
+import { type KeyMinutes, KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import type { Calendar } from '../../../gateway/usage/simulate/window-rooms.ts';
 import { outcomeOf, outcomes } from '../../../gateway/usage/tally.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';

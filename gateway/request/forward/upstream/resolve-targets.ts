@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { bareHostname } from '../../../shared/address-group.ts';
+import { bareHostname } from '../../../shared/addresses/address-group.ts';
 
 /** Resolves a host name to its IPv4 and IPv6 addresses. Rejects when the lookup fails. */
 export type ResolveTargets = (hostname: string) => Promise<readonly string[]>;

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
-import { bareHostname } from '../../../shared/address-group.ts';
+import { bareHostname } from '../../../shared/addresses/address-group.ts';
 import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import type { TargetEvent, Upstream } from '../../../shared/model.ts';
 import { Shares } from '../../../shared/structures/shares.ts';

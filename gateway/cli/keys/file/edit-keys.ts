@@ -1,0 +1,149 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { readPlainEntry } from '../../../config/keys/plain-entry.ts';
+import { entryText, splitList } from '../../../config/keys/split-list.ts';
+import {
+  type LoadOptions,
+  loadSettings,
+  type ValidSettings,
+  type WrittenKey,
+} from '../../../config/load-settings.ts';
+import { formatProblems } from '../../../config/problems/format-problems.ts';
+import { digestOfContent } from '../../../config/source/read-config-file.ts';
+import type { Settings } from '../../../shared/model.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { type EditedYaml, editYaml, type YamlEdit } from './edit-yaml.ts';
+import { fileBehind, replaceFile } from './replace-file.ts';
+import { withLock } from './with-lock.ts';
+
+export type Configuration = Pick<LoadOptions, 'file' | 'env'>;
+
+/** The keys of a valid configuration. */
+export interface LoadedKeys {
+  readonly settings: Settings;
+  /** The keys as the file states them, in the order of the file. */
+  readonly written: readonly WrittenKey[];
+  /** The keys file or the main file. The field is undefined if all keys are in the directory. */
+  readonly file: string | undefined;
+  /** The digest of the content of `file`. */
+  readonly digest: string | undefined;
+  /** The value for the option `before` of the next load. */
+  readonly entries: ValidSettings['entries'];
+}
+
+/** @throws a CommandError with every problem of the configuration */
+export function loadKeys(options: LoadOptions): LoadedKeys {
+  let written: readonly WrittenKey[] = [];
+  const loaded = loadSettings({
+    ...options,
+    onKeys(keys) {
+      written = keys;
+    },
+  });
+  if (loaded.kind === 'invalid') throw new CommandError(formatProblems(loaded.problems));
+  const { settings, keysFile: file, digests, entries } = loaded;
+  return { settings, written, file, digest: file === undefined ? undefined : digests.get(file), entries };
+}
+
+/** The keys before and after an edit, and their file. If the edit was empty, `after` is the same object as `before`. */
+export interface EditedKeys {
+  readonly file: string;
+  readonly before: LoadedKeys;
+  readonly after: LoadedKeys;
+}
+
+/** Thrown if no file contains the key, but the configuration has a directory that may contain it. */
+export class NotInFile extends CommandError {
+  readonly file: string;
+
+  constructor(message: string, file: string) {
+    super(message);
+    this.file = file;
+  }
+}
+
+/**
+ * Edits the keys of a configuration. Before the function writes the file, it validates the whole configuration, first without and
+ * then with the edits. So the function never leaves a broken file behind. If the keys file is missing, the function creates the
+ * file.
+ *
+ * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
+ * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them
+ * @param prepare runs before the file is locked
+ * @throws a CommandError if nothing was written; an Error when the file cannot be locked or written
+ */
+export async function editKeys(
+  { file, env }: Configuration,
+  choose: (before: LoadedKeys & { readonly file: string }) => readonly YamlEdit[],
+  {
+    onlyKeys = false,
+    prepare = () => {},
+  }: { readonly onlyKeys?: boolean; readonly prepare?: (found: LoadedKeys) => Promise<void> | void } = {},
+): Promise<EditedKeys> {
+  const options = { file, env, makesKeysFile: true, onlyKeys };
+  const found = loadKeys(options);
+  await prepare(found);
+  const keysFile = found.file;
+  if (keysFile === undefined) {
+    throw new NotInFile(
+      `${file} names no keys file: set \`keys.file\`, or say --directory for a key of the directory.`,
+      file,
+    );
+  }
+  // Another process may open the file by another path. So the lock is next to the file, and not next to a link to the file.
+  return withLock<EditedKeys>(fileBehind(keysFile), () => {
+    const text = readText(keysFile);
+    // Another process may have edited the file while this process waited for the lock.
+    const isAsFound = text !== undefined && digestOfContent(text) === found.digest;
+    const before = isAsFound ? found : loadKeys(options);
+    const root = keysFile === file ? ['keys'] : [];
+    const edits = choose({ ...before, file: keysFile }).map((edit) => ({
+      ...edit,
+      path: [...root, ...edit.path],
+    }));
+    if (edits.length === 0) return { file: keysFile, before, after: before };
+    const edited = editByEntry(text ?? newFileText, edits) ?? editYaml(text ?? newFileText, edits);
+    if (edited.kind === 'refused') {
+      throw new CommandError(`${keysFile} stays as it is: ${edited.reason}. Edit it by hand.`);
+    }
+    const drafts = new Map([[keysFile, edited.text]]);
+    const after = loadKeys({ ...options, drafts, before: before.entries });
+    if (readText(keysFile) !== text) {
+      throw new CommandError(`${keysFile} was changed in the meantime; try again.`, 'passing');
+    }
+    replaceFile(keysFile, edited.text);
+    return { file: keysFile, before, after };
+  });
+}
+
+/**
+ * Edits a list of keys like `editYaml`, but parses only the edited entries. Returns undefined if the text cannot be split, or if
+ * an edited entry may depend on other entries. New entries are added after the last entry.
+ */
+function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | undefined {
+  const list = splitList(Buffer.from(text));
+  if (list === undefined) return undefined;
+  const { bytes, starts, lines } = list;
+  const editsOf = Map.groupBy(edits, ({ path: [index] }) => index ?? lines.length - 1);
+  const parts: Buffer[] = [];
+  let copied = 0;
+  for (const [index, ofEntry] of [...editsOf].sort(([a], [b]) => Number(a) - Number(b))) {
+    if (typeof index !== 'number' || index >= lines.length) return undefined;
+    const entry = entryText(list, index);
+    if (readPlainEntry(entry) === undefined) return undefined;
+    const edited = editYaml(
+      entry,
+      ofEntry.map((edit) => ({ ...edit, path: edit.path.length === 0 ? [] : [0, ...edit.path.slice(1)] })),
+    );
+    if (edited.kind === 'refused') return edited;
+    parts.push(bytes.subarray(copied, starts[index]), Buffer.from(edited.text));
+    copied = starts[index + 1] ?? bytes.length;
+  }
+  return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
+}
+
+const newFileText = '# The API keys: a list, one entry a key. It contains only SHA-256 digests of secrets.\n';
+
+/** Returns undefined if the file does not exist. */
+function readText(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}

@@ -1,0 +1,93 @@
+import type * as z from 'zod';
+import { list, words } from '../../../admin/api/response-parts.ts';
+import { definedSecret, type issuedKey, keyDefinition } from '../../../admin/keys/change/definition.ts';
+import type { LimitsByField } from '../../../keys/limit-fields.ts';
+import { printable } from '../../../shared/terminal/printable.ts';
+import { CommandError } from '../../output/command-error.ts';
+import { NotInFile } from './edit-keys.ts';
+
+/** A key of the file or the directory, in the form of the admin API. Members that are not listed here are kept unchanged. */
+export const changedDefinition = keyDefinition
+  .partial({ revision: true, createdAt: true, changedAt: true })
+  .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })
+  .loose();
+
+export type KeyDefinition = z.output<typeof changedDefinition>;
+
+export interface NewKey {
+  readonly id: string;
+  readonly plan: string;
+  readonly name: string | undefined;
+  /** The limits of a key on a custom plan. */
+  readonly limits: LimitsByField | undefined;
+  /** The client addresses and ranges from which the key may be used. Without this list, every client address is allowed. */
+  readonly addresses?: readonly string[] | undefined;
+  /** The expiry of the key's secret, a date or date-time. */
+  readonly expires: string | undefined;
+}
+
+export interface NewSecret {
+  readonly id: string;
+  /** The older secrets expire after this time (`24h`, `0s`), unless they expire earlier. */
+  readonly overlap?: string | undefined;
+  readonly expires: string | undefined;
+}
+
+/** The state of a key after a change by a command. */
+export interface ChangedKey {
+  readonly key: KeyDefinition;
+  /** The key in the form of the admin API, for programs. The key contains the new secret if the command issued a secret. */
+  readonly json: unknown;
+  /** Where the key is stored: a file and a line, or the directory. */
+  readonly where: string;
+  /** Whether the command changed the key. The value is false if the key already had the requested state. */
+  readonly isChanged: boolean;
+}
+
+/** The new secret. Only this object contains the secret, because file and directory store only its digest. */
+export interface IssuedKey extends ChangedKey {
+  readonly secret: string;
+  readonly kept?: z.output<typeof issuedKey>['kept'];
+}
+
+/** A source of keys that commands can change. Each function throws a CommandError with the reason if it changes nothing. */
+export interface WritableKeys {
+  create(key: NewKey): Promise<IssuedKey>;
+  addSecret(secret: NewSecret): Promise<IssuedKey>;
+  setDisabled(id: string, disabled: boolean): Promise<ChangedKey>;
+}
+
+/**
+ * The keys of both file and directory, for a command whose options name neither. If the file does not contain a key, the command
+ * changes the key in the directory.
+ *
+ * @param directory throws a CommandError where no gateway is known
+ */
+export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKeys): WritableKeys {
+  return {
+    create: (key) => file.create(key),
+    addSecret: (secret) => change(secret.id, (keys) => keys.addSecret(secret)),
+    setDisabled: (id, disabled) => change(id, (keys) => keys.setDisabled(id, disabled)),
+  };
+
+  async function change<Changed extends ChangedKey>(
+    id: string,
+    run: (keys: WritableKeys) => Promise<Changed>,
+  ): Promise<Changed> {
+    const inFile = await run(file).catch((error: unknown) => {
+      if (error instanceof NotInFile) return error;
+      throw error;
+    });
+    if (!(inFile instanceof NotInFile)) return inFile;
+    try {
+      return await run(directory());
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      const message =
+        error.kind === 'not_found'
+          ? `There is no key ${id}, neither in ${inFile.file} nor in the directory.`
+          : `${inFile.message} In the directory: ${error.message}`;
+      throw new CommandError(printable(message), error.kind, error);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { anyLimitField } from '../../keys/limit-fields.ts';
+import { isStatedCustom, planFault } from '../../keys/plans.ts';
+import { adviceOnName } from '../../shared/schema/closest-name.ts';
+import { nameOf } from '../../shared/schema/schema-faults.ts';
+import type { Problem } from '../problems/problem.ts';
+import { createProblemList, createUniqueValues } from '../problems/problem-list.ts';
+import type { YamlSource } from '../source/parse-yaml.ts';
+import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
+
+/** A list of keys in a file. The path of this list is the root of the keys file, or `keys` in the main file. */
+export interface KeyList {
+  readonly source: YamlSource;
+  readonly path: readonly PropertyKey[];
+  readonly entries: readonly unknown[];
+}
+
+/**
+ * Checks rules that the schema of a single key cannot express. Ids and digests are unique. A key on a custom plan has its own
+ * limits, and any other key has none. The entries may also violate the schema, so that one report contains both kinds of
+ * problems.
+ */
+export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
+  const problems = createProblemList();
+  const planNames = isMapping(plans) ? Object.keys(plans) : [];
+  const ids = createUniqueValues({ what: 'this id', source, problems });
+  const digests = createUniqueValues({ what: 'this digest', source, problems });
+
+  entries.forEach((entry, index) => {
+    if (!isMapping(entry) || problems.isFull()) return;
+    const keyPath = [...path, index];
+    if (typeof entry.id === 'string') ids.claim(entry.id, [...keyPath, 'id']);
+    listOf(entry.secrets).forEach((secret, position) => {
+      if (!isMapping(secret) || typeof secret.sha256 !== 'string') return;
+      digests.claim(secret.sha256.toLowerCase(), [...keyPath, 'secrets', position, 'sha256']);
+    });
+    if (isMapping(plans)) checkPlan(entry, keyPath, plans);
+  });
+  return problems.problems;
+
+  function checkPlan({ plan, limits }: Mapping, keyPath: Path, definedPlans: Mapping): void {
+    if (typeof plan !== 'string') return;
+    const isCustom = Object.hasOwn(definedPlans, plan) ? isStatedCustom(definedPlans[plan]) : undefined;
+    const fault = planFault(limits, isCustom);
+    if (fault === undefined) return;
+    const isOfLimits = fault === 'limits_of_plan';
+    const at = [...keyPath, isOfLimits ? 'limits' : 'plan'];
+    problems.add(() => ({
+      ...source.placeOf(at, isOfLimits ? 'name' : 'value'),
+      message: {
+        no_plan: `${nameOf(at)} names no plan; ${adviceOnName(plan, planNames, 'plans')}`,
+        limits_missing: `${nameOf(keyPath)} is on a custom plan; write its \`limits: { … }\` with ${anyLimitField}`,
+        limits_of_plan: `${nameOf(at)} is for custom plans only; remove it or choose a custom plan`,
+      }[fault],
+    }));
+  }
+}
+
+type Path = readonly PropertyKey[];
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,69 @@
+import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
+import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
+import { nameOf } from '../../shared/schema/schema-faults.ts';
+
+/** Limits and their path in the configuration, such as `plans.free` or `keys[3].limits`. */
+export interface StatedLimits {
+  readonly path: readonly PropertyKey[];
+  readonly limits: Limits;
+}
+
+/** A warning about a field that is valid but probably a mistake. */
+export interface LimitWarning {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/**
+ * Finds limits that have no effect. A limit is useless if a longer window has a lower limit. A longer window's limit is also
+ * useless if the shorter window's limit always refuses the client first.
+ */
+export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarning[] {
+  return limits.flatMap((longer, index) =>
+    limits.slice(0, index).flatMap((shorter) => {
+      const message = comparison(shorter, longer);
+      const at = [...path, limitFieldOf[longer.window]];
+      return message === undefined ? [] : [{ path: at, message: `${nameOf(at)} (${longer.max}) ${message}` }];
+    }),
+  );
+}
+
+/**
+ * Finds operations that cost more than a limit of a plan. Requests for such operations get 403, unless a grant raises the limit.
+ */
+export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
+  const { name, limits, changes = [] } = plan;
+  const ofChanges = changes.map((change, index) => ({
+    path: ['plans', name, 'changes', index],
+    limits: change.limits,
+  }));
+  return operations.flatMap(({ id, cost = 1 }) => {
+    if (plan.operations?.includes(id) === false) return [];
+    return [{ path: ['plans', name], limits }, ...ofChanges].flatMap((stated) => {
+      const lower = stated.limits.find(({ max }) => max < cost);
+      if (lower === undefined) return [];
+      const path = [...stated.path, limitFieldOf[lower.window]];
+      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests get 403`;
+      return [{ path, message }];
+    });
+  });
+}
+
+function comparison(shorter: Limit, longer: Limit): string | undefined {
+  const other = `${limitFieldOf[shorter.window]} (${shorter.max})`;
+  if (longer.max < shorter.max) return `is below ${other}, which can therefore never be used in full`;
+  const reachable = shorter.max * mostIn(shorter.window, longer.window);
+  if (longer.max <= reachable) return undefined;
+  return `can never be reached: ${other} admits at most ${reachable} in a ${longer.window}`;
+}
+
+/** The largest number of shorter windows in one longer window. */
+function mostIn(shorter: PlanWindow, longer: PlanWindow): number {
+  return mostMs(longer) / mostMs(shorter);
+}
+
+function mostMs(window: PlanWindow): number {
+  const lengthMs = calendarWindowsMs[window];
+  return lengthMs === calendarMonth ? 31 * calendarWindowsMs.day : lengthMs;
+}

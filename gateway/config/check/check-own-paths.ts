@@ -1,0 +1,85 @@
+import { apiDocumentPath, limitsParts, type Operation } from '../../shared/model.ts';
+import { basePathOf } from '../build-settings.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { RawSettings } from '../schema/settings-schema.ts';
+import type { YamlSource } from '../source/parse-yaml.ts';
+
+/** A path that the gateway serves itself. */
+interface OwnPath {
+  /** The setting that switches this path on. */
+  readonly setting: 'limitsPath' | 'docsPath';
+  readonly path: string;
+  /** Whether the gateway also serves all paths below this path. */
+  readonly below: boolean;
+  /** The name of this path in a report. */
+  readonly name: string;
+  readonly advice: string;
+}
+
+interface PathsToCheck {
+  readonly raw: RawSettings;
+  readonly main: YamlSource;
+  readonly operations: readonly Operation[];
+}
+
+/** Checks that the gateway's own paths conflict neither with an operation nor with each other. */
+export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly Problem[] {
+  const basePath = basePathOf(raw);
+  const own = ownPaths(raw);
+  const conflicts = own.flatMap((one, i) => {
+    const taken = operations.find(({ template }) => isMatch(basePath + template, one));
+    const other = own
+      .slice(i + 1)
+      .find((another) => isMatch(one.path, another) || isMatch(another.path, one));
+    const whose = taken === undefined ? other?.name : `the operation \`${taken.id}\``;
+    if (whose === undefined) return [];
+    const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
+    return [{ ...main.placeOf([one.setting]), message }];
+  });
+  const fault = rotationFault(raw);
+  return fault === undefined
+    ? conflicts
+    : [...conflicts, { ...main.placeOf(['selfService', 'rotate']), message: fault }];
+}
+
+/** The reason why key holders cannot rotate their secrets, although `selfService.rotate` is set. */
+function rotationFault({ selfService, limitsPath, keys }: RawSettings): string | undefined {
+  if (!selfService.rotate) return undefined;
+  if (limitsPath === undefined)
+    return '`selfService.rotate` needs `limitsPath`, below which holders rotate their secrets';
+  if (typeof keys === 'object' && 'directory' in keys && keys.directory) return undefined;
+  return '`selfService.rotate` needs the key directory: write `keys: { directory: true }`, and `file` beside it if there is a keys file';
+}
+
+function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
+  const paths: OwnPath[] = [];
+  const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
+    paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
+  if (limitsPath !== undefined) {
+    write('limitsPath', limitsPath, false);
+    for (const part of limitsParts) {
+      const path = `${limitsPath}/${part}`;
+      const advice = 'it is served with `limitsPath`: write another path';
+      paths.push({ setting: 'limitsPath', path, below: false, name: `\`${path}\``, advice });
+    }
+  }
+  if (docsPath !== undefined) {
+    write('docsPath', docsPath, true);
+    paths.push({
+      setting: 'docsPath',
+      path: apiDocumentPath,
+      below: false,
+      name: `the API document at \`${apiDocumentPath}\``,
+      advice: 'it is served with `docsPath`: remove `docsPath`',
+    });
+  }
+  return paths;
+}
+
+/** Whether a path template matches the gateway's own path. A parameter matches any single segment. */
+function isMatch(template: string, { path, below }: Pick<OwnPath, 'path' | 'below'>): boolean {
+  const wanted = template.split('/');
+  const segments = path.split('/');
+  const isLongEnough = below ? wanted.length >= segments.length : wanted.length === segments.length;
+  return isLongEnough && segments.every((segment, i) => wanted[i]?.startsWith('{') || wanted[i] === segment);
+}

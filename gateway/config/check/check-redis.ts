@@ -1,0 +1,70 @@
+import type { Problem } from '../problems/problem.ts';
+import type { RawSettings } from '../schema/settings-schema.ts';
+import type { YamlSource } from '../source/parse-yaml.ts';
+
+type RawRedis = NonNullable<RawSettings['redis']>;
+
+const forms = ['url', 'cluster', 'sentinel'] as const;
+
+/**
+ * Checks rules about `redis` that the schema cannot express. The setting has one of three forms. The fields of the setting do not
+ * contradict each other. Certificates are allowed only with TLS. A gateway without Redis must have a single process.
+ */
+export function checkRedis({ redis, workers }: RawSettings, source: YamlSource): readonly Problem[] {
+  if (redis === undefined || redis.url === '') {
+    if (workers === 1) return [];
+    const message =
+      '`workers` must be 1 without `redis`: in memory each worker would count limits on its own';
+    return [{ ...source.placeOf(['workers']), message }];
+  }
+  const [form, other] = forms.filter((name) => redis[name] !== undefined);
+  const problem = (path: readonly PropertyKey[], message: string) => ({
+    ...source.placeOf(['redis', ...path]),
+    message,
+  });
+  if (form === undefined) return [problem([], '`redis` needs one of `url`, `cluster` and `sentinel`')];
+  if (other !== undefined) {
+    const message = `\`redis.${other}\` and \`redis.${form}\` exclude each other; choose one server, a Cluster, or Sentinel`;
+    const related = { ...source.placeOf(['redis', form], 'name'), message: `\`redis.${form}\` is here` };
+    return [{ ...source.placeOf(['redis', other], 'name'), message, related }];
+  }
+  const found: Problem[] = [];
+  const { url, cluster, sentinel, username, passwordFile } = redis;
+  const ofUrl = URL.parse(url ?? '');
+  if (ofUrl?.password && passwordFile !== undefined) {
+    found.push(problem(['passwordFile'], '`redis.passwordFile` contradicts the password in `redis.url`'));
+  }
+  if (ofUrl?.username && username !== undefined) {
+    found.push(problem(['username'], '`redis.username` contradicts the user in `redis.url`'));
+  }
+  const hasPassword = ofUrl?.password || ofUrl?.searchParams.has('password') || passwordFile !== undefined;
+  if (username !== undefined && !hasPassword) {
+    found.push(problem(['username'], '`redis.username` needs `passwordFile` beside it'));
+  }
+  if (sentinel?.username !== undefined && sentinel.passwordFile === undefined) {
+    found.push(problem(['sentinel', 'username'], '`username` needs `passwordFile` beside it'));
+  }
+  if (cluster !== undefined && new Set(cluster.map(isTlsUrl)).size > 1) {
+    found.push(
+      problem(
+        ['cluster'],
+        '`redis.cluster` mixes redis:// and rediss://; all of its servers have TLS, or none',
+      ),
+    );
+  }
+  const tlsField = (['ca', 'cert', 'key'] as const).find((name) => redis[name] !== undefined);
+  if (tlsField !== undefined && !isTls(redis)) {
+    const what = sentinel === undefined ? `\`${form}\` with rediss://` : '`sentinel.tls: true`';
+    found.push(problem([tlsField], `\`redis.${tlsField}\` is for TLS and needs ${what}`));
+  }
+  return found;
+}
+
+/** Whether connections to Redis use TLS. */
+export function isTls({ url, cluster, sentinel }: RawRedis): boolean {
+  return sentinel?.tls ?? isTlsUrl(cluster?.[0] ?? url ?? '');
+}
+
+function isTlsUrl(url: string): boolean {
+  return url.startsWith('rediss:');
+}

@@ -1,0 +1,91 @@
+import type { Settings } from '../../shared/model.ts';
+import { formatDuration } from '../../shared/schema/dates-and-durations.ts';
+import { nameOf } from '../../shared/schema/schema-faults.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import { shortFormName } from '../build-settings.ts';
+import { configSizes } from '../config-sizes.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { RawSettings, RawUpstream } from '../schema/settings-schema.ts';
+import type { YamlSource } from '../source/parse-yaml.ts';
+import { isMapping } from '../source/yaml-to-plain.ts';
+
+interface ReadUpstreamNames {
+  /** The names of the upstreams in the order of the configuration. The names are undefined if they cannot be read. */
+  readonly names: readonly string[] | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration has either
+ * `upstream` or `upstreams`, and `upstreams` has 1 to `upstreamsMax` entries. This function does not validate the upstreams
+ * themselves.
+ */
+export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
+  const { upstream, upstreams } = isMapping(source.value) ? source.value : {};
+  const problem = (path: readonly string[], message: string, part?: 'name') => ({
+    names: undefined,
+    problems: [{ ...source.placeOf(path, part), message }],
+  });
+
+  if (upstream !== undefined && upstreams !== undefined) {
+    const message =
+      '`upstreams` and `upstream` exclude each other; move `upstream` into `upstreams`, under a name';
+    const related = { ...source.placeOf(['upstream'], 'name'), message: '`upstream` is here' };
+    return { names: undefined, problems: [{ ...source.placeOf(['upstreams'], 'name'), message, related }] };
+  }
+  if (upstream !== undefined) return { names: [shortFormName], problems: [] };
+  if (upstreams === undefined) {
+    return problem(
+      ['upstream'],
+      '`upstream` is missing; write a mapping with url, or several by name as `upstreams`',
+    );
+  }
+  if (!isMapping(upstreams)) return { names: undefined, problems: [] };
+  const names = Object.keys(upstreams);
+  const excess = names[configSizes.upstreamsMax];
+  if (names.length === 0) return problem(['upstreams'], '`upstreams` must name at least one upstream');
+  if (excess !== undefined) {
+    return problem(
+      ['upstreams', excess],
+      `\`upstreams\` may hold at most ${configSizes.upstreamsMax} upstreams`,
+      'name',
+    );
+  }
+  return { names, problems: [] };
+}
+
+/** Reports timeouts that are longer than the total timeout, because they can never take effect. */
+export function checkTimeouts(raw: RawSettings, source: YamlSource): readonly Problem[] {
+  return upstreamsByPath(raw).flatMap(({ path, upstream }) => {
+    const { total, ...parts } = upstream.timeouts;
+    const totalMs = total ?? defaultBounds.upstreamTotalTimeoutMs;
+    const totalPath = [...path, 'timeouts', 'total'];
+    return Object.entries(parts).flatMap(([part, ms]) => {
+      if (ms === undefined || ms <= totalMs) return [];
+      const at = [...path, 'timeouts', part];
+      const unset = total === undefined ? `, which is ${formatDuration(totalMs)} if it is not set` : '';
+      const message = `${nameOf(at)} must not be longer than ${nameOf(totalPath)}${unset}`;
+      return [{ ...source.placeOf(at), message }];
+    });
+  });
+}
+
+interface PlacedUpstream {
+  readonly path: readonly string[];
+  readonly upstream: RawUpstream;
+}
+
+/** All upstreams from `upstream` or `upstreams`, each with its path in the configuration. */
+export function upstreamsByPath({ upstream, upstreams }: RawSettings): readonly PlacedUpstream[] {
+  if (upstream !== undefined) return [{ path: ['upstream'], upstream }];
+  return Object.entries(upstreams ?? {}).map(([name, each]) => ({
+    path: ['upstreams', name],
+    upstream: each,
+  }));
+}
+
+/** The names of the upstreams that no operation uses. */
+export function unusedUpstreams({ upstreams, operations }: Settings): readonly string[] {
+  const used = new Set(operations.map(({ upstream }) => upstream));
+  return upstreams.map(({ name }) => name).filter((name) => !used.has(name));
+}

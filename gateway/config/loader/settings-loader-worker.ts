@@ -1,0 +1,102 @@
+/** The thread that `createSettingsLoader` starts. The thread answers each LoadRequest with a LoadReply. */
+import { parentPort } from 'node:worker_threads';
+import { type KeepingSettings, type LastValid, loadKeepingValid } from '../last-valid/keep-valid-files.ts';
+import type { InvalidSettings, LoadOptions } from '../load-settings.ts';
+import type { Contents } from '../source/read-config-file.ts';
+import { UnsettledContent } from '../source/source-reader.ts';
+import { messageBetween, type SettingsMessage } from './settings-message.ts';
+
+/** A request for a load in the thread. */
+export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
+  readonly lastValid: LastValid | undefined;
+  readonly number: number;
+  /**
+   * The number of an earlier load. The reply contains only the settings that differ from that load. With the number 0, the reply
+   * contains all settings.
+   */
+  readonly base: number;
+}
+
+/** The thread's answer to a request. */
+export type LoadReply =
+  /** The load needs to parse a long text that may be half written. */
+  { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
+
+/**
+ * Valid settings without `entries`, which stay in the thread. `message` is the difference from the settings of `base`, or all
+ * settings.
+ */
+export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entries'> {
+  readonly message: SettingsMessage;
+}
+
+/** Reports during a load that a file has been read and is being parsed. */
+export interface FileRead {
+  readonly kind: 'read';
+  readonly file: string;
+  /** The digest of the content that was read. */
+  readonly digest: string;
+}
+
+/**
+ * Valid results by the number of their load. The map contains the current result and the newest result, which may become the
+ * current result.
+ */
+let results: ReadonlyMap<number, KeepingSettings> = new Map();
+
+parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
+  const inForce = results.get(base);
+  // Drop other results before reading, to free their memory.
+  results = new Map(inForce && [[base, inForce]]);
+  const loaded = loadSettled(
+    { ...files, before: inForce?.entries, onRead: tellRead },
+    lastValid && {
+      ...lastValid,
+      contents: asBuffers(lastValid.contents),
+      revoking: lastValid.revoking && asBuffers(lastValid.revoking),
+    },
+  );
+  if (loaded === undefined) return send({ kind: 'unsettled' });
+  if (loaded.kind === 'invalid') return send(loaded);
+  const { settings, entries: _, ...rest } = loaded;
+  const message = messageBetween(inForce?.settings, settings);
+  results = new Map([...results, [number, loaded]]);
+  send({ ...rest, message });
+});
+
+/** Converts contents to Buffers. The structured clone turns a Buffer into a Uint8Array over the same memory. */
+function asBuffers(contents: Contents): Contents {
+  return new Map(
+    [...contents].map(([file, { digest, bytes }]) => [
+      file,
+      { digest, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) },
+    ]),
+  );
+}
+
+/** @returns undefined when a long text must be parsed that may be half written */
+function loadSettled(...args: Parameters<typeof loadKeepingValid>) {
+  try {
+    return loadKeepingValid(...args);
+  } catch (error) {
+    if (error instanceof UnsettledContent) return undefined;
+    throw error;
+  }
+}
+
+/** Sends a reply. A table of all keys is copied in this thread and then transferred, so the main thread does not copy it. */
+function send(reply: LoadReply): void {
+  if (reply.kind !== 'valid' || reply.message.kind === 'difference') {
+    parentPort?.postMessage(reply);
+    return;
+  }
+  const packed = structuredClone(reply.message.packed);
+  const buffers = Object.values(packed).flatMap((value) =>
+    ArrayBuffer.isView(value) ? [value.buffer as ArrayBuffer] : [],
+  );
+  parentPort?.postMessage({ ...reply, message: { ...reply.message, packed } } satisfies LoadReply, buffers);
+}
+
+function tellRead(file: string, digest: string): void {
+  parentPort?.postMessage({ kind: 'read', file, digest } satisfies FileRead);
+}

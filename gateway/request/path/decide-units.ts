@@ -1,0 +1,52 @@
+import type { BanPolicy, Decision, Key, StaleKey } from '../../shared/model.ts';
+import { type Authenticated, found } from '../exchange.ts';
+import type { KnownKey } from '../snapshot.ts';
+import type { Stations } from '../stations.ts';
+import { authenticateRequest } from './authenticate-request.ts';
+import type { Ending } from './end-exchange.ts';
+import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
+
+/**
+ * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, because
+ * a ban must still refuse it. If the returned decision contains fewer units than the request costs, the caller must refuse the request.
+ */
+export function decideUnits(
+  key: Key,
+  units: number,
+  bans: BanPolicy,
+  limiter: Pick<Stations['limiter'], 'decide' | 'release'>,
+): Promise<Decision | StaleKey> {
+  return units > 1 && key.limits.some(({ max }) => max < units)
+    ? decideAboveLimit(key, units, bans, limiter)
+    : limiter.decide(key, bans, units);
+}
+
+/** Only the decision shows whether a grant raises the limits. */
+async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeof decideUnits>) {
+  const free = await limiter.decide(key, bans, 0);
+  const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
+  if (!isRaised) return free;
+  // The first decision is no longer counted towards the concurrency limit, because the second decision counts the request again.
+  if (key.concurrent !== undefined) limiter.release(key.id);
+  return limiter.decide(key, bans, units);
+}
+
+/** Reads a changed key again and decides the request with the new limits. */
+export async function decideAgain(
+  exchange: Authenticated,
+  units: number,
+  stations: Stations,
+): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
+  const { limiter, directory, bounds } = stations;
+  let { key } = exchange;
+  found(exchange, { key: undefined });
+  for (let reads = 0; reads < bounds.directoryRereadsMax; reads++) {
+    directory?.drop(key.id, key.generation);
+    const caller = await authenticateRequest(exchange, stations);
+    if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
+    ({ key } = caller);
+    const decision = await decideUnits(key, units, exchange.snapshot.settings.bans, limiter);
+    if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
+  }
+  return refuseUnread(exchange, stations);
+}

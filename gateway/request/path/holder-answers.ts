@@ -1,0 +1,132 @@
+import type { Operation } from '../../shared/model.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { oneOf, parseQuery, periodOf, periodQuery, queryOf } from '../../shared/schema/query-parameters.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { type UsageStep, usageRows, usageSteps } from '../../usage/read/usage-rows.ts';
+import type { Authenticated } from '../exchange.ts';
+import type { Refusal } from '../respond/refusal-response.ts';
+import { mayCall } from '../route/operation-table.ts';
+import type { Stations } from '../stations.ts';
+import type { Days } from './record-turns.ts';
+
+/** Data for the holder of a key, or the refusal. */
+export type HolderData =
+  | { readonly kind: 'json'; readonly value: object }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** The store of the usage record does not reply. */
+const recordUnread: HolderData = {
+  kind: 'refused',
+  refusal: {
+    code: 'store_unavailable',
+    message: 'The usage record cannot be read now. Retry in 1 s.',
+    fields: ['Retry-After', '1'],
+  },
+};
+
+const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
+
+/** Too many reads of the usage record are in progress. */
+const recordBusy: HolderData = {
+  kind: 'refused',
+  refusal: {
+    code: 'rate_limited',
+    message: 'Too many requests for the usage of API keys are in progress. Retry in 1 s.',
+    fields: ['Retry-After', '1'],
+  },
+};
+
+/** Reads the usage of a key. The rows have the form of the admin API's rows. */
+export async function usageOf(
+  { key, req, res }: Reading,
+  { ownUsage, bounds, nowMs }: Pick<Stations, 'ownUsage' | 'bounds' | 'nowMs'>,
+): Promise<HolderData> {
+  const [, search = ''] = (req.url ?? '').split(/\?(.*)/s);
+  const parsed = parseQuery(usageQuery, search);
+  if (parsed.kind === 'invalid') return invalid(parsed);
+  const { step } = parsed.query;
+  const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
+  if ('kind' in period) return invalid(period);
+  if (ownUsage === undefined) return { kind: 'json', value: { step, rows: [] } };
+  // All days of a request share one read of the totals.
+  let totals: ReturnType<typeof ownUsage.totals> | undefined;
+  const usage = { ...ownUsage, totals: (ids: readonly string[]) => (totals ??= ownUsage.totals(ids)) };
+  const rows = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+    usageRows(usage, key.id, { ...day, step }, ownUsage.nowMs(), 'totals'),
+  );
+  return inJson(rows, (all) => ({ step, rows: all }));
+}
+
+/** The members of an exchange that a read of the usage record needs. */
+type Reading = Pick<Authenticated, 'key' | 'req' | 'snapshot'> & {
+  readonly res: Pick<Authenticated['res'], 'isAnswerable'>;
+};
+
+function inJson<Row>(days: Days<Row>, bodyOf: (rows: readonly Row[]) => object): HolderData {
+  if (days === 'busy') return recordBusy;
+  return days === 'unread' ? recordUnread : { kind: 'json', value: bodyOf(days) };
+}
+
+/** Refuses a request because of a query parameter. */
+function invalid({ message }: { readonly message: string }): HolderData {
+  return { kind: 'refused', refusal: { code: 'invalid_request', message } };
+}
+
+function daysMaxOf(step: UsageStep, bounds: Bounds): number {
+  switch (step) {
+    case 'minute':
+      return bounds.ownUsageMinutesDaysMax;
+    case 'hour':
+      return bounds.ownUsageHoursDaysMax;
+    case 'day':
+      return bounds.ownUsageDaysMax;
+  }
+}
+
+/** Reads which deprecated operations the key has called within the last days. The operations are sorted by sunset, the earliest first. */
+export async function deprecatedCallsOf(
+  { key, res, snapshot: { settings } }: Reading,
+  { ownUsage, bounds }: Pick<Stations, 'ownUsage' | 'bounds'>,
+): Promise<HolderData> {
+  const deprecated = settings.operations
+    .filter((operation) => operation.deprecation !== undefined && mayCall(key, operation))
+    .sort((a, b) => endOf(a) - endOf(b))
+    .slice(0, bounds.ownDeprecatedOperationsMax);
+  if (ownUsage === undefined || deprecated.length === 0) return { kind: 'json', value: { operations: [] } };
+  const toMs = ownUsage.nowMs();
+  const days = Math.min(bounds.ownUsageDaysMax, ownUsage.state().keptDays);
+  const period = { fromMs: toMs - days * 86_400_000, toMs };
+  const ids = deprecated.map(({ id }) => id);
+  const hours = await ownUsage.turns.readDays(key.id, res, period, (day) =>
+    ownUsage.reader.operationsOf(key.id, day, ids),
+  );
+  return inJson(hours, (all) => {
+    const byId = Map.groupBy(all, ({ operationId }) => operationId);
+    const operations = deprecated.flatMap((operation) => {
+      const called = byId.get(operation.id);
+      return called === undefined ? [] : [callsView(operation, called, settings.basePath)];
+    });
+    return { operations };
+  });
+}
+
+function endOf({ deprecation }: Operation): number {
+  return deprecation?.sunsetMs ?? Number.POSITIVE_INFINITY;
+}
+
+function callsView(
+  { id, method, template, deprecation }: Operation,
+  hours: readonly { readonly atMs: number; readonly requests: number }[],
+  basePath: string,
+): object {
+  return {
+    operationId: id,
+    method,
+    path: basePath + template,
+    deprecatedAt: isoOf(deprecation?.sinceMs),
+    sunsetAt: isoOf(deprecation?.sunsetMs),
+    successor: deprecation?.successor && basePath + deprecation.successor,
+    requests: hours.reduce((sum, { requests }) => sum + requests, 0),
+    lastHourAt: isoOf(Math.max(...hours.map(({ atMs }) => atMs))),
+  };
+}

@@ -1,0 +1,143 @@
+import { changesAfter } from '../../keys/plans.ts';
+import { addressGroup } from '../../shared/addresses/address-group.ts';
+import type { WholeResponse } from '../../shared/errors.ts';
+import { type Authenticated, type Charged, found, type Screened } from '../exchange.ts';
+import { type HolderPart, varyFields } from '../pages/holder-page.ts';
+import { jsonPage, limitsView } from '../pages/limits-view.ts';
+import { isPageMethod, type OwnPage, pageMethods } from '../pages/own-pages.ts';
+import type { ServedFile } from '../pages/served-file.ts';
+import { preflightFields } from '../respond/cors-fields.ts';
+import { bucketRefusal, limitRefusal } from '../respond/limit-refusal.ts';
+import type { Stations } from '../stations.ts';
+import { authenticateRequest } from './authenticate-request.ts';
+import { answered, type Ending, refused } from './end-exchange.ts';
+import { deprecatedCallsOf, usageOf } from './holder-answers.ts';
+import { refuseUnauthenticated } from './refuse-unauthenticated.ts';
+import { rotateOwnSecret } from './rotate-secret.ts';
+
+/** Responds to a CORS preflight. A preflight has no key, so it is charged to the client's address. */
+export async function answerPreflight(exchange: Screened, { limiter, bounds }: Stations): Promise<Ending> {
+  const { address, req } = exchange;
+  const decision = await limiter.chargePreflight(address);
+  const charged = found(exchange, { decision });
+  if (decision.kind === 'refused') {
+    return refused(charged, bucketRefusal(decision, 'CORS preflights from this address'));
+  }
+  const fields = preflightFields(req, bounds.preflightMaxAgeSeconds);
+  return answered(charged, { status: 204, fields, body: '' });
+}
+
+/** Serves a public file. The request needs no key and is charged to the client's address. */
+export async function answerPublicPage(
+  exchange: Screened,
+  { limiter, unreadPages }: Stations,
+  file: ServedFile,
+): Promise<Ending> {
+  const { address, req } = exchange;
+  const decision = await limiter.chargeDocs(address);
+  const charged = found(exchange, { decision });
+  if (decision.kind === 'refused') {
+    return refused(charged, bucketRefusal(decision, 'requests for pages from this address'));
+  }
+  if (!isPageMethod(req.method)) return refuseMethod(charged);
+  const response = await file.respond(req.headers);
+  return answerUnlessUnread(charged, response, unreadPages);
+}
+
+/** Sends the response. Sends 429 instead if too many octets of earlier responses to this address are unread. */
+function answerUnlessUnread(
+  exchange: Charged,
+  response: WholeResponse,
+  unreadPages: Stations['unreadPages'],
+): Ending {
+  const { address, req, res } = exchange;
+  if (!res.isAnswerable) return { kind: 'client_gone', exchange };
+  const bytes = req.method === 'HEAD' ? 0 : response.body.length;
+  if (unreadPages.hold({ holder: addressGroup(address), bytes, res })) return answered(exchange, response);
+  const message = 'This address has too many unread responses. Retry in 1 s.';
+  return refused(exchange, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
+}
+
+/** Serves data of the calling key, even if the key is banned. The request is charged to a separate bucket, not to the quota. */
+export async function answerHolder(
+  exchange: Authenticated,
+  part: HolderPart,
+  stations: Stations,
+): Promise<Ending> {
+  const { limiter, unreadPages } = stations;
+  let { key } = exchange;
+  const decision = await limiter.chargeLimits(key.id);
+  const charged = found(exchange, { decision });
+  if (decision.kind === 'refused') {
+    return refused(charged, bucketRefusal(decision, 'requests for the limits of this API key'));
+  }
+  const { method } = exchange.req;
+  if (part === 'rotate' && method !== 'POST') return refuseMethod(charged, 'POST');
+  if (part !== 'rotate' && !isPageMethod(method)) return refuseMethod(charged);
+  if (key.generation !== undefined) {
+    // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
+    // counts.
+    await stations.directory?.readAgain(key.id);
+    const caller = await authenticateRequest(exchange, stations);
+    if (caller.kind !== 'authenticated') {
+      found(exchange, { key: undefined });
+      return refuseUnauthenticated(exchange, stations, caller);
+    }
+    ({ key } = caller);
+  }
+  const own = found(charged, { key });
+  if (part === 'limits') return answerLimits(own, stations);
+  const data = await dataOf[part](own, stations);
+  if (data.kind === 'refused') return refused(charged, data.refusal);
+  const response = jsonPage(data.value);
+  // Only this response contains the new secret, so no later check may refuse it.
+  return part === 'rotate' ? answered(charged, response) : answerUnlessUnread(charged, response, unreadPages);
+}
+
+const dataOf = { usage: usageOf, deprecated: deprecatedCallsOf, rotate: rotateOwnSecret };
+
+async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
+  const { key, snapshot } = exchange;
+  const read = await limiter.readOwn(key);
+  if (read.kind === 'unavailable')
+    return refused(found(exchange, { decision: read }), limitRefusal(read, 'request'));
+  const { status, source } = read;
+  const counted = { kind: 'counted', rateLimit: status.rateLimit, source } as const;
+  const plan = snapshot.settings.plans.get(key.plan);
+  const changes = plan === undefined ? [] : changesAfter(plan, status.rateLimit.nowMs);
+  return answered(
+    found(exchange, { decision: counted }),
+    jsonPage(
+      limitsView(key, status, { changes, expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }),
+    ),
+  );
+}
+
+/**
+ * Adds `Vary` to a response at a path that also has an HTML page. Without `Vary`, a cache could reuse the page for a program, or the
+ * response to a program for a browser.
+ */
+export function varying(page: OwnPage | undefined, ending: Ending): Ending {
+  if (page?.kind !== 'holder' || page.page === undefined) return ending;
+  switch (ending.kind) {
+    case 'answered': {
+      const { response } = ending;
+      return { ...ending, response: { ...response, fields: [...response.fields, ...varyFields] } };
+    }
+    case 'refused': {
+      const { refusal } = ending;
+      return { ...ending, refusal: { ...refusal, fields: [...(refusal.fields ?? []), ...varyFields] } };
+    }
+    default:
+      return ending;
+  }
+}
+
+/** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow new secrets for holders. */
+function canRotate({ key, snapshot }: Authenticated): boolean {
+  return snapshot.settings.selfService.rotate && key.generation !== undefined;
+}
+
+function refuseMethod(exchange: Charged, allow = pageMethods): Ending {
+  return refused(exchange, { code: 'method_not_allowed', fields: ['Allow', allow] });
+}

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { errors } from '../../shared/errors.ts';
+import type { BucketDecision } from '../../shared/model.ts';
+import type { Caller } from '../authenticate/authenticate-key.ts';
+import { type Charged, type Exchange, writable } from '../exchange.ts';
+import { bucketRefusal } from '../respond/limit-refusal.ts';
+import type { Refusal } from '../respond/refusal-response.ts';
+import type { KnownKey } from '../snapshot.ts';
+import type { Stations } from '../stations.ts';
+import { type Ending, refused } from './end-exchange.ts';
+
+type RefusedCaller = Extract<Caller<KnownKey>, { kind: 'refused' }>;
+
+/** Charges a request without a valid key to the bucket of the client's address. */
+export async function chargeAddress<Stage extends Exchange>(
+  exchange: Stage,
+  { limiter }: Pick<Stations, 'limiter'>,
+): Promise<Stage & Charged & { readonly decision: BucketDecision }> {
+  const { address, snapshot } = exchange;
+  const { perMinute } = snapshot.settings.addressBucket;
+  const decision = await limiter.chargeAddress(address, perMinute);
+  writable(exchange).decision = decision;
+  return exchange as Stage & Charged & { readonly decision: BucketDecision };
+}
+
+/**
+ * Refuses a request that has no valid key, or whose key does not allow the client's address. The status is 429 when the bucket of
+ * the client's address is used up.
+ */
+export async function refuseUnauthenticated(
+  exchange: Exchange,
+  stations: Stations,
+  caller: Exclude<Caller<KnownKey>, { kind: 'authenticated' }>,
+): Promise<Ending> {
+  if (caller.kind === 'unread') return refuseUnread(exchange, stations);
+  if (caller.code !== 'missing_key') writable(exchange).invalidSecret = caller.presented;
+  const charged = await chargeAddress(exchange, stations);
+  return charged.decision.kind === 'counted'
+    ? refused(charged, unauthenticatedRefusal(caller.code, exchange))
+    : refused(charged, bucketRefusal(charged.decision, 'requests without a valid API key from this address'));
+}
+
+function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange): Refusal {
+  if (code === 'missing_key') return { code, message: missingKeyMessage(exchange) };
+  // The response contains the client's address, because a client behind proxies may not know it.
+  const { address } = exchange;
+  if (code !== 'address_not_allowed' || isIP(address) === 0) return { code };
+  return { code, message: `The API key may not be used from the address ${address}.` };
+}
+
+/** Header fields in which other gateways accept a key. */
+const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((name) => ({
+  name,
+  field: name.toLowerCase(),
+}));
+const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
+
+/** Makes a message that states where the client sent a key instead. The message contains only names from the lists above. */
+function missingKeyMessage({ req, authorization }: Exchange): string | undefined {
+  const sent = authorization === undefined ? foreignPlaceOf(req) : 'Authorization without "Bearer"';
+  return sent && `${errors.missing_key.message.slice(0, -1)}, not ${sent}.`;
+}
+
+function foreignPlaceOf({ headers, url = '' }: IncomingMessage): string | undefined {
+  for (const { name, field } of foreignFields) {
+    if (headers[field] !== undefined) return `"${name}: <API_KEY>"`;
+  }
+  const parameter = foreignParameters.exec(url)?.[1]?.toLowerCase();
+  return parameter && `"?${parameter}=<API_KEY>"`;
+}
+
+/** Refuses a request with 503 because its key cannot be read. The client's address is charged, but a used-up bucket causes no 429. */
+export async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
+  const charged = await chargeAddress(exchange, stations);
+  return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });
+}

@@ -1,0 +1,133 @@
+import type { KeyChange } from '../../fleet/changes.ts';
+import { withNewSecret } from '../../keys/directory/change-secrets.ts';
+import { type DirectoryKey, type DirectorySecret, expiryOf } from '../../keys/directory/directory-key.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts';
+import type { Authenticated } from '../exchange.ts';
+import type { Refusal } from '../respond/refusal-response.ts';
+import type { Stations } from '../stations.ts';
+import type { HolderData } from './holder-answers.ts';
+
+/** The key whose secret is rotated, and the presented secret. */
+interface Rotating {
+  readonly key: Pick<Authenticated['key'], 'id' | 'digestStart' | 'generation'>;
+}
+
+/**
+ * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets
+ * of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret
+ * that expires within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief no new secret.
+ *
+ * If the reply to the change is lost, the key is read again. Otherwise the holder could lose access, because the new secret would be lost,
+ * and the presented secret could not be rotated again.
+ */
+export async function rotateOwnSecret(
+  { key: { id, digestStart: presentedStart, generation } }: Rotating,
+  {
+    directory,
+    recordKeyChange,
+    nowMs,
+    bounds,
+  }: Pick<Stations, 'directory' | 'recordKeyChange' | 'nowMs' | 'bounds'>,
+): Promise<HolderData> {
+  if (directory === undefined || generation === undefined) {
+    return refusal(
+      'operation_not_allowed',
+      'The API team keeps this key in a file: ask the team for a new secret.',
+    );
+  }
+  const secret = issueSecret();
+  const issuedDigest = digestSecret(secret);
+  let unconfirmed: Unconfirmed | undefined;
+  for (let attempt = 1; attempt <= bounds.directoryChangeAttemptsMax; attempt++) {
+    const found = await directory.read(id);
+    if (found.kind === 'away') return failed(unconfirmed);
+    const presented =
+      found.kind === 'found' && !found.key.disabled
+        ? found.key.secrets.find(({ digest }) => digestStart(digest) === presentedStart)
+        : undefined;
+    if (found.kind === 'absent' || presented === undefined) return refusal('invalid_key');
+    const { secrets } = found.key;
+    const stored = secrets.find(({ digest }) => digest === issuedDigest);
+    if (stored !== undefined && unconfirmed !== undefined) {
+      recordKeyChange(unconfirmed.change);
+      return rotated(secret, stored.expiresMs, expiryOf(presented));
+    }
+    // The clock of another process that rotated a secret of this key may be ahead. A second rotation with the same secret must not
+    // appear to be earlier than the first.
+    const createdMs = Math.max(nowMs(), ...secrets.map((one) => one.createdMs));
+    const oldEndsMs = createdMs + bounds.ownRotationOverlapMs;
+    if (expiryOf(presented) <= oldEndsMs) {
+      return refusal(
+        'operation_not_allowed',
+        `This secret ends at ${isoOf(presented.expiresMs)} and cannot be rotated.`,
+      );
+    }
+    const issued = { digest: issuedDigest, createdMs, expiresMs: presented.expiresMs };
+    const to = withNewSecret(found.key, issued, {
+      endOf: (one) => (one === presented ? oldEndsMs : Number.POSITIVE_INFINITY),
+      secretsMax: bounds.directorySecretsPerKeyMax,
+    });
+    if (to === undefined) return tooManySecrets(found.key, createdMs);
+    const change: KeyChange = {
+      action: 'rotate',
+      by: 'holder',
+      key: id,
+      before: { secret: presentedStart },
+      after: { secret: digestStart(issuedDigest), oldEndsAt: isoOf(oldEndsMs) },
+    };
+    const reply = await directory.replace(to, found.key);
+    switch (reply.kind) {
+      case 'written':
+        recordKeyChange(change);
+        return rotated(secret, presented.expiresMs, oldEndsMs);
+      case 'absent':
+        return refusal('invalid_key');
+      case 'away':
+        if (!reply.mayHaveRun) return failed(unconfirmed);
+        unconfirmed = { change, reason: reply.reason };
+        break;
+      case 'changed':
+      // The next attempt reads the key again.
+    }
+  }
+  return refusal('rate_limited', 'Others are changing this key at the same time. Retry in 1 s.', 1);
+
+  function failed(doubted: Unconfirmed | undefined): HolderData {
+    if (doubted !== undefined) recordKeyChange({ ...doubted.change, error: doubted.reason });
+    return storeFailed(doubted !== undefined);
+  }
+}
+
+/** A change whose reply was lost. The next attempt reads whether the store has made the change. */
+interface Unconfirmed {
+  readonly change: KeyChange;
+  readonly reason: string;
+}
+
+function rotated(secret: string, expiresMs: number | undefined, oldEndsMs: number): HolderData {
+  return { kind: 'json', value: { secret, expiresAt: isoOf(expiresMs), oldEndsAt: isoOf(oldEndsMs) } };
+}
+
+function tooManySecrets({ secrets }: DirectoryKey, nowMs: number): HolderData {
+  const endMs = Math.min(...secrets.map((secret: DirectorySecret) => expiryOf(secret)));
+  const many = `This key has ${secrets.length} valid secrets`;
+  if (endMs === Number.POSITIVE_INFINITY) {
+    return refusal('operation_not_allowed', `${many}: ask the API team to remove one.`);
+  }
+  const seconds = Math.max(1, Math.ceil((endMs - nowMs) / 1_000));
+  return refusal('rate_limited', `${many}. The first ends in ${seconds} s: retry then.`, seconds);
+}
+
+/** @param isUnconfirmed whether the store may have made the change */
+function storeFailed(isUnconfirmed: boolean): HolderData {
+  const message = isUnconfirmed
+    ? 'The store did not confirm the new secret. This secret stays valid for at least a day. Retry later, and ask the API team for a secret if the retry is refused.'
+    : 'The new secret could not be stored, and this secret is unchanged. Retry later.';
+  return refusal('store_unavailable', message, 1);
+}
+
+function refusal(code: Refusal['code'], message?: string, retryAfterSeconds?: number): HolderData {
+  const fields = retryAfterSeconds === undefined ? undefined : ['Retry-After', String(retryAfterSeconds)];
+  return { kind: 'refused', refusal: { code, ...(message && { message }), ...(fields && { fields }) } };
+}

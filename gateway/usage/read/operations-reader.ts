@@ -1,0 +1,268 @@
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { bucketsSeconds, quantileMs } from '../../shared/structures/histogram.ts';
+import {
+  brownoutField,
+  clientErrorsNumber,
+  durationNumber,
+  isOperationField,
+  nameIn,
+  operationField,
+  operationInHour,
+  refusedNumber,
+  requestsNumber,
+  serverErrorsNumber,
+} from '../record-fields.ts';
+import { type Counts, latest } from '../store/counts.ts';
+import type { ActiveKey, RecordRead } from '../store/usage-store.ts';
+import { byMinute, type TrafficEnding, trafficEndings, trafficField } from '../traffic.ts';
+import { daysOf, isWithin, type UsageCalendar } from '../usage-calendar.ts';
+
+/** Reads the part of the usage record that counts by operation. */
+export interface OperationsReader {
+  /** Returns the calls of a key by operation and hour, for all operations or only the named operations. */
+  operationsOf(
+    keyId: string,
+    period: Period,
+    operationIds?: readonly string[],
+  ): Promise<readonly OperationHour[] | undefined>;
+  /** Returns the active keys that called an operation, with the number of their calls. */
+  callers(operationId: string, period: Period): Promise<readonly Caller[] | undefined>;
+  /** Returns the requests of all clients by minute, without empty minutes. */
+  traffic(period: Period): Promise<readonly TrafficMinute[] | undefined>;
+  /** Returns all recorded operations, each with its hours in the period. */
+  operations(period: Period): Promise<readonly OperationUsage[] | undefined>;
+}
+
+export interface OperationHour extends Calls {
+  readonly operationId: string;
+  readonly atMs: number;
+}
+
+export interface Calls {
+  readonly requests: number;
+  readonly clientErrors: number;
+  readonly serverErrors: number;
+}
+
+export interface Caller extends Calls {
+  readonly keyId: string;
+  readonly lastMs: number;
+  /** The number of requests that brownouts refused, and the instant of the last refusal; absent without refusals. */
+  readonly brownouts?: { readonly requests: number; readonly lastMs: number } | undefined;
+}
+
+export interface OperationUsage {
+  /** The id of the operation; empty for requests that matched no operation. */
+  readonly operationId: string;
+  readonly requests: number;
+  readonly byStatus: ReadonlyMap<number, number>;
+  readonly own: Durations;
+  readonly upstream: Durations;
+  readonly lastMs: number;
+}
+
+export interface TrafficMinute {
+  readonly atMs: number;
+  readonly ended: Readonly<Record<TrafficEnding, number>>;
+  readonly own: Buckets;
+  readonly upstream: Buckets;
+}
+
+/** The number of durations in each bucket of a histogram (`shared/structures/histogram.ts`). */
+export type Buckets = readonly number[];
+
+/**
+ * The mean duration, and percentiles that are estimated from a histogram (`quantileMs`). All three are undefined when
+ * no duration was counted.
+ */
+export interface Durations {
+  readonly meanMs: number | undefined;
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+export function createOperationsReader({
+  read,
+  active,
+  calendar,
+}: {
+  readonly read: (reads: readonly RecordRead[]) => Promise<readonly Map<string, Counts>[] | undefined>;
+  readonly active: () => Promise<readonly ActiveKey[] | undefined>;
+  readonly calendar: UsageCalendar;
+}): OperationsReader {
+  const { minuteMs, hourMs, dayMs } = calendar;
+
+  return {
+    async operationsOf(keyId, period, operationIds) {
+      const days = daysOf(period, calendar);
+      const fields = operationIds?.map(operationField);
+      const records = await read(
+        days.map((day) => ({ record: { kind: 'day', keyId, day }, ...(fields && { fields }) })),
+      );
+      return records?.flatMap((fields, index) =>
+        [...fields].flatMap(([field, counts]) => {
+          const operationId = nameIn(field, operationField);
+          if (operationId === undefined) return [];
+          return callsByHour(counts, (days[index] ?? 0) * dayMs)
+            .filter(({ atMs }) => isWithin(atMs, hourMs, period))
+            .map((calls) => ({ operationId, ...calls }));
+        }),
+      );
+    },
+
+    async callers(operationId, period) {
+      const keys = await active();
+      if (keys === undefined) return undefined;
+      const callers: Caller[] = [];
+      const field = operationField(operationId);
+      const ofBrownouts = brownoutField(operationId);
+      for (const day of daysOf(period, calendar)) {
+        const possible = keys.filter(({ lastSeenMs }) => lastSeenMs >= day * dayMs);
+        const records = await read(
+          possible.map(({ keyId }) => ({
+            record: { kind: 'day', keyId, day },
+            fields: [field, ofBrownouts],
+          })),
+        );
+        if (records === undefined) return undefined;
+        for (const [index, { keyId }] of possible.entries()) {
+          const counts = records[index]?.get(field);
+          if (counts === undefined) continue;
+          const hours = callsByHour(counts, day * dayMs).filter(({ atMs }) => isWithin(atMs, hourMs, period));
+          const lastMs = day * dayMs + (counts.get(latest) ?? 0);
+          const refused = records[index]?.get(ofBrownouts);
+          const brownouts = refused && {
+            requests: refusedIn(refused, day * dayMs, period),
+            lastMs: day * dayMs + (refused.get(latest) ?? 0),
+          };
+          if (hours.length > 0) callers.push({ keyId, ...sumOfCalls(hours), lastMs, brownouts });
+        }
+      }
+      return [...Map.groupBy(callers, ({ keyId }) => keyId)]
+        .map(([keyId, days]) => {
+          const met = days.flatMap(({ brownouts }) =>
+            brownouts && brownouts.requests > 0 ? [brownouts] : [],
+          );
+          const brownouts = {
+            requests: met.reduce((sum, { requests }) => sum + requests, 0),
+            lastMs: Math.max(...met.map(({ lastMs }) => lastMs)),
+          };
+          return {
+            keyId,
+            ...sumOfCalls(days),
+            lastMs: Math.max(...days.map(({ lastMs }) => lastMs)),
+            ...(met.length > 0 && { brownouts }),
+          };
+        })
+        .sort((a, b) => b.requests - a.requests);
+    },
+
+    async traffic(period) {
+      const days = daysOf(period, calendar);
+      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
+      return records?.flatMap((fields, index) => {
+        const firstHour = ((days[index] ?? 0) * dayMs) / hourMs;
+        return Array.from({ length: dayMs / hourMs }, (_, place) => firstHour + place)
+          .flatMap((hour) => trafficOfHour(fields, hour))
+          .filter(({ atMs }) => isWithin(atMs, minuteMs, period));
+      });
+    },
+
+    async operations(period) {
+      const days = daysOf(period, calendar);
+      const records = await read(days.map((day) => ({ record: { kind: 'operations', day } })));
+      if (records === undefined) return undefined;
+      const byOperation = new Map<string, { counts: Counts; lastMs: number }>();
+      for (const [index, fields] of records.entries()) {
+        const dayStartMs = (days[index] ?? 0) * dayMs;
+        for (const [field, counts] of fields) {
+          if (!isOperationField(field)) continue;
+          const { hour, operationId } = operationInHour(field);
+          if (!isWithin(dayStartMs + hour * hourMs, hourMs, period)) continue;
+          const known = byOperation.get(operationId) ?? { counts: new Map(), lastMs: 0 };
+          byOperation.set(operationId, known);
+          known.lastMs = Math.max(known.lastMs, dayStartMs + (counts.get(latest) ?? 0));
+          for (const [number, value] of counts) {
+            if (number !== latest) known.counts.set(number, (known.counts.get(number) ?? 0) + value);
+          }
+        }
+      }
+      return [...byOperation].map(([operationId, { counts, lastMs }]) =>
+        toUsage(operationId, counts, lastMs),
+      );
+    },
+  };
+
+  /** The requests that brownouts refused in the hours of a period. */
+  function refusedIn(counts: Counts, dayStartMs: number, period: Period): number {
+    let requests = 0;
+    for (let hour = 0; hour < dayMs / hourMs; hour++) {
+      if (isWithin(dayStartMs + hour * hourMs, hourMs, period))
+        requests += counts.get(refusedNumber(hour)) ?? 0;
+    }
+    return requests;
+  }
+
+  function trafficOfHour(fields: ReadonlyMap<string, Counts>, hour: number): TrafficMinute[] {
+    const own = byMinute(fields.get(trafficField('own', hour)), 'buckets');
+    const upstream = byMinute(fields.get(trafficField('upstream', hour)), 'buckets');
+    return [...byMinute(fields.get(trafficField('ended', hour)), 'endings')]
+      .sort(([a], [b]) => a - b)
+      .map(([minute, counts]) => ({
+        atMs: hour * hourMs + minute * minuteMs,
+        ended: Object.fromEntries(
+          trafficEndings.map((ending, index) => [ending, counts[index] ?? 0]),
+        ) as Record<TrafficEnding, number>,
+        own: own.get(minute) ?? [],
+        upstream: upstream.get(minute) ?? [],
+      }));
+  }
+
+  function callsByHour(counts: Counts, dayStartMs: number): (Calls & { atMs: number })[] {
+    return Array.from({ length: dayMs / hourMs }, (_, hour) => ({
+      atMs: dayStartMs + hour * hourMs,
+      requests: counts.get(requestsNumber(hour)) ?? 0,
+      clientErrors: counts.get(clientErrorsNumber(hour)) ?? 0,
+      serverErrors: counts.get(serverErrorsNumber(hour)) ?? 0,
+    })).filter(({ requests }) => requests > 0);
+  }
+}
+
+function sumOfCalls(all: readonly Calls[]): Calls {
+  const sum = { requests: 0, clientErrors: 0, serverErrors: 0 };
+  for (const { requests, clientErrors, serverErrors } of all) {
+    sum.requests += requests;
+    sum.clientErrors += clientErrors;
+    sum.serverErrors += serverErrors;
+  }
+  return sum;
+}
+
+function toUsage(operationId: string, counts: Counts, lastMs: number): OperationUsage {
+  const byStatus = new Map([...counts].filter(([number]) => number < durationNumber.own).sort());
+  return {
+    operationId,
+    requests: [...byStatus.values()].reduce((sum, requests) => sum + requests, 0),
+    byStatus,
+    own: durationsIn(counts, durationNumber.own),
+    upstream: durationsIn(counts, durationNumber.upstream),
+    lastMs,
+  };
+}
+
+function durationsIn(counts: Counts, first: number): Durations {
+  const buckets = Array.from(
+    { length: bucketsSeconds.length + 1 },
+    (_, bucket) => counts.get(first + bucket) ?? 0,
+  );
+  const requests = buckets.reduce((sum, inBucket) => sum + inBucket, 0);
+  const sumMs = counts.get(first + durationNumber.sum) ?? 0;
+  const meanMs = requests === 0 ? undefined : Math.round((100 * sumMs) / requests) / 100;
+  return { meanMs, ...percentilesOf(buckets) };
+}
+
+/** Estimates percentiles from a histogram. The percentiles are undefined when no duration was counted. */
+export function percentilesOf(buckets: Buckets): Omit<Durations, 'meanMs'> {
+  if (buckets.every((inBucket) => inBucket === 0)) return { p50Ms: undefined, p99Ms: undefined };
+  return { p50Ms: quantileMs(buckets, 0.5), p99Ms: quantileMs(buckets, 0.99) };
+}

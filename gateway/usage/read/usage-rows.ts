@@ -1,0 +1,92 @@
+import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { differingUnits, offeredOf, refusedByLimit, type Tally, unitsOf } from '../tally.ts';
+import type { Usage, UsageState } from '../usage.ts';
+import { byPeriod, type UsageMinute, type UsageReader } from './usage-reader.ts';
+
+export const usageSteps = ['minute', 'hour', 'day'] as const;
+
+export type UsageStep = (typeof usageSteps)[number];
+
+const stepMs: Readonly<Record<UsageStep, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+/** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
+export interface UsageRow {
+  /** The beginning of the minute, hour or day, ISO 8601. */
+  readonly at: string;
+  readonly offered: number;
+  readonly admitted: number;
+  /** The number of refused requests, by the limit that refused them: a window, or `concurrent`. */
+  readonly refused: Readonly<Record<string, number>>;
+  readonly banned: number;
+  readonly undecided: number | undefined;
+  /** The charged units; undefined if they equal the admitted requests. */
+  readonly units: number | undefined;
+  readonly unauthorized: number | undefined;
+}
+
+export interface RowSources extends Pick<Usage, 'totals'> {
+  readonly reader: Pick<UsageReader, 'minutes'>;
+  state(): Pick<UsageState, 'keptDays'>;
+}
+
+export interface UsageQuery extends Period {
+  readonly step: UsageStep;
+}
+
+/** Returns the largest possible number of rows of a query. */
+export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
+  return Math.floor(toMs / stepMs[step]) - Math.floor(fromMs / stepMs[step]) + 1;
+}
+
+/**
+ * Returns the usage of a key as rows. A day whose minutes are no longer recorded is included only if the step is a
+ * day. The result is undefined when the store does not reply.
+ *
+ * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
+ * totals if they exist. Totals are cheaper to read, but do not contain `unauthorized`.
+ */
+export async function usageRows(
+  usage: RowSources,
+  keyId: string,
+  { fromMs, toMs, step }: UsageQuery,
+  nowMs: number,
+  days: 'minutes' | 'totals' = 'minutes',
+): Promise<readonly UsageRow[] | undefined> {
+  const length = stepMs[step];
+  // The period begins with the whole minute, hour or day of the first row.
+  const period = {
+    fromMs: Math.floor(fromMs / length) * length,
+    toMs: Math.min(Math.floor(toMs / length) * length + length - 1, nowMs),
+  };
+  const keptFromMs = (Math.floor(nowMs / stepMs.day) - usage.state().keptDays) * stepMs.day;
+  const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
+  const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
+  if (totals === undefined) return undefined;
+  // The total of a day is written one day after the day ends. The days after the last total are therefore read from
+  // their minutes.
+  const minutesFromMs =
+    days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
+  const minutes = await usage.reader.minutes(keyId, {
+    ...period,
+    fromMs: Math.max(period.fromMs, minutesFromMs),
+  });
+  if (minutes === undefined) return undefined;
+  const older = [...totals]
+    .map(([day, tally]): UsageMinute => ({ atMs: day * stepMs.day, tally }))
+    .filter(({ atMs }) => atMs >= period.fromMs && atMs <= period.toMs && atMs < minutesFromMs)
+    .sort((a, b) => a.atMs - b.atMs);
+  return [...older, ...byPeriod(minutes, length)].map(rowOf);
+}
+
+export function rowOf({ atMs, tally, unauthorized }: UsageMinute): UsageRow {
+  return {
+    at: isoSecondOf(atMs),
+    offered: offeredOf(tally),
+    admitted: tally.admitted,
+    refused: refusedByLimit(tally),
+    banned: tally.banned,
+    undecided: tally.undecided || undefined,
+    units: differingUnits({ admitted: tally.admitted, units: unitsOf(tally) }),
+    unauthorized,
+  };
+}

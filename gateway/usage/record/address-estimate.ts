@@ -1,0 +1,28 @@
+import { addressGroup } from '../../shared/addresses/address-group.ts';
+
+/** The size of the bitmap for estimating the number of distinct addresses. The addresses themselves are not stored. */
+export const addressBits = 2_048;
+
+/**
+ * Returns the position in the bitmap for an address, from 0. All IPv6 addresses of a /64 have the same position. The
+ * position is the FNV-1a hash, folded to eleven bits.
+ */
+export function addressBit(address: string): number {
+  const group = addressGroup(address);
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < group.length; i++) {
+    hash ^= group.charCodeAt(i);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  // Folding spreads the results more evenly than the low bits of FNV-1a alone.
+  return ((hash ^ (hash >>> 11) ^ (hash >>> 22)) >>> 0) % addressBits;
+}
+
+/**
+ * Estimates the number of distinct addresses by linear counting (Whang, Vander-Zanden, Taylor 1990). A full bitmap has no
+ * finite estimate, so it counts as a bitmap with one clear bit.
+ */
+export function estimateAddresses(bitsSet: number): number {
+  const clear = Math.max(1, addressBits - bitsSet);
+  return Math.round(addressBits * Math.log(addressBits / clear));
+}

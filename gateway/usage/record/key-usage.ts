@@ -1,0 +1,333 @@
+import {
+  addressesField,
+  admittedNumber,
+  brownoutField,
+  clientErrorsNumber,
+  extraUnitsNumber,
+  freeNumber,
+  hoursField,
+  invalidSecretField,
+  invalidSecretNumber,
+  networkField,
+  offeredNumber,
+  operationField,
+  outcomesField,
+  refusedNumber,
+  requestsNumber,
+  secretField,
+  serverErrorsNumber,
+  unauthorizedField,
+  unauthorizedNumber,
+  unitsField,
+  withCosts,
+} from '../record-fields.ts';
+import { latest } from '../store/counts.ts';
+import { firstOutcomes, laterNumber, outcomes, tallyNumber, unitsNumber } from '../tally.ts';
+import { UnsentCounts, type UnsentRoom } from '../unsent-counts.ts';
+import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from '../usage-calendar.ts';
+import { addressBit, addressBits } from './address-estimate.ts';
+
+/** The number of the outcome `admitted`. */
+const admitted = 0;
+
+/** The name under which operations beyond `operationsMax` and networks beyond `networksMax` are counted together. */
+const others = '*';
+
+interface OperationCounts {
+  readonly id: string;
+  requests: number;
+  clientErrors: number;
+  serverErrors: number;
+  lastMs: number;
+}
+
+interface KeyUsageDeps {
+  readonly calendar: UsageCalendar;
+  readonly room: UnsentRoom;
+  /** The largest numbers of operations, secrets and networks that have their own field in the record of a day. */
+  readonly operationsMax: number;
+  readonly secretsMax: number;
+  readonly networksMax: number;
+}
+
+interface SecretUse {
+  readonly digestStart: string;
+  /** The last use of the secret; 0 when it was not used since the last write. */
+  lastMs: number;
+}
+
+/** A placeholder for all secrets beyond `secretsMax`. The code never reads its content. */
+const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
+
+/**
+ * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the
+ * current hour, so counting a request takes only a few additions. These counts move into `unsent` when the minute or
+ * hour ends, or when the record is read.
+ */
+export class KeyUsage {
+  readonly keyId: string;
+  readonly unsent: UnsentCounts;
+  private readonly calendar: UsageCalendar;
+  private readonly room: UnsentRoom;
+  /** The instant of the key's last decision, on the store's clock. */
+  lastSeenMs = 0;
+  private minute = -1;
+  private minuteEndsMs = 0;
+  private readonly byOutcome = Array<number>(outcomes.length).fill(0);
+  /** The extra units by outcome; undefined while every request has cost 1 unit. */
+  private extraUnits: number[] | undefined;
+  private freeRequests: number[] | undefined;
+  private hour = -1;
+  /** The operations that have their own field in today's record. */
+  private readonly operations = new Map<string, OperationCounts>();
+  private readonly operationsMax: number;
+  private lastOperation: OperationCounts | undefined;
+  /** The secrets that were used today. */
+  private readonly secrets = new Map<string, SecretUse>();
+  private readonly secretsMax: number;
+  private lastSecret: SecretUse = otherSecrets;
+  /** The invalid secrets that have their own field in the record of the day `invalidDay`. */
+  private invalidSecrets: Set<string> | undefined;
+  private invalidDay = -1;
+  /** The networks that have their own field in the record of the day `networksDay`. */
+  private networks: Set<string> | undefined;
+  private readonly networksMax: number;
+  private networksDay = -1;
+  private lastAddress = '';
+  private addressesDay = -1;
+  /** The bit of today's first address in the bitmap. */
+  private firstAddressBit = -1;
+  /** The bitmap of today's addresses, which is created for the second address. The size of the bitmap is fixed. */
+  private addressesSeen: Uint8Array | undefined;
+
+  constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {
+    this.keyId = keyId;
+    this.calendar = calendar;
+    this.room = room;
+    this.operationsMax = operationsMax;
+    this.secretsMax = secretsMax;
+    this.networksMax = networksMax;
+    this.unsent = new UnsentCounts(room);
+  }
+
+  /**
+   * @param units what the request costs
+   * @param atMs when it was decided, on the deciding clock
+   * @param secret the first digits of the digest of the secret that was presented
+   */
+  decided(outcome: number, units: number, atMs: number, address: string, secret: string): void {
+    if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
+    this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
+    // A later outcome is a refusal that no simulation replays, so its units are not needed.
+    if (units !== 1 && outcome < firstOutcomes) this.countUnits(outcome, units);
+    if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
+    if (address !== this.lastAddress) this.see(address);
+    if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
+    if (atMs > this.lastSecret.lastMs) this.lastSecret.lastMs = atMs;
+  }
+
+  /**
+   * Counts a request with an invalid secret of this key: the key is disabled, or the secret has expired. The request is not
+   * charged to the key's limits.
+   */
+  unauthorized(atMs: number, secret: string): void {
+    const { minuteMs, hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    const field = unauthorizedField(Math.floor(atMs / hourMs));
+    if (!this.unsent.add(day, field, unauthorizedNumber(Math.floor(atMs / minuteMs)), 1)) return;
+    if (day !== this.invalidDay) this.invalidSecrets = undefined;
+    this.invalidDay = day;
+    this.invalidSecrets ??= new Set();
+    if (!this.invalidSecrets.has(secret) && this.invalidSecrets.size >= this.secretsMax) return;
+    this.invalidSecrets.add(secret);
+    this.unsent.add(day, invalidSecretField(secret), latest, atMs - day * dayMs);
+    this.unsent.add(day, invalidSecretField(secret), invalidSecretNumber, 1);
+  }
+
+  /**
+   * Counts a request from an address that the key does not allow. The request is not charged to the key's limits, and
+   * does not count as a use of the key.
+   */
+  refusedAddress(atMs: number, network: string): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    if (day !== this.networksDay) this.networks = undefined;
+    this.networksDay = day;
+    this.networks ??= new Set();
+    const isNamed = this.networks.has(network) || this.networks.size < this.networksMax;
+    if (isNamed) this.networks.add(network);
+    const field = networkField(isNamed ? network : others);
+    if (!this.unsent.add(day, field, refusedNumber(hourOfDay(Math.floor(atMs / hourMs))), 1)) return;
+    this.unsent.add(day, field, latest, atMs - day * dayMs);
+  }
+
+  ended(operationId: string, atMs: number, status: number, isBrownout = false): void {
+    const hour = Math.floor(atMs / this.calendar.hourMs);
+    if (hour !== this.hour) {
+      this.closeOperations();
+      this.hour = hour;
+    }
+    let counts = this.lastOperation;
+    if (counts?.id !== operationId) {
+      const id = this.nameOf(operationId);
+      counts = this.operations.get(id);
+      if (counts === undefined) {
+        counts = { id, requests: 0, clientErrors: 0, serverErrors: 0, lastMs: 0 };
+        this.operations.set(id, counts);
+      }
+      this.lastOperation = counts;
+    }
+    counts.requests += 1;
+    if (status >= 500) counts.serverErrors += 1;
+    else if (status >= 400) counts.clientErrors += 1;
+    if (atMs > counts.lastMs) counts.lastMs = atMs;
+    if (isBrownout) this.brownout(counts.id, atMs);
+  }
+
+  private brownout(operationId: string, atMs: number): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    const number = refusedNumber(hourOfDay(Math.floor(atMs / hourMs)));
+    if (!this.unsent.add(day, brownoutField(operationId), number, 1)) return;
+    this.unsent.add(day, brownoutField(operationId), latest, atMs - day * dayMs);
+  }
+
+  /** Moves the counts of the current minute and hour into `unsent`. */
+  close(): void {
+    this.closeMinute();
+    this.closeOperations();
+  }
+
+  private openMinute(atMs: number): void {
+    this.closeMinute();
+    const { minuteMs, dayMs } = this.calendar;
+    this.minute = Math.floor(atMs / minuteMs);
+    this.minuteEndsMs = (this.minute + 1) * minuteMs;
+    const day = Math.floor(atMs / dayMs);
+    if (day === this.addressesDay) return;
+    this.addressesDay = day;
+    this.firstAddressBit = -1;
+    this.addressesSeen = undefined;
+    this.lastAddress = '';
+    this.closeOperations();
+    this.operations.clear();
+    this.lastOperation = undefined;
+    this.secrets.clear();
+    this.lastSecret = otherSecrets;
+  }
+
+  private closeMinute(): void {
+    const { minuteMs, hourMs, dayMs } = this.calendar;
+    const startMs = this.minute * minuteMs;
+    const day = Math.floor(startMs / dayMs);
+    const hour = Math.floor(startMs / hourMs);
+    let offered = 0;
+    for (let outcome = 0; outcome < outcomes.length; outcome++) {
+      const requests = this.byOutcome[outcome] ?? 0;
+      if (requests === 0) continue;
+      this.byOutcome[outcome] = 0;
+      const place = minuteOfHour(this.minute);
+      const isAdded =
+        outcome < firstOutcomes
+          ? this.unsent.add(day, minutesField(hour), tallyNumber(place, outcome), requests)
+          : this.unsent.add(day, outcomesField(hour), laterNumber(place, outcome), requests);
+      if (!isAdded) {
+        this.room.lost += requests;
+        continue;
+      }
+      this.closeUnits(day, hour, outcome);
+      offered += requests;
+      if (outcome === admitted) this.unsent.add(day, hoursField, admittedNumber(hourOfDay(hour)), requests);
+    }
+    if (this.extraUnits !== undefined && offered > 0) this.unsent.add(day, hoursField, withCosts, 1);
+    this.extraUnits = undefined;
+    this.freeRequests = undefined;
+    if (offered === 0) return;
+    this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
+    // A later minute of this day may already have been counted. The record keeps the latest instant.
+    const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
+    this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
+    for (const use of this.secrets.values()) {
+      if (use.lastMs === 0) continue;
+      this.unsent.add(day, secretField(use.digestStart), latest, use.lastMs - day * dayMs);
+      use.lastMs = 0;
+    }
+  }
+
+  private countUnits(outcome: number, units: number): void {
+    this.extraUnits ??= Array<number>(outcomes.length).fill(0);
+    this.freeRequests ??= Array<number>(outcomes.length).fill(0);
+    if (units === 0) this.freeRequests[outcome] = (this.freeRequests[outcome] ?? 0) + 1;
+    else this.extraUnits[outcome] = (this.extraUnits[outcome] ?? 0) + units - 1;
+  }
+
+  /**
+   * Adds the costs of the minute to the unsent counts. If there is no room for the costs, each request is recorded as a
+   * request of 1 unit.
+   */
+  private closeUnits(day: number, hour: number, outcome: number): void {
+    const numbers = unitsNumber(minuteOfHour(this.minute), outcome);
+    const extraUnits = this.extraUnits?.[outcome] ?? 0;
+    const free = this.freeRequests?.[outcome] ?? 0;
+    const place = hourOfDay(hour);
+    if (extraUnits > 0) this.unsent.add(day, unitsField(hour), numbers.extra, extraUnits);
+    if (free > 0) this.unsent.add(day, unitsField(hour), numbers.free, free);
+    if (outcome !== admitted) return;
+    if (extraUnits > 0) this.unsent.add(day, hoursField, extraUnitsNumber(place), extraUnits);
+    if (free > 0) this.unsent.add(day, hoursField, freeNumber(place), free);
+  }
+
+  private closeOperations(): void {
+    const { hourMs, dayMs } = this.calendar;
+    const day = Math.floor((this.hour * hourMs) / dayMs);
+    const place = hourOfDay(this.hour);
+    for (const counts of this.operations.values()) {
+      const { id, requests, clientErrors, serverErrors, lastMs } = counts;
+      if (requests === 0) continue;
+      const field = operationField(id);
+      this.unsent.add(day, field, requestsNumber(place), requests);
+      if (clientErrors > 0) this.unsent.add(day, field, clientErrorsNumber(place), clientErrors);
+      if (serverErrors > 0) this.unsent.add(day, field, serverErrorsNumber(place), serverErrors);
+      this.unsent.add(day, field, latest, lastMs - day * dayMs);
+      counts.requests = 0;
+      counts.clientErrors = 0;
+      counts.serverErrors = 0;
+      counts.lastMs = 0;
+    }
+  }
+
+  private nameOf(operationId: string): string {
+    const isNamed = this.operations.has(operationId) || this.operations.size < this.operationsMax;
+    return isNamed ? operationId : others;
+  }
+
+  private useOf(digestStart: string): SecretUse {
+    const known = this.secrets.get(digestStart);
+    if (known !== undefined) return known;
+    if (this.secrets.size >= this.secretsMax) return otherSecrets;
+    const use = { digestStart, lastMs: 0 };
+    this.secrets.set(digestStart, use);
+    return use;
+  }
+
+  private see(address: string): void {
+    this.lastAddress = address;
+    const bit = addressBit(address);
+    if (bit === this.firstAddressBit || hasBit(this.addressesSeen, bit)) return;
+    if (!this.unsent.add(this.addressesDay, addressesField, 1 + bit, 1)) return;
+    if (this.firstAddressBit === -1) {
+      this.firstAddressBit = bit;
+      return;
+    }
+    this.addressesSeen ??= new Uint8Array(addressBits / 8);
+    setBit(this.addressesSeen, bit);
+  }
+}
+
+function hasBit(bits: Uint8Array | undefined, bit: number): boolean {
+  return ((bits?.[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0;
+}
+
+function setBit(bits: Uint8Array, bit: number): void {
+  bits[bit >> 3] = (bits[bit >> 3] ?? 0) | (1 << (bit & 7));
+}

@@ -1,0 +1,360 @@
+import { randomBytes } from 'node:crypto';
+import { networkOf } from '../../shared/addresses/address-ranges.ts';
+import type { Decision } from '../../shared/model.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { packCounts } from '../store/counts.ts';
+import type { Batch, RecordName, UsageStore } from '../store/usage-store.ts';
+import { type Outcome, outcomeOf, outcomes } from '../tally.ts';
+import { type UnsentCounts, type UnsentRecord, UnsentRoom } from '../unsent-counts.ts';
+import type { UsageCalendar } from '../usage-calendar.ts';
+import { KeyUsage } from './key-usage.ts';
+import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
+
+/**
+ * Counts the outcomes of requests in the memory of this process, and adds the counts to the store every few seconds.
+ */
+export interface UsageRecorder {
+  /**
+   * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
+   * secret.
+   */
+  decided(keyId: string, decision: Decision, address: string, secret: string): void;
+  /** Counts an exchange that has ended. */
+  ended(exchange: EndedExchange): void;
+  /**
+   * Returns the counts that each stored record may lack, in the order of `records`; undefined for a record without such
+   * counts. A caller must read the record first. If a batch is sent between the two calls, both results contain the
+   * batch, and its number identifies the duplicate.
+   */
+  unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
+  /**
+   * Returns the instant of the last request of each key that this process has counted recently. The index of active
+   * keys may contain an older instant.
+   */
+  lastSeen(): ReadonlyMap<string, number>;
+  /** Returns the number of requests that were not recorded because the store was away for too long. */
+  lost(): number;
+  /** Sends all counts that can be sent before the deadline. */
+  close(): Promise<void>;
+}
+
+export interface EndedExchange extends EndedRequest {
+  /** The key for which the request was decided. The request also counts for the key's operations. */
+  readonly keyId: string | undefined;
+  /** Whether a brownout of the operation refused the request. */
+  readonly isBrownout?: boolean | undefined;
+  /** The key and the digest of a presented secret that belongs to a key but is not valid. */
+  readonly unauthorized?: { readonly keyId: string; readonly digestStart: string } | undefined;
+  /** The key and the client address, if the key does not allow this address. */
+  readonly refusedAddress?: { readonly keyId: string; readonly address: string } | undefined;
+}
+
+/** The counts of one key or of all operations, and the batch that the store has not confirmed yet. */
+interface Source {
+  readonly counted: { readonly unsent: UnsentCounts; close(): void };
+  recordOf(day: number): RecordName;
+  batch: Batch | undefined;
+  /** Batches that the store has confirmed recently. A reader may still use a copy of the record without them. */
+  confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
+}
+
+interface KeySource extends Source {
+  readonly counted: KeyUsage;
+  /** The instant of the key's last request in the index of active keys. */
+  notedMs: number;
+  /** The day of the key's last batch. */
+  day: number;
+  idleRounds: number;
+}
+
+const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcome, index])) as Record<
+  Outcome,
+  number
+>;
+
+/**
+ * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are spread over this interval
+ * in slices. A failed batch is sent again unchanged and under the same number, so the store adds it only once. When
+ * the store answers again, the recorder sends the failed batch and newer counts at once. Other processes must see a
+ * request after at most one interval.
+ */
+export function createUsageRecorder({
+  store,
+  calendar,
+  keptMs,
+  onNewDay,
+  bounds,
+}: {
+  readonly store: UsageStore;
+  readonly calendar: UsageCalendar;
+  /** How long the record of a day is kept after that day. */
+  readonly keptMs: number;
+  /** Called with the id of a key at the key's first request on another day. */
+  readonly onNewDay?: (keyId: string) => void;
+  readonly bounds: Pick<
+    Bounds,
+    | 'usageFlushIntervalMs'
+    | 'usageSlicesPerFlush'
+    | 'usageUnsentCountsMax'
+    | 'usageOperationsPerKeyMax'
+    | 'usageSecretsPerKeyMax'
+    | 'usageNetworksPerKeyMax'
+    | 'usageIdleRoundsMax'
+    | 'usageKeysMax'
+    | 'usageActiveNotedMs'
+    | 'usageCloseTimeoutMs'
+    | 'usageReadsPerTurnMax'
+    | 'usageCallTimeoutMs'
+    | 'readingCallTimeoutMs'
+    | 'usageFieldsPerCallMax'
+  >;
+}): UsageRecorder {
+  // The name of this process in batches. The name has 48 random bits, because a record drops the batches of a second
+  // process with the same name.
+  const sender = randomBytes(6).toString('base64url');
+  const room = new UnsentRoom(bounds.usageUnsentCountsMax);
+  const keys = new Map<string, KeySource>();
+  const slices = Array.from({ length: bounds.usageSlicesPerFlush }, () => new Set<KeySource>());
+  const counted = new OperationsUsage({ calendar, room });
+  const operations: Source = {
+    counted,
+    recordOf: (day) => ({ kind: 'operations', day }),
+    batch: undefined,
+    confirmed: [],
+  };
+  /** The key of the last event, cached because the next event often belongs to the same key. */
+  let lastSource: KeySource | undefined;
+  let nextSlice = 0;
+  /** The number of keys that were added since the last early flush of a slice. */
+  let keysAdded = 0;
+  let batches = 0;
+  let isNoting = false;
+  /** Sources whose last call failed, in the order in which they are tried again. */
+  const failed = new Set<Source>();
+  let isSendingFailed = false;
+  const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
+
+  return {
+    decided(keyId, decision, address, secret) {
+      sourceOf(keyId).counted.decided(
+        outcomeIndex[outcomeOf(decision)],
+        decision.units,
+        decision.rateLimit.nowMs,
+        address,
+        secret,
+      );
+    },
+    ended(exchange) {
+      counted.ended(exchange);
+      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, isBrownout } = exchange;
+      if (unauthorized !== undefined)
+        sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
+      if (refusedAddress !== undefined)
+        sourceOf(refusedAddress.keyId).counted.refusedAddress(atMs, networkOf(refusedAddress.address));
+      if (keyId === undefined) return;
+      sourceOf(keyId).counted.ended(operationId, atMs, status, isBrownout);
+    },
+    unsent: (records) => records.map(unsentOf),
+    lastSeen() {
+      const seen = [...keys].map(([keyId, { counted }]) => [keyId, counted.lastSeenMs] as const);
+      return new Map(seen.filter(([, lastSeenMs]) => lastSeenMs > 0));
+    },
+    lost: () => room.lost,
+    async close() {
+      clearInterval(timer);
+      let isLate = false;
+      await withinDeadline(
+        sendEverything(() => isLate),
+        bounds.usageCloseTimeoutMs,
+        () => {
+          isLate = true;
+        },
+      );
+    },
+  };
+
+  function unsentOf(record: RecordName): UnsentRecord | undefined {
+    const source = record.kind === 'operations' ? operations : keys.get(record.keyId);
+    if (source === undefined || record.kind === 'totals') return undefined;
+    return { sender, ...unsentOn(record.day, source) };
+  }
+
+  async function sendEverything(isLate: () => boolean): Promise<void> {
+    const all = [operations, ...keys.values()];
+    for (let from = 0; from < all.length && !isLate(); from += bounds.usageReadsPerTurnMax) {
+      await Promise.all(all.slice(from, from + bounds.usageReadsPerTurnMax).map(sendParts));
+    }
+    await noteActive([...keys.values()]);
+  }
+
+  function sourceOf(keyId: string): KeySource {
+    if (lastSource?.counted.keyId === keyId) return lastSource;
+    lastSource = keys.get(keyId) ?? addKey(keyId);
+    return lastSource;
+  }
+
+  function addKey(keyId: string): KeySource {
+    const source: KeySource = {
+      counted: new KeyUsage(keyId, {
+        calendar,
+        room,
+        operationsMax: bounds.usageOperationsPerKeyMax,
+        secretsMax: bounds.usageSecretsPerKeyMax,
+        networksMax: bounds.usageNetworksPerKeyMax,
+      }),
+      recordOf: (day) => ({ kind: 'day', keyId, day }),
+      batch: undefined,
+      confirmed: [],
+      notedMs: 0,
+      day: 0,
+      idleRounds: 0,
+    };
+    slices[keys.size % slices.length]?.add(source);
+    keys.set(keyId, source);
+    keysAdded += 1;
+    if (keys.size > bounds.usageKeysMax && keysAdded >= bounds.usageKeysMax / slices.length) {
+      keysAdded = 0;
+      // The flush runs later, because it must not delay the current request.
+      setImmediate(flushSlice);
+    }
+    return source;
+  }
+
+  function flushSlice(): void {
+    const isPaused = store.pausedBecause() !== undefined;
+    const mayBeSent = ({ recordOf }: Source) => !isPaused || store.pausedBecause(recordOf(0)) === undefined;
+    const slice = slices[nextSlice];
+    void sendFailed(mayBeSent);
+    if (nextSlice === 0) {
+      forgetConfirmed(operations);
+      if (mayBeSent(operations)) void sendParts(operations);
+    }
+    nextSlice = (nextSlice + 1) % slices.length;
+    for (const source of slice ?? []) {
+      forgetConfirmed(source);
+      source.counted.close();
+      if (isUnsent(source)) {
+        if (!mayBeSent(source)) continue;
+        source.idleRounds = 0;
+        void sendParts(source);
+        const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
+        if (day !== source.day) onNewDay?.(source.counted.keyId);
+        source.day = day;
+        continue;
+      }
+      source.idleRounds += 1;
+      const idleMax = keys.size > bounds.usageKeysMax ? 0 : bounds.usageIdleRoundsMax;
+      if (source.idleRounds <= idleMax || source.confirmed.length > 0) continue;
+      slice?.delete(source);
+      keys.delete(source.counted.keyId);
+      if (source === lastSource) lastSource = undefined;
+    }
+    void noteActive([...(slice ?? [])]);
+  }
+
+  /**
+   * Forgets confirmed batches when the timeouts of a store call and of a call between threads have passed. All reads
+   * that began before the confirmation have ended by then.
+   */
+  function forgetConfirmed(source: Source): void {
+    if (source.confirmed.length === 0) return;
+    const sinceMs = performance.now() - bounds.usageCallTimeoutMs - bounds.readingCallTimeoutMs;
+    source.confirmed = source.confirmed.filter(({ atMs }) => atMs >= sinceMs);
+  }
+
+  /**
+   * Sends the counts of one failed source per call. If the store answers, the counts of many other failed sources
+   * follow at once.
+   */
+  async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
+    if (isSendingFailed || failed.size === 0) return;
+    isSendingFailed = true;
+    const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);
+    const send = (source: Source) => mayBeSent(source) && sendParts(source);
+    if (first !== undefined) {
+      // The failed source moves to the end of the queue, because maybe only this source's server is away or almost
+      // full.
+      failed.delete(first);
+      failed.add(first);
+      if (await send(first)) await Promise.all(others.map(send));
+    }
+    isSendingFailed = false;
+  }
+
+  /**
+   * Sends all counts of a source. The counts need several batches if they have too many fields, span two days, or
+   * follow a failed batch.
+   *
+   * @returns whether the store added all of them
+   */
+  async function sendParts(source: Source): Promise<boolean> {
+    source.counted.close();
+    while (isUnsent(source)) {
+      if (await sendNext(source)) continue;
+      failed.add(source);
+      return false;
+    }
+    failed.delete(source);
+    return true;
+  }
+
+  /** Sends the unconfirmed batch, or a new batch with the counts of the earliest day. */
+  async function sendNext(source: Source): Promise<boolean> {
+    const batch = source.batch ?? openBatch(source);
+    if (batch === undefined) return false;
+    if ((await store.add(batch)) === 'failed') return false;
+    if (source.batch !== batch) return true;
+    source.batch = undefined;
+    source.confirmed = [...source.confirmed, { batch, atMs: performance.now() }];
+    for (const packed of batch.fields.values()) room.give(packed.length / 2);
+    return true;
+  }
+
+  function openBatch(source: Source): Batch | undefined {
+    source.counted.close();
+    const taken = source.counted.unsent.takeDay(bounds.usageFieldsPerCallMax);
+    if (taken === undefined) return undefined;
+    const { day } = taken;
+    batches += 1;
+    const fields = new Map([...taken.fields].map(([field, counts]) => [field, packCounts(counts)]));
+    const expiresMs = (day + 1) * calendar.dayMs + keptMs;
+    source.batch = { record: source.recordOf(day), sender, number: batches, fields, expiresMs };
+    return source.batch;
+  }
+
+  async function noteActive(sources: readonly KeySource[]): Promise<void> {
+    if (isNoting) return;
+    const stale = sources.filter(
+      ({ counted: { lastSeenMs }, notedMs }) => lastSeenMs - notedMs > bounds.usageActiveNotedMs,
+    );
+    if (stale.length === 0) return;
+    isNoting = true;
+    const told = stale.map(({ counted: { keyId, lastSeenMs } }) => ({ keyId, lastSeenMs }));
+    if (await store.noteActive(told)) {
+      for (const [index, source] of stale.entries()) source.notedMs = told[index]?.lastSeenMs ?? 0;
+    }
+    isNoting = false;
+  }
+}
+
+/** Returns the counts of a day that the store has not confirmed, or has confirmed only recently. */
+function unsentOn(day: number, source: Source): Omit<UnsentRecord, 'sender'> {
+  source.counted.close();
+  const batches = [...source.confirmed.map(({ batch }) => batch), ...(source.batch ? [source.batch] : [])];
+  const counted = [...(source.counted.unsent.of(day) ?? [])];
+  return {
+    batches: batches
+      .filter((batch) => dayOf(batch) === day)
+      .map(({ number, fields }) => ({ number, fields })),
+    counted: new Map(counted.map(([field, counts]) => [field, packCounts(counts)])),
+  };
+}
+
+function dayOf({ record }: Batch): number | undefined {
+  return record.kind === 'totals' ? undefined : record.day;
+}
+
+function isUnsent({ counted, batch }: Source): boolean {
+  return batch !== undefined || !counted.unsent.isEmpty;
+}

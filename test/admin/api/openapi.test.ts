@@ -1,0 +1,285 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiDocument } from '../../../gateway/admin/api/api-document.ts';
+import { type ApiSources, createRoutes } from '../../../gateway/admin/api/routes.ts';
+import type { Gateway } from '../../../gateway/server/gateway.ts';
+import type { Settings } from '../../../gateway/shared/model.ts';
+import { digestSecret } from '../../../gateway/shared/secrets.ts';
+import { type AdminReply, askAdmin, makeToken } from '../../support/admin-client.ts';
+import { createGateway } from '../../support/create-gateway.ts';
+import { makeCustomKey, makeKey } from '../../support/gateway-process.ts';
+import { openApiFaults } from '../../support/openapi-faults.ts';
+import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { settingsOf } from '../../support/settings-of.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { withinOneMinute } from '../../support/within-one-minute.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a parsed document
+type Json = any;
+
+const bounds = tunedBounds({});
+const document: Json = await apiDocument(bounds);
+const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    path,
+    operation,
+  })),
+);
+const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
+
+/** The API document in strict form: every member of an object must have a description. */
+const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
+  value?.type === 'object' && value.properties !== undefined && value.additionalProperties === undefined
+    ? { ...value, additionalProperties: false }
+    : value,
+);
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(strict, 'document');
+
+const errorPlace = '#/components/responses/Error';
+
+/** The differences between a response and its schema in the document; empty when there is no difference. */
+function faultsOf({ status, body }: AdminReply, method: string, path: string): readonly unknown[] {
+  const { responses } = document.paths[path][method.toLowerCase()];
+  const pointer = [path, method.toLowerCase(), 'responses', status in responses ? String(status) : 'default']
+    .map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1'))
+    .join('/');
+  const place: string =
+    responses[status]?.$ref ?? (responses[status] ? `#/paths/${encodeURI(pointer)}` : errorPlace);
+  const validate = ajv.compile({ $ref: `document${place}/content/application~1json/schema` });
+  return validate(body) ? [] : (validate.errors ?? []);
+}
+
+const { token, entry } = makeToken('write');
+const key = makeKey({ plan: 'free' });
+const big = makeCustomKey(10, 100);
+const tight = { perMinute: 60, operations: ['listPets'] };
+
+/** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
+const starts: Record<string, () => Promise<Settings>> = {
+  'in memory': () => settingsOf({ upstream: { url: backend.url }, keys: [key.entry], admin }),
+  'on Redis': () =>
+    settingsOf({
+      upstreams: {
+        store: { url: backend.url, timeouts: { connect: '1s' } },
+        gone: { url: 'http://gone.invalid:1' },
+      },
+      plans: { free: tight, enterprise: 'custom' },
+      keys: [
+        { ...key.entry, name: 'Ada', secrets: [{ ...key.entry.secrets[0], expires: '2036-01-31' }] },
+        big.entry,
+      ],
+      redis: { url: redisUrl(), prefix: freshPrefix() },
+      cors: { origins: ['https://app.example.com'] },
+      hsts: { maxAge: '365d' },
+      limitsPath: '/limits',
+      docsPath: '/docs',
+      admin: { ...admin, hosts: ['gateway'] },
+    }),
+};
+const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
+let backend: RecordingBackend;
+beforeAll(async () => {
+  backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okResponse('[]')) });
+});
+afterAll(() => backend.close());
+
+/** The value for each parameter of a path. */
+const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
+const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
+
+describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
+  let gateway: Gateway;
+  let port: number;
+  let settings: Settings;
+  beforeAll(async () => {
+    settings = { ...(await settingsFor()), directory: true };
+    gateway = createGateway({
+      settings,
+      log: { logger: pino({ level: 'silent' }), access: () => {} },
+      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000 }),
+    });
+    const { listen, admin } = await gateway.start();
+    port = admin.port;
+    const headers = { authorization: `Bearer ${key.secret}` };
+    await withinOneMinute(5_000);
+    for (let request = 0; request < 3; request++)
+      await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
+    gateway.reload(settings);
+    gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
+    gateway.reload(settings);
+  });
+  afterAll(() => gateway.drain({ graceMs: 0 }));
+
+  const gets = operations.filter(({ method }) => method === 'GET');
+
+  it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
+    const ask = () => askAdmin(port, `/api/v1${concrete(path)}`, { token });
+    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
+    const reply = await ask();
+    expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
+    expect(instantsOutOfPlace(reply.body)).toEqual([]);
+    if (kind === 'on Redis' && path === '/settings') {
+      const { redis, keys, plans } = reply.body;
+      expect([redis.onFailure, plans[1].operations]).toEqual(['local', ['listPets']]);
+      expect(keys.map(({ id }: Json) => id)).toEqual([big.entry.id, key.entry.id].sort());
+    }
+  });
+
+  it.each(gets.map(({ path }) => path))('answers errors of GET %s as described', async (path) => {
+    const url = `/api/v1${concrete(path)}`;
+    const replies = [
+      await askAdmin(port, url),
+      await askAdmin(port, `${url}?nothing=1`, { token }),
+      await askAdmin(port, url, { token, headers: { host: 'evil.example' } }),
+      await askAdmin(port, url, { token, headers: { origin: 'https://evil.example' } }),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([401, 400, 421, 403]);
+    for (const reply of replies) expect(faultsOf(reply, 'GET', path)).toEqual([]);
+  });
+
+  it('answers POST /simulate as described, member by member', async () => {
+    const body = { plans: { free: { perMinute: 2, perDay: null } }, minutesOf: key.entry.id };
+    const reply = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: body });
+    expect([reply.status, faultsOf(reply, 'POST', '/simulate')]).toEqual([200, []]);
+    expect(reply.body).toMatchObject({
+      totals: { refusedThen: 1 },
+      minutes: [{ offered: 3, admittedThen: 2 }],
+    });
+    const wrong = { plans: { gold: { perMinute: 2 } } };
+    const refused = await askAdmin(port, '/api/v1/simulate', { token, method: 'POST', json: wrong });
+    expect([refused.status, faultsOf(refused, 'POST', '/simulate')]).toEqual([400, []]);
+  });
+
+  it('answers every method that changes something as described, member by member', async () => {
+    const untilAt = new Date(Date.now() + 60_000).toISOString();
+    const secrets = [{ sha256: digestSecret('moved'), expiresAt: untilAt }];
+    const issued = {
+      id: 'issued',
+      plan: 'enterprise',
+      name: 'N',
+      limits: { perDay: 5 },
+      operations: ['listPets'],
+    };
+    const calls: [string, string, unknown?][] = [
+      ['POST', '/keys', { ...issued, expiresAt: untilAt }],
+      ['PATCH', '/keys/{id}', { name: null, limits: { perDay: 6, perMinute: 2 } }],
+      ['POST', '/keys/{id}/secrets', { overlap: '1h' }],
+      ['POST', '/keys/{id}/grant', { limits: { perDay: 50 }, untilAt }],
+      ['POST', '/keys/{id}/unban'],
+      ['DELETE', '/keys/{id}/grant'],
+      ['POST', '/whoami', { sha256: key.entry.secrets[0]?.sha256 }],
+      ['POST', '/whoami', { sha256: digestSecret('nobody') }],
+      [
+        'POST',
+        '/directory',
+        {
+          keys: [
+            { id: 'moved', plan: 'free', secrets },
+            { ...issued, secrets: [] },
+          ],
+        },
+      ],
+      ['POST', '/whoami', { sha256: digestSecret('moved') }],
+      ['GET', '/directory'],
+      ['POST', '/directory/ids', { ids: ['moved', 'nobody', key.entry.id] }],
+      ['GET', '/keys/{id}'],
+      ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
+      ['DELETE', '/keys/{id}/secrets/{digest}'],
+      ['DELETE', '/keys/{id}'],
+    ];
+    const statuses: number[] = [];
+    let digest = '';
+    for (const [method, path, json] of calls) {
+      const url = `/api/v1${path.replace('{id}', 'issued').replace('{digest}', digest)}`;
+      const reply = await askAdmin(port, url, { token, method, json });
+      if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
+      statuses.push(reply.status);
+      const faults = reply.status === 204 ? [] : faultsOf(reply, method, path);
+      expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
+    }
+    expect(statuses).toEqual([
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
+    ]);
+    const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
+    const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
+    const missing = changing.map(({ method, path }) => `${method} ${path}`).filter((one) => !called.has(one));
+    expect(missing).toEqual([]);
+  });
+
+  it('shows every setting in /settings', async () => {
+    const { body } = await askAdmin(port, '/api/v1/settings', { token });
+    // `/settings` shows the path of the API reference, but not its document.
+    const { docs, ...shown } = settings;
+    const stated = Object.keys(JSON.parse(JSON.stringify(shown)));
+    expect(Object.keys(body)).toEqual(expect.arrayContaining(stated));
+    expect(body.docsPath).toBe(docs?.path);
+  });
+});
+
+describe('the document', () => {
+  it('describes every route, and no other', () => {
+    const described = operations.map(({ method, path }) => `${method} ${path}`);
+    expect(described.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
+  });
+
+  it('describes every query parameter, and no other', () => {
+    for (const { method, path, query } of routes) {
+      const parameters = parametersOf(document.paths[path][method.toLowerCase()]);
+      const described = parameters.filter((one: Json) => one.in === 'query').map(({ name }: Json) => name);
+      expect([path, described.sort()]).toEqual([path, Object.keys(query.shape).sort()]);
+      const inPath = parameters.filter((one: Json) => one.in === 'path').map(({ name }: Json) => `{${name}}`);
+      expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
+    }
+  });
+
+  it('describes every member of every body, and no other', () => {
+    for (const { method, path, body } of routes) {
+      const { requestBody } = document.paths[path][method.toLowerCase()];
+      const described = requestBody?.content['application/json'].schema.properties;
+      const { shape } = (body ?? {}) as { shape?: object };
+      const names = (of: object | undefined) => of && Object.keys(of).sort();
+      expect([method, path, names(described)]).toEqual([method, path, names(shape)]);
+    }
+  });
+
+  it('refers to every part that it describes, and describes every one that it refers to', () => {
+    const text = JSON.stringify(document);
+    const references = [...text.matchAll(/"#\/components\/(\w+\/[\w-]+)"/g)].map(([, name]) => name);
+    const described = Object.entries<object>(document.components)
+      .filter(([kind]) => kind !== 'securitySchemes')
+      .flatMap(([kind, parts]) => Object.keys(parts).map((name) => `${kind}/${name}`));
+    expect([...new Set(references)].sort()).toEqual(described.sort());
+  });
+
+  it('passes the linters of OpenAPI', () => {
+    expect(openApiFaults(document)).toEqual([]);
+    for (const { operation } of operations) {
+      for (const { description } of parametersOf(operation)) expect(description).toMatch(/\.$/);
+    }
+  });
+});
+
+/** The parameters of an operation, including the parameters that the document describes once for several operations. */
+function parametersOf({ parameters = [] }: Json): readonly Json[] {
+  return parameters.map(({ $ref, ...own }: Json) =>
+    $ref === undefined ? own : document.components.parameters[$ref.split('/').at(-1)],
+  );
+}
+
+/** Finds members that contain a time although their name does not end in At. Also finds names in At whose member contains no time. */
+function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([name, inner]) => instantsOutOfPlace(inner, name));
+  }
+  const isInstant = typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
+  const isNamedSo = name === 'at' || /At$/.test(name);
+  return isInstant === isNamedSo ? [] : [`${name}: ${value}`];
+}

@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { limitsOverTime } from '../../../gateway/admin/keys/limits-over-time.ts';
+import type { RecordedChange } from '../../../gateway/fleet/changes.ts';
+import { toLimits } from '../../../gateway/keys/limit-fields.ts';
+import { compilePlans } from '../../../gateway/keys/plans.ts';
+import { startGateways } from './change/change-fixture.ts';
+
+const at = (time: string) => `2026-11-24T${time}:00.000Z`;
+const change = (time: string, members: object) =>
+  ({ id: time, at: at(time), process: 'p', processes: 1, by: 'alice', ...members }) as RecordedChange;
+const reload = (time: string, limitsBefore: object) =>
+  change(time, { action: 'reload', before: 'a', after: 'b', limitsBefore });
+const ofKey = (time: string, action: string, members: object = {}) =>
+  change(time, { action, key: 'acme', ...members });
+const granted = (perMinute: number, until: string, from?: string) => ({
+  limits: { perMinute },
+  ...(from && { fromAt: at(from) }),
+  untilAt: at(until),
+});
+
+const plans = compilePlans({
+  free: { custom: false, perMinute: 50, perDay: 900 },
+  pro: { custom: false, perMinute: 500 },
+  own: { custom: true },
+  dated: {
+    custom: false,
+    perMinute: 10,
+    changes: [
+      { from: Date.parse(at('08:00')), perMinute: 20 },
+      { from: Date.parse(at('13:00')), perMinute: 30 },
+      { from: Date.parse(at('23:00')), perMinute: 40 },
+    ],
+  },
+});
+const free = { id: 'acme', plan: 'free', limits: toLimits({ perMinute: 50, perDay: 900 }) };
+const own = { id: 'acme', plan: 'own', limits: toLimits({ perMinute: 7 }) };
+
+describe('the minute limit of a key over time', () => {
+  it.each<
+    [name: string, key: typeof free, changes: RecordedChange[], steps: (number | string | undefined)[]]
+  >([
+    ['nothing changed', free, [], ['10:00', 50]],
+    [
+      'its plan was edited twice, another plan once',
+      free,
+      [
+        reload('11:00', { plans: { free: { perMinute: 60 } } }),
+        reload('12:00', { plans: { pro: { perMinute: 1 } } }),
+        reload('13:00', { plans: { free: { perMinute: 40 } } }),
+      ],
+      ['10:00', 60, '11:00', 40, '13:00', 50],
+    ],
+    [
+      'an edit before the period, one at its begin and one at its end',
+      free,
+      [
+        reload('09:00', { plans: { free: { perMinute: 1 } } }),
+        reload('10:00', { plans: { free: { perMinute: 2 } } }),
+        reload('15:00', { plans: { free: { perMinute: 3 } } }),
+      ],
+      ['10:00', 3, '15:00', 50],
+    ],
+    [
+      'its plan states changes for instants within, before and after the period, and was edited',
+      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
+      [reload('10:30', { plans: { dated: { perMinute: 5 } } })],
+      ['10:00', 5, '10:30', 20, '13:00', 30],
+    ],
+    [
+      'the plan had no limit a minute',
+      free,
+      [reload('11:00', { plans: { free: { perDay: 900 } } })],
+      ['10:00', undefined, '11:00', 50],
+    ],
+    [
+      'it moved to another plan, whose limit had been edited',
+      free,
+      [
+        reload('11:00', { plans: { pro: { perMinute: 400 } } }),
+        ofKey('12:00', 'update', { before: { plan: 'pro' }, after: { plan: 'free' } }),
+      ],
+      ['10:00', 400, '11:00', 500, '12:00', 50],
+    ],
+    [
+      'it moved to a plan on which it states its limits, and these were edited in the keys file',
+      own,
+      [
+        ofKey('11:00', 'update', {
+          before: { plan: 'pro' },
+          after: { plan: 'own', limits: { perMinute: 5 } },
+        }),
+        reload('12:00', { keys: { acme: { plan: 'own', limits: { perMinute: 5 } } } }),
+      ],
+      ['10:00', 500, '11:00', 5, '12:00', 7],
+    ],
+    ['it was created', free, [ofKey('11:00', 'create')], ['10:00', undefined, '11:00', 50]],
+    [
+      'a grant that ended by itself, over an edit of the plan',
+      free,
+      [
+        ofKey('11:00', 'grant', { before: {}, after: granted(90, '13:00') }),
+        reload('12:00', { plans: { free: { perMinute: 60, perDay: 900 } } }),
+      ],
+      ['10:00', 60, '11:00', 90, '13:00', 50],
+    ],
+    [
+      'a grant with a later begin, which was ended early',
+      free,
+      [
+        ofKey('11:00', 'grant', { before: {}, after: granted(90, '14:00', '12:00') }),
+        ofKey('13:00', 'ungrant', { before: granted(90, '14:00', '12:00') }),
+      ],
+      ['10:00', 50, '12:00', 90, '13:00', 50],
+    ],
+    [
+      'a grant from before the record, which another grant replaced',
+      free,
+      [ofKey('11:00', 'grant', { before: granted(80, '14:00'), after: granted(90, '12:00') })],
+      ['10:00', 80, '11:00', 90, '12:00', 50],
+    ],
+    [
+      'changes of another key, and a grant of which nobody knows whether it is in force',
+      free,
+      [
+        ofKey('11:00', 'update', { key: 'globex', before: { plan: 'pro' } }),
+        ofKey('12:00', 'grant', { before: {}, after: granted(90, '14:00'), error: 'no reply' }),
+      ],
+      ['10:00', 50],
+    ],
+  ])('%s', (_, key, changes, steps) => {
+    const period = { fromMs: Date.parse(at('10:00')), toMs: Date.parse(at('15:00')) };
+    const found = limitsOverTime({ key, plans, grant: undefined, changes: changes.toReversed(), ...period });
+    expect(found.flatMap(({ fromAt, limits }) => [fromAt.slice(11, 16), limits.perMinute])).toEqual(steps);
+  });
+});
+
+it.each(['redis', 'memory'] as const)(
+  'the API has the limits of a key before an edit of its plan, with the store %s',
+  async (store) => {
+    const plansWith = (perMinute: number) => ({ plans: { free: { perMinute } } });
+    const { gateways } = await startGateways(1, { store, overrides: plansWith(60) });
+    const [gateway] = gateways;
+    await gateway?.ask('POST', '/keys', { id: 'acme', plan: 'free' });
+    await gateway?.reload(plansWith(50));
+    await expect
+      .poll(async () => {
+        const { limits } = (await gateway?.ask('GET', '/keys/acme/limits'))?.body ?? {};
+        return limits?.map((step: { limits: object }) => step.limits);
+      })
+      .toEqual([{}, { perMinute: 60 }, { perMinute: 50 }]);
+    expect((await gateway?.ask('GET', '/keys/nobody/limits'))?.status).toBe(404);
+  },
+);

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { isStale } from '../../../gateway/admin/pages/browser/api.js';
+import * as formats from '../../../gateway/admin/pages/browser/formats.js';
+
+describe('how the pages write', () => {
+  it.each([
+    [formats.count(1_234_567), '1,234,567'],
+    [formats.count(undefined), '–'],
+    [formats.rate(0), '0'],
+    [formats.rate(0.04), '0.0'],
+    [formats.rate(9.96), '10.0'],
+    [formats.rate(1_204.4), '1,204'],
+    [formats.percent(0), '0 %'],
+    [formats.percent(0.0004), '< 0.1 %'],
+    [formats.percent(0.008), '0.8 %'],
+    // A share below 1 is never shown as 100 %.
+    [formats.percent(0.9996), '99 %'],
+    [formats.percent(1), '100 %'],
+    [formats.milliseconds(0.256), '0.26'],
+    [formats.milliseconds(1.94), '1.9'],
+    [formats.milliseconds(1_250), '1,250'],
+    [formats.duration(-1), '0 s'],
+    [formats.duration(59_999), '59 s'],
+    [formats.duration(60_000), '1 min'],
+    [formats.duration(48_480_000), '13 h 28 min'],
+    [formats.duration(172_800_000), '2 days'],
+    [formats.relative(1_000_000, 1_000_500), 'now'],
+    [formats.relative(1_024_000, 1_000_000), 'in 24 s'],
+    [formats.relative(988_000, 1_000_000), '12 s ago'],
+    [formats.counted(1, 'key'), '1 key'],
+    [formats.counted(1_000, 'process', 'processes'), '1,000 processes'],
+  ])('%s', (written, expected) => {
+    expect(written).toBe(expected);
+  });
+
+  it('a complete time is written in local time and in UTC', () => {
+    expect(formats.fullInstant(Date.parse('2026-11-22T10:31:07Z'))).toContain('(2026-11-22 10:31:07 UTC)');
+  });
+});
+
+it.each([
+  { everyMs: 1_000, ageMs: 5_001, stale: true },
+  { everyMs: 30_000, ageMs: 30_500, stale: false },
+  { everyMs: 30_000, ageMs: 31_001, stale: true },
+  { everyMs: 30_000, ageMs: 5_001, error: { status: 0, message: 'away' }, stale: true },
+])('a response is stale when the next one is overdue: %j', ({ everyMs, ageMs, error, stale }) => {
+  expect(isStale({ body: {}, atMs: 0, everyMs, error }, ageMs)).toBe(stale);
+});

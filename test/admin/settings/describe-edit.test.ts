@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { describeEdit } from '../../../gateway/admin/settings/describe-edit.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { makeKey, plans } from '../../support/gateway-process.ts';
+import { settingsOf } from '../../support/settings-of.ts';
+
+const key = (id: string, members: object = {}) => makeKey({ id, ...members }).entry;
+const upstream = { url: 'http://127.0.0.1:1' };
+const acme = key('acme', { plan: 'free' });
+const many = Array.from({ length: 300 }, (_, index) => key(`key-${index}`));
+
+describe('the description of a reload', () => {
+  it.each<[name: string, before: object, after: object, texts: string[]]>([
+    ['nothing', {}, {}, []],
+    [
+      'a limit',
+      { plans },
+      { plans: { ...plans, free: { ...plans.free, perMinute: 50 } } },
+      ['free 60 → 50 a minute'],
+    ],
+    [
+      'a limit more and one less',
+      { plans: { ...plans, free: { perMinute: 60 } } },
+      { plans: { ...plans, free: { perDay: 5_000 } } },
+      ['free 60 → no limit a minute, no limit → 5,000 a day'],
+    ],
+    [
+      'plans',
+      { plans: { ...plans, old: { perDay: 5 }, own: { perDay: 5 } } },
+      { plans: { ...plans, new: { perDay: 5 }, own: 'custom' } },
+      ['own now has separate limits for each key, 5 → no limit a day', 'plan new is new', 'plan old is gone'],
+    ],
+    [
+      'an upstream, and a setting',
+      { upstream: { url: 'http://10.0.0.1:80' } },
+      { upstream: { url: 'http://10.0.0.2:80' }, bans: { after: 50 } },
+      ['upstream default url: http://10.0.0.1 → http://10.0.0.2', 'bans.after: 100 → 50'],
+    ],
+    [
+      'a password in a URL: no part of it is in the text',
+      { redis: { url: 'redis://:hunter2@10.0.0.1' } },
+      { redis: { url: 'redis://:hunter3@10.0.0.2' } },
+      ['redis.url: redis://***@10.0.0.1 → redis://***@10.0.0.2'],
+    ],
+    ['a key added', { keys: [] }, { keys: [acme] }, ['key acme added']],
+    ['a key disabled', { keys: [acme] }, { keys: [{ ...acme, disabled: true }] }, ['key acme disabled']],
+    [
+      'a key changed: its plan and limits, and of all else the name of the member alone',
+      { keys: [acme] },
+      { keys: [{ ...key('acme', { plan: 'enterprise' }), name: 'Acme → gone', limits: { perMinute: 5 } }] },
+      ['key acme plan: free → enterprise, secrets, no limit → 5 a minute, name'],
+    ],
+    [
+      'many keys: some are named, and all are counted',
+      { keys: many },
+      { keys: [acme] },
+      ['key acme added', 'keys key-0, key-1, key-10, key-100, key-101 and 295 more removed'],
+    ],
+  ])('%s', async (_, before, after, texts) => {
+    const settings = await Promise.all([before, after].map((each) => settingsOf({ upstream, ...each })));
+    const [from, to] = settings;
+    if (from === undefined || to === undefined) throw new Error('two were loaded');
+    expect((await describeEdit(from, to, defaultBounds)).edits).toEqual(texts);
+  });
+});

@@ -1,0 +1,88 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { KeyUsage } from '../../../gateway/usage/record/key-usage.ts';
+import { UnsentRoom } from '../../../gateway/usage/unsent-counts.ts';
+import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const calendar = usageCalendar(60_000);
+
+function heapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+}
+
+it('a key that thousands of addresses share takes no more memory than one that comes from a single address', () => {
+  const keys = 300;
+  const room = new UnsentRoom(10_000_000);
+  const fill = (addresses: number) =>
+    Array.from({ length: keys }, (_, index) => {
+      const key = new KeyUsage(`key-${index}`, {
+        calendar,
+        room,
+        operationsMax: 100,
+        secretsMax: 8,
+        networksMax: 8,
+      });
+      for (let address = 0; address < addresses; address++) {
+        key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
+      }
+      key.close();
+      // Removes the counts, like a recorder that sends them.
+      while (key.unsent.takeDay(250) !== undefined);
+      return key;
+    });
+  const before = heapBytes();
+  const single = fill(1);
+  const between = heapBytes();
+  const shared = fill(4_000);
+  const after = heapBytes();
+  expect(shared.length + single.length).toBe(2 * keys);
+  expect((after - between) / keys).toBeLessThan((between - before) / keys + 1_000);
+});
+
+it('an address without room is counted as soon as there is room', () => {
+  const room = new UnsentRoom(0);
+  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 8 });
+  key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
+  key.decided(0, 1, 1_000, '192.0.2.2', '01234567');
+  room.give(1_000);
+  key.decided(0, 1, 2_000, '192.0.2.1', '01234567');
+  expect(key.unsent.of(0)?.get('addresses')?.size).toBe(1);
+});
+
+it('a key with hundreds of secrets records only when the first few secrets of a day were used', () => {
+  const room = new UnsentRoom(1_000);
+  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 8 });
+  for (const atMs of [1_000, 2_000]) {
+    for (let secret = 0; secret < 300; secret++) key.decided(0, 1, atMs, '192.0.2.1', `secret-${secret}`);
+  }
+  key.close();
+  const recorded = [...(key.unsent.of(0) ?? [])].filter(([field]) => field.startsWith('secret:'));
+  expect(recorded.map(([field, counts]) => [field, [...counts]])).toEqual(
+    Array.from({ length: 8 }, (_, secret) => [`secret:secret-${secret}`, [[0, 2_000]]]),
+  );
+});
+
+it('a stolen secret that is used from many networks records only the first few of a day by name, and is no use of the key', () => {
+  const room = new UnsentRoom(1_000);
+  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 2 });
+  for (const atMs of [1_000, 2_000])
+    for (const network of ['a', 'b', 'c', 'd']) key.refusedAddress(atMs, network);
+  key.close();
+  const counted = (requests: number) =>
+    new Map([
+      [0, 2_000],
+      [1, requests],
+    ]);
+  expect(key.unsent.of(0)).toEqual(
+    new Map([
+      ['network:a', counted(2)],
+      ['network:b', counted(2)],
+      ['network:*', counted(4)],
+    ]),
+  );
+  expect(key.lastSeenMs).toBe(0);
+});
