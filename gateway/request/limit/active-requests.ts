@@ -63,6 +63,9 @@ export function createActiveRequests({
       if (entry !== undefined) entry.active -= 1;
     },
 
+    /** Keys with requests in progress, or with an end of requests that was not reported. */
+    keyIds: (): string[] => [...entries.keys()],
+
     /** Keys whose leases must be renewed now, so that they do not expire. */
     toRenew(): string[] {
       const beforeMs = nowMs() - bounds.leaseRenewalMs;

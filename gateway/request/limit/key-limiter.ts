@@ -103,6 +103,10 @@ export function createKeyLimiter(deps: {
     renewLeases(): void {
       for (const keyId of active.toRenew()) tellStore(keyId);
     },
+    /** Reports all requests in progress to a store that is available again. The store has no leases of the outage. */
+    reportActive(): void {
+      for (const keyId of active.keyIds()) tellStore(keyId);
+    },
     /** Replaces the local counts of a key after an operator's change: a lifted ban, a reset, or a grant. */
     forget(keyId: string, state: Readonly<QuotaState>) {
       toldBans.delete(keyId);

@@ -217,6 +217,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       onReturn(outage, change) {
         if (outage !== undefined) onEvent?.({ kind: 'store_back', ...change, ...outage });
         decidedAlone = 0;
+        keys.reportActive();
         void keys.report();
       },
     });

@@ -15,6 +15,7 @@ import {
   decideTogether,
   expectOneOutage,
   keyOf,
+  type LoggedLimiter,
   noBans,
   openLimiter,
   openLimiters,
@@ -79,6 +80,24 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
     expectOneOutage([limiter]);
     expect(limiter.logged[1]?.requestsDecidedAlone).toBeGreaterThanOrEqual(12);
     expect(limiter.logged[1]?.keysToWriteBack).toBeGreaterThanOrEqual(1);
+  });
+
+  it('requests in progress that a process admitted alone count for all processes as soon as Redis is back', async () => {
+    const { prefix, limiters } = openLimiters(2, server.url, { ...tuning, leaseRenewalMs: 3_600_000 });
+    const [one, other] = limiters as [LoggedLimiter, LoggedLimiter];
+    const key = { ...keyOf(100, 100), concurrent: 2 };
+    await begin();
+    try {
+      await untilAway(one, other);
+      expect(count(await decideTogether(one, key, 3), 'admitted')).toBe(2);
+    } finally {
+      await end();
+    }
+    await untilBack(one, other);
+    await until('Redis has the lease', async () => {
+      return (await inspector.hget(`${prefix}:{${key.id}}`, 'leases')) !== null;
+    });
+    expect((await other.decide(key, noBans)).kind).toBe('crowded');
   });
 
   it('requests under `refuse` are refused as unavailable, with the time to retry', async () => {
