@@ -8,6 +8,7 @@ import { floods, measureAdminFlood } from './admin-flood.ts';
 import { measureAdminLoad, worsts } from './admin-load.ts';
 import { measureBan } from './ban.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from './cluster.ts';
+import { measureConcurrency } from './concurrency.ts';
 import { measureContracts } from './contracts.ts';
 import { type Loss, measureDeadShard } from './dead-shard.ts';
 import { measureDrain, measureRollingRestart } from './drain.ts';
@@ -128,6 +129,24 @@ const measurements: readonly Measurement[] = [
       return {
         figure: `${keysWithoutExpiry.length === 0 ? `All ${keys}` : `${keys - keysWithoutExpiry.length} of ${keys}`} Redis keys had an expiry after ${kills} kills and ${responses} responses.`,
         holds: keysWithoutExpiry.length === 0,
+      };
+    },
+  },
+  {
+    rows: '41',
+    what: 'three processes with one key of `concurrent: 10`, each killed in turn while it serves requests; then Redis killed and restarted',
+    async measure() {
+      const { openAtKill, usableAfterMs, refused, most } = await measureConcurrency({ kills: 3 });
+      const slowestMs = Math.max(...usableAfterMs);
+      return {
+        figure: `The killed processes had ${openAtKill.join(', ')} requests in progress. The backend never had more than ${most.before} requests of the key at once, and had 10 again at most ${ms(slowestMs)} after a kill. ${refused} requests were refused. Without Redis, each process had at most ${most.ofOneWhileAway}. After the return of Redis, ${most.admittedAfter} requests were admitted while more than 10 were in progress, and later at most ${most.after} were in progress.`,
+        holds:
+          Math.min(...openAtKill) > 0 &&
+          slowestMs <= 35_000 &&
+          most.before === 10 &&
+          most.ofOneWhileAway === 10 &&
+          most.admittedAfter === 0 &&
+          most.after === 10,
       };
     },
   },

@@ -1,46 +1,25 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
 import { untilConnected } from '../../gateway/redis/redis-connection.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { measureConcurrency } from '../faults/concurrency.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
+import { startHoldingBackend } from '../support/holding-backend.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientForwarding, patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** A backend that holds each request until the test ends it, and counts the requests in progress. */
 async function startBackend() {
-  const held: ServerResponse[] = [];
-  const counts = { now: 0, most: 0 };
-  const enter = (closes: ServerResponse | Socket) => {
-    counts.now += 1;
-    counts.most = Math.max(counts.most, counts.now);
-    closes.once('close', () => {
-      counts.now -= 1;
-    });
-  };
-  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
-    if (req.url === '/healthz') return void res.end();
-    enter(res);
-    held.push(res);
-  }).listen(0, '127.0.0.1');
-  new WebSocketServer({ server }).on('connection', (_, req) => enter(req.socket));
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  const endOne = () => held.shift()?.end('[]');
-  return { url: `http://127.0.0.1:${port}`, held, counts, endOne };
+  const backend = await startHoldingBackend();
+  onTestFinished(backend.close);
+  return backend;
 }
 
 /** Gateways of one fleet on one Redis, without workers. */
@@ -199,4 +178,13 @@ it('requests of a killed process stop counting when its lease has expired', asyn
   const ending = setInterval(backend.endOne, 1);
   onTestFinished(() => clearInterval(ending));
   await until('the lease expires', async () => (await send(0)).status === 200);
+});
+
+it('three processes, each killed in turn: the backend never has more than ten requests of the key, all ten places are free again, and each process counts alone without Redis', {
+  tags: 'full',
+}, async () => {
+  const found = await measureConcurrency({ kills: 3, leases: { leaseMs: 8_000, leaseRenewalMs: 1_000 } });
+  expect(Math.min(...found.openAtKill)).toBeGreaterThan(0);
+  expect(found.most).toEqual({ before: 10, ofOneWhileAway: 10, admittedAfter: 0, after: 10 });
+  expect(found.refused).toBeGreaterThan(0);
 });
