@@ -26,7 +26,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     // A request that arrives while the server closes is still served, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: {
-      // A `petId` that does not exist gets a 404, even if it is very long. Fastify's default limit would turn it into a 414.
+      // A `petId` that does not exist gets a 404, even if it is very long. Fastify's default limit would turn the 404 into a 414.
       maxParamLength: bounds.headersBytesMax,
       querystringParser: (query) => ({ parameters: new URLSearchParams(query) }),
     },

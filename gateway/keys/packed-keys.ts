@@ -11,8 +11,8 @@ export interface PackedKeys {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   /**
-   * Two members of each key, by the key's rank, so that statistics over all keys do not read the records. A plan is an index into
-   * `planNames`.
+   * The plan and the state of each key, by the key's rank, so that statistics over all keys do not read the records. A plan is an index
+   * into `planNames`.
    */
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;

@@ -48,7 +48,7 @@ export const planShape = {
   changes: planChanges
     .optional()
     .describe(
-      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits from its instant on. Used requests still count.',
+      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits from its instant on. Requests that were charged before the change still count.',
     ),
 };
 

@@ -15,7 +15,7 @@ export interface RedisConnection {
   readonly oneServer: boolean;
   /** Runs `send`. All commands of this turn of the event loop leave in one write to each server. */
   gather<T>(send: () => T): T;
-  /** Whether the server that stores this key is connected. If it is not, a command fails at once. */
+  /** Whether the server that stores this key is connected. While the server is not connected, commands fail at once. */
   isReady(key: string): boolean;
   /** Returns the server that currently stores this key. */
   nodeOf(key: string): RedisNode;

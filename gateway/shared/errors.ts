@@ -1,6 +1,6 @@
 /**
- * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and the side at fault. Add a new error code
- * here. Causes are only logged. Clients never see them.
+ * The closed catalogue of errors: the `code` for clients, the HTTP status, a public text, and the side at fault. Add a new error code here.
+ * Causes are only logged. Clients never see causes.
  */
 import { rememberLast } from './structures/remember-last.ts';
 

@@ -514,7 +514,7 @@ export interface Certificate {
  * `config/loader/settings-message.ts` sends to other threads and processes.
  */
 export interface Settings {
-  /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show it. */
+  /** A digest of the configuration files, 12 hex digits. The access line and `/readyz` show the digest. */
   readonly version: string;
   readonly environment: string;
   /** The path of `baseUrl`, for example `/v1`: the prefix of every operation. */

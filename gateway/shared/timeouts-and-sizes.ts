@@ -134,8 +134,8 @@ export const defaultBounds = Object.freeze({
   /** The interval at which an available store is checked, so that `/readyz` is right without traffic. */
   storeHeartbeatIntervalMs: 1_000,
   /**
-   * The number of failed calls in a row after which the store counts as unavailable. After a lost connection it counts as unavailable at
-   * once.
+   * The number of failed calls in a row after which the store counts as unavailable. After a lost connection the store counts as
+   * unavailable at once.
    */
   storeFailuresMax: 3,
   /** How long the first decisions of a process wait for the first connection to Redis. */
@@ -242,7 +242,7 @@ export const defaultBounds = Object.freeze({
   tunnelBytesPerTurnMax: 65_536,
   /** A WebSocket without traffic in either direction for this time is closed. Most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
-  /** The interval at which the cached keys of open WebSockets are checked. A reload also checks them. */
+  /** The interval at which the cached keys of open WebSockets are checked. A reload also checks these keys. */
   tunnelCheckIntervalMs: 1_000,
   /**
    * The interval at which the directory keys of open WebSockets are read again, and the number of reads at once. A thousand keys take 0.1
@@ -372,8 +372,8 @@ export const defaultBounds = Object.freeze({
   /** The number of records of a large query that the serving thread returns in one turn of its event loop. */
   readingAskedAtOnceMax: 50,
   /**
-   * The serving thread answers a large query in parts. After each part it serves requests for `readingPauseFactor` times the duration of
-   * the part, but at most for `readingPauseMaxMs`.
+   * The serving thread answers a large query in parts. After each part the thread serves requests for `readingPauseFactor` times the
+   * duration of the part, but at most for `readingPauseMaxMs`.
    */
   readingPauseFactor: 4,
   readingPauseMaxMs: 20,
@@ -623,7 +623,10 @@ export const defaultBounds = Object.freeze({
    */
   importRetries: 15,
   importRetryMs: 5_000,
-  /** The interval at which `tollgate top` reads and draws the state. After `topSilenceShownMs` without a response, it reports this. */
+  /**
+   * The interval at which `tollgate top` reads and draws the state. After `topSilenceShownMs` without a response, `top` reports the
+   * silence.
+   */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,
   /**

@@ -41,7 +41,7 @@ async function profile(name: string, dir: string): Promise<void> {
   redis.close();
   await endProcess(gateway.pid);
 
-  // Threads that load a configuration also write profiles. The largest profile is that of the thread that serves requests.
+  // Threads that load a configuration also write profiles. The largest profile belongs to the thread that serves requests.
   const texts = readdirSync(dir)
     .filter((file) => file.endsWith('.cpuprofile'))
     .map((file) => readFileSync(join(dir, file), 'utf8'))

@@ -19,7 +19,7 @@ import type { RedisSubject } from './redis-subject.ts';
 
 /**
  * The contract of a QuotaStore, as named checks. `quota-store.test.ts` runs the checks on the real stores. `broken-limiters.test.ts` runs
- * them on broken stores, which must fail a check.
+ * the checks on broken stores, which must fail a check.
  */
 export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<void>>> = {
   async 'many simultaneous requests of several clients are admitted up to exactly the limit'(subject) {

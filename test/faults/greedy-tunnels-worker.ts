@@ -13,7 +13,7 @@ export interface GreedyTunnelsOrder {
   readonly octets: number;
 }
 
-/** The worker opens WebSockets at `port`, with each secret in turn. Without secrets it connects to its own backend. */
+/** The worker opens WebSockets at `port`, with each secret in turn. Without secrets the worker connects to its own backend. */
 export interface GreedyTunnelsStart {
   readonly port: number;
   readonly secrets: readonly string[];

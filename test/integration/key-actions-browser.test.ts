@@ -119,7 +119,7 @@ const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) => elements.map(({ textContent }) => textContent?.trim() ?? ''));
 const firstText = async (page: Page, selector: string) => (await textOf(page, selector))[0] ?? '';
 
-/** Opens the dialog of a button and checks the dialog. On a narrow page, axe also checks it. */
+/** Opens the dialog of a button and checks the dialog. On a narrow page, axe also checks the dialog. */
 async function press(page: Page, button: string): Promise<void> {
   await page.locator(`.actions button ::-p-text(${button})`).click();
   await page.waitForSelector('dialog[open]');

@@ -31,7 +31,7 @@ const failed = z.object({
 const ownPart = quantity
   .optional()
   .describe(
-    "The gateway's own part of the time of the last ten seconds' requests, as p50 and p99; absent without requests.",
+    'The time that the gateway itself added to the requests of the last ten seconds, as p50 and p99; absent without requests.',
   );
 const upstreamPart = quantity.optional().describe('The time of these requests at the upstream.');
 

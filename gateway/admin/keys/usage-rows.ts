@@ -17,7 +17,7 @@ export const usageRow = z.object({
   unauthorized: positive
     .optional()
     .describe(
-      'Requests with an invalid secret of the key, which do not count as offered. These requests are recorded for as long as minutes are.',
+      'Requests with an invalid secret of the key, which do not count as offered. These requests are kept for as long as the figures of minutes.',
     ),
 });
 

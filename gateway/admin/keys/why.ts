@@ -42,7 +42,9 @@ export const refusedShown = byName(positive).describe(
 export const whyShown = z.object({
   sentence: z
     .string()
-    .describe('The explanation of the key’s responses, ready to be sent to the customer. Times are in UTC.'),
+    .describe(
+      'Why requests of the key are admitted or refused, as a text that can be sent to the customer. Times are in UTC.',
+    ),
   last24h: z
     .object({
       offered: count,

@@ -30,10 +30,10 @@ export const callers = z.object({
           lastAt: instant,
           stillCalls: z
             .boolean()
-            .describe('Whether the key called the operation again after the last brownout that it met.'),
+            .describe('Whether the key called the operation again after the last of these refusals.'),
         })
         .optional()
-        .describe('The brownouts that the key met; absent if it met none.'),
+        .describe('The requests of the key that brownouts refused; absent without such requests.'),
     }),
   ),
   days: list(z.object({ at: instant, requests: count })).describe(

@@ -75,8 +75,8 @@ const totals = z.object({
     'Keys that the simulated limits refuse more often than the present limits.',
   ),
   keysRefusedLess: count,
-  newlyLimitedKeys: count.describe('Keys that only the simulated limits refuse.'),
-  freedKeys: count.describe('Keys that only the present limits refuse.'),
+  newlyLimitedKeys: count.describe('Keys that the simulated limits refuse, but the present limits do not.'),
+  freedKeys: count.describe('Keys that the present limits refuse, but the simulated limits do not.'),
 });
 
 /** The response of `POST /simulate`. */

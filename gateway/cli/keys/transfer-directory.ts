@@ -69,8 +69,8 @@ export async function importToDirectory(
 }
 
 /**
- * Sends one part of the keys. If the gateway limits the rate of changes, the part is sent again later. Sending it again is safe,
- * because existing keys stay as they are.
+ * Sends one part of the keys. If the gateway limits the rate of changes, the part is sent again later. Sending a part again is safe,
+ * because existing keys do not change.
  */
 async function sendPart(
   client: Pick<AdminClient, 'send'>,

@@ -15,7 +15,7 @@ export type Caller<Known> =
     }
   | UnreadSecret;
 
-/** A secret that is not in the configuration. The caller must look it up in the key directory. */
+/** A secret that is not in the configuration. The caller must look the secret up in the key directory. */
 export interface UnreadSecret {
   readonly kind: 'unread';
   readonly digest: string;
@@ -122,7 +122,7 @@ export function createAuthenticateKey<Known>(
     const before = remembered.get(presented);
     const isReadNow = read !== undefined;
     if (before !== undefined && holds(before, nowMs)) return callerAt(before, address, nowMs, isReadNow);
-    // Node decodes header fields as Latin-1. Encoding them again restores the octets that the client sent.
+    // Node decodes header fields as Latin-1. Encoding a field as Latin-1 restores the octets that the client sent.
     const bytes = Buffer.from(presented, 'latin1');
     const digest = hash('sha256', bytes, 'hex');
     const known =
@@ -224,7 +224,7 @@ function invalid(presented: InvalidSecret) {
 
 const bearer = 'bearer ';
 
-/** Returns the secret in a `Bearer` field. The scheme is case-insensitive. One or more spaces follow it (RFC 9110 §11.4). */
+/** Returns the secret in a `Bearer` field. The scheme is case-insensitive. One or more spaces follow the scheme (RFC 9110 §11.4). */
 function bearerSecret(authorization: string): string | undefined {
   if (authorization.slice(0, bearer.length).toLowerCase() !== bearer) return undefined;
   const secret = withoutOptionalWhitespace(authorization.slice(bearer.length));

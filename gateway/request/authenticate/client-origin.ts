@@ -26,8 +26,8 @@ export interface OriginFields {
 }
 
 /**
- * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. `X-Forwarded-For` is then read from
- * the right. The first address that is not a trusted proxy is the client's. The client may have forged the addresses left of it.
+ * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. `X-Forwarded-For` is then read from the
+ * right. The first address that is not a trusted proxy is the client's. The client may have forged the addresses to the left of its own.
  */
 export function clientOrigin(fields: OriginFields, trusted: AddressRanges | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);

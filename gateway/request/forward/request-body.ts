@@ -29,7 +29,7 @@ interface RequestBodyOptions {
 }
 
 /**
- * The body of a request. The gateway buffers it before it takes a connection to a target. A slow client therefore occupies no
+ * The body of a request. The gateway buffers the body before it takes a connection to a target. A slow client therefore occupies no
  * connection, and a failed attempt can be retried. A body longer than `collectedBytesMax` is then streamed with backpressure.
  */
 export class RequestBody implements StreamedBody {

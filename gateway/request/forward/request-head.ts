@@ -71,16 +71,16 @@ export function requestHead({
 }
 
 /**
- * Fields with which a proxy overrides the method, path, host or client address of a request. Many backends obey these fields. A
- * client could use them to reach an operation that the gateway did not check, or to forge its address. The gateway itself
- * sends only `X-Forwarded-*`.
+ * Fields with which a proxy overrides the method, path, host or client address of a request. Many backends obey these fields. A client
+ * could use these fields to reach an operation that the gateway did not check, or to forge its address. The gateway itself sends only
+ * `X-Forwarded-*`.
  */
 const overridingFields = [
   // Method. Rack, Symfony and others read these fields. The second spelling is Microsoft's, the third is IBM's.
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
-  // Path. IIS rewriting modules set these fields. Yii reads them. Zend and Symfony read them before the fix of CVE-2018-14773.
+  // Path. IIS rewriting modules set these fields. Yii reads them. Zend and Symfony read these fields before the fix of CVE-2018-14773.
   'x-original-url',
   'x-rewrite-url',
   // Path. The server gunicorn fills these WSGI variables from header fields that are spelled with an underscore.

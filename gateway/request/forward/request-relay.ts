@@ -255,7 +255,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     }
   }
 
-  /** Runs an event handler. An exception in it ends only this exchange. */
+  /** Runs an event handler. An exception in the handler ends only this exchange. */
   private guard(step: () => void): void {
     try {
       step();

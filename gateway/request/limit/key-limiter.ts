@@ -9,7 +9,7 @@ import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-qu
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
 
-/** The availability of the store. `StoreWatch` implements it for Redis. The memory store is always available. */
+/** The availability of the store. `StoreWatch` implements this interface for Redis. The memory store is always available. */
 export interface StoreHealth {
   /** Resolves when the store was reached for the first time, or after a time limit. */
   readonly started: Promise<void>;

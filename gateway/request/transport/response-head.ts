@@ -17,7 +17,7 @@ export interface ResponseHead {
   readonly keepAlive: string | undefined;
 }
 
-/** The head of an interim response: 100 to 199 except 101. A final response follows it (RFC 9110 §15.2). */
+/** The head of an interim response: 100 to 199 except 101. A final response follows an interim response (RFC 9110 §15.2). */
 export interface InterimHead {
   readonly kind: 'interim';
   readonly status: number;

@@ -58,7 +58,7 @@ export function instant() {
 /** The query parameters `from` and `to` of a period. */
 export const periodQuery = { from: instant().optional(), to: instant().optional() };
 
-/** The period that a query selects. Without parameters it is the last 24 hours. Returns an error for an invalid period. */
+/** The period that a query selects. Without parameters the period is the last 24 hours. Returns an error for an invalid period. */
 export function periodOf(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
   nowMs: number,

@@ -55,7 +55,9 @@ interface Source {
   readonly counted: { readonly unsent: UnsentCounts; close(): void };
   recordOf(day: number): RecordName;
   batch: Batch | undefined;
-  /** Batches that the store has confirmed recently. A reader may still use a copy of the record without them. */
+  /**
+   * Batches that the store has confirmed recently. A reader may still use a copy of the record without these batches.
+   */
   confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
 }
 

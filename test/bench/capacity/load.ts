@@ -72,7 +72,7 @@ const cachedSeconds = seconds(defaultBounds.directoryCachedMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
 /** The pause between two checks of a target. The duration of the check itself is negligible. */
 const checkSeconds = seconds(defaultBounds.healthPauseMs);
-/** `usage/store/add-counts.lua` has the same number. */
+/** The number of senders that a usage record stores, as in `usage/store/add-counts.lua`. */
 export const sendersMax = 128;
 
 /**

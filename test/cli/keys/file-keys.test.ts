@@ -24,7 +24,10 @@ import { runTollgateProcess, runTollgate as tollgate } from '../../support/run-t
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
-/** A keys file with comments and formatting. An edit must preserve every byte of them. */
+/**
+ * A keys file with comments and formatting. An edit must preserve every byte of the comments and the
+ * formatting.
+ */
 const commentedKeys = `# Our keys; ask Ada before you edit.
 
 -   id:   acme      # the first customer

@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * A modal dialog. Esc closes it and returns the focus. With `isHeld` the dialog cannot be closed, because the awaited
- * response may contain a secret that no other page shows.
+ * A modal dialog. Esc closes the dialog and returns the focus. With `isHeld` the dialog cannot be closed, because the
+ * awaited response may contain a secret that no other page shows.
  *
  * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
  */

@@ -106,7 +106,7 @@ export function createRedisDirectoryStore({
         await index(digests, entry);
         const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
         if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
-        // Another call has created a key with this id. That key may use digests that this call has indexed.
+        // Another call has created a key with this id. The existing key may use digests that this call has indexed.
         const used = digestsOf(toKey(key.id, ['1', changed.stored]));
         const unused = digests.filter((digest) => !used.includes(digest));
         await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');

@@ -126,7 +126,7 @@ const draining = unavailable('the gateway drains');
 /** An id that belongs to no key. `chooseForTunnel` finds a target for this id if any place is free. */
 const noHolder = '';
 
-/** The failure when the key has too many open WebSockets. The client must close one of them first. */
+/** The failure when the key has too many open WebSockets. The client must close another WebSocket first. */
 const keyIsFull: HandshakeFailure = {
   kind: 'failed',
   code: 'too_many_websockets',

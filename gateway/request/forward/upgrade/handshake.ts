@@ -139,7 +139,7 @@ export function awaitAnswer(
   });
   return promise;
 
-  /** Runs an event handler. An exception in it ends only this handshake. */
+  /** Runs an event handler. An exception in the handler ends only this handshake. */
   function guard(targetSocket: Socket, step: () => void): void {
     try {
       step();

@@ -6,7 +6,7 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** Returns the number of requests in flight or waiting. For WebSockets it returns the number of tunnels. */
+  /** Returns the number of requests in flight or waiting. For WebSockets the function returns the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
   /** The target of the failed attempt, which is chosen only if no other target has room. */

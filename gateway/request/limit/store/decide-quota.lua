@@ -8,18 +8,23 @@ windows or none. The library charges refused requests, but this script does not.
 longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
-  minute, minuteUsed           the number of the minute window (epoch ms / its length), and the units charged in it.
-                               Second, hour, day and month (months since January 1970) have the same two fields. A
-                               hash has the fields of a window as soon as the window is limited.
-  strikes, strikesFromMs       the refusals that count towards the next ban, and the time of the first of them.
-  bannedUntilMs, banLevel      the end of the last ban, and the number of bans in a row.
-  liftedMs, resetMs            the times of the last lifted ban and the last reset, the generations of decide-quota.ts.
-  grant                        temporary limits: their end in epoch ms, then the name and limit of each window. If the
-                               limits start later, the start follows: `9 day 50 from 1`.
-  leases                       the requests that processes serve now. For each process: its name, the number of requests, and
-                               the time at which the lease expires. Example: `p1 3 1795 p2 1 1796`. Only for keys with a
-                               concurrency limit.
-  changedMs                    the time of the last change of the key itself. Only for keys of the key directory.
+
+  `minute`, `minuteUsed`: the number of the minute window (epoch ms / its length), and the units charged in it. Second, hour, day
+  and month (months since January 1970) have the same two fields. A hash has the fields of a window as soon as the window is limited.
+
+  `strikes`, `strikesFromMs`: the refusals that count towards the next ban, and the time of the first of them.
+
+  `bannedUntilMs`, `banLevel`: the end of the last ban, and the number of consecutive bans.
+
+  `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset (the generations of decide-quota.ts).
+
+  `grant`: temporary limits. The field has their end in epoch ms, then the name and limit of each window. If the limits start
+  later, the start follows: `9 day 50 from 1`.
+
+  `leases`: the requests that processes serve now. For each process, the field has the name, the number of requests, and the time
+  at which the lease expires. Example: `p1 3 1795 p2 1 1796`. Only keys with a concurrency limit have this field.
+
+  `changedMs`: the time of the last change of the key itself. Only keys of the key directory have this field.
 
 ARGV  for each key, one after the other:
       1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each
@@ -283,6 +288,6 @@ for each = 1, #KEYS do
   end
 end
 
--- Remove the unused places at the end of the reply.
+-- Remove the unused entries at the end of the reply.
 for i = last + 1, #reply do reply[i] = nil end
 return reply

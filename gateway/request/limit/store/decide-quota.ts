@@ -14,11 +14,11 @@ import type { Concurrency } from './leases.ts';
  * function inside Redis, and tests compare the two functions.
  *
  * One decision on n requests equals n decisions on one request each. All requests of a run have the same cost. Once the windows have no
- * room for one of these requests, they have no room for the rest of the run. Requests without room are refused until the number of
- * refusals reaches `bans.after`. From that refusal on they are `banned`.
+ * room for one of these requests, they have no room for the rest of the run. Requests without room are refused until the number of refusals
+ * reaches `bans.after`. From that refusal on, requests are `banned`.
  *
- * @param slots the number of requests that may begin now under the concurrency limit of the key. This limit is checked before the
- * windows. A request that exceeds this limit is not counted as a strike.
+ * @param slots the number of requests that may begin now under the concurrency limit of the key. The concurrency limit is checked before
+ *   the windows. A request that exceeds this limit is not counted as a strike.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -82,7 +82,7 @@ function decideRun(
  */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
-/** The store's state of one key. The members are the fields of its Redis hash. Instants are epoch ms on the store's clock. */
+/** The store's state of one key. The members are the fields of the key's Redis hash. Instants are epoch ms on the store's clock. */
 export interface QuotaState extends WindowCounts {
   /** The number of refusals that count towards the next ban. `strikesFromMs` is the time of the first of these refusals. */
   strikes: number;
@@ -141,7 +141,7 @@ export interface QuotaOutcome {
   readonly banned: number;
   /**
    * Requests that exceeded the concurrency limit: the last requests of the call. These requests are not charged and do not count as
-   * strikes. Absent without such a limit.
+   * strikes. Absent without a concurrency limit.
    */
   readonly crowded?: number;
   /** The number of admitted requests of each run. Absent if the call has one run. */

@@ -52,7 +52,7 @@ const limitsPath = main.dataset.limits ?? '';
 /** The entered key; empty until a key is entered. */
 let secret = '';
 /**
- * The new secret after a rotation. The page shows it until the key is forgotten or another key is entered.
+ * The new secret after a rotation. The page shows the new secret until the key is forgotten or another key is entered.
  *
  * @type {{ secret: string, oldEndsAt: string } | undefined}
  */

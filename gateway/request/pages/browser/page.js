@@ -1,7 +1,7 @@
 // Shows the API document with Swagger UI. A key that a reader enters stays in the page's memory and is sent only to the page's
 // origin.
 
-/** Returns a sentence with the dates of a deprecation. The page shows it above the operation's own description. */
+/** Returns a sentence with the dates of a deprecation. The page shows the sentence above the operation's own description. */
 function deprecationNotice(operation) {
   const since = operation['x-deprecated-since'];
   const sunset = operation['x-deprecated-sunset'];

@@ -53,7 +53,8 @@ export function Key({ params: { id = '' }, query, live }) {
     return html`${result(done)}
       <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
   }
-  // The state has the rights of the token. Buttons that appear later would move the rest of the page.
+  // The response of `/state` contains the rights of the token. Buttons that appear later would move the rest of the
+  // page.
   const isPending = !live.state && !live.polled.error;
   if (!key || isPending) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${noteOf(key ? live.polled : polled, '')}</p>`;

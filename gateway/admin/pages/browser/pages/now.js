@@ -67,7 +67,7 @@ export function Now({ query, live }) {
     fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
     everyMs: 4_000,
   });
-  // This page omits edits of keys, because many edits would hide an outage. The page Events lists them.
+  // This page omits edits of keys, because many edits would hide an outage. The page Events lists edits of keys.
   const happened = usePolled('/events?kind=incident,ban,reload,reload_failed&limit=50', 4_000);
   const refused = usePolled(`/keys?sort=refused&limit=${refusedMax}`, 4_000);
   return html`<div class="now">
