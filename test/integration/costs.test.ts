@@ -168,7 +168,7 @@ it('a request that a grant admits above the limit of the plan counts once toward
   limiter.release(key.id);
   expect(await kindAt(20)).toBe('admitted');
   limiter.release(key.id);
-  // The windows refuse this request, so the next request still has its place.
+  // The windows refuse this request, so it does not count as in progress, and the next request is admitted.
   expect(await kindAt(30)).toBe('refused');
   expect(await kindAt(20)).toBe('admitted');
 });

@@ -68,7 +68,7 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     for (const process of fleet.origins.keys()) {
       for (const secret of [probe.secret, 'probe-secret']) {
         const { isLater, beganMs, endedMs } = await send(process, secret);
-        // A machine that stands still also delays this loop.
+        // A pause of the machine also delays this loop.
         pauseMaxMs = Math.max(pauseMaxMs, endedMs - lastMs);
         lastMs = endedMs;
         if (isLater) changed.add(`${process} ${secret}`);

@@ -11,7 +11,10 @@ export interface Held {
 
 export type HoldingBackend = Awaited<ReturnType<typeof startHoldingBackend>>;
 
-/** A backend that holds each request and each WebSocket until the test ends it, and counts those in progress. */
+/**
+ * A backend that holds each request and each WebSocket until the test ends it, and counts the requests and WebSockets
+ * in progress.
+ */
 export async function startHoldingBackend() {
   const held: ServerResponse[] = [];
   const counts: Held = { now: 0, most: 0 };
@@ -39,7 +42,7 @@ export async function startHoldingBackend() {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    /** The requests that `endOne` has not ended. Their clients may have left. */
+    /** The requests that `endOne` has not ended. The clients of these requests may have left. */
     held,
     /** The responses to requests in progress. */
     open: () => held.filter(({ destroyed, writableEnded }) => !destroyed && !writableEnded),

@@ -10,7 +10,7 @@ import { until } from './until.ts';
 
 /**
  * Runs `init` and then `start` in a folder that has the package, and requests everything that the package serves. Then requests are sent
- * until a request is not successful.
+ * until a request fails.
  *
  * @param command the program and the first arguments that run `tollgate`
  * @returns the status of each kind of request, and the version of Node that runs the gateway

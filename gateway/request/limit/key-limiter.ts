@@ -103,7 +103,7 @@ export function createKeyLimiter(deps: {
     renewLeases(): void {
       for (const keyId of active.toRenew()) tellStore(keyId);
     },
-    /** Reports all requests in progress to a store that is available again. The store has no leases of the outage. */
+    /** Reports all requests in progress to a store that is available again. The store received no leases during the outage. */
     reportActive(): void {
       for (const keyId of active.keyIds()) tellStore(keyId);
     },

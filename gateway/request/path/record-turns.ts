@@ -44,7 +44,7 @@ export class RecordTurns {
       return rows;
     };
     const before = this.lastReads.get(keyId) ?? Promise.resolve();
-    // A failed read does not affect the reads behind it.
+    // A failed read does not affect later reads.
     const own = before.catch(() => undefined).then(readAll);
     this.lastReads.set(keyId, own);
     try {

@@ -7,7 +7,7 @@ export interface TurnsOptions {
   readonly holdersMax: number;
   /** How long a holder pauses after each turn. */
   readonly pauseMs: number;
-  /** On average, a holder may keep the event loop busy for one part in `restFactor` of the time. */
+  /** On average, a holder may keep the event loop busy for 1/`restFactor` of the time. */
   readonly restFactor?: number;
   /** How far a holder may be ahead of the pauses that `restFactor` requires. */
   readonly aheadMaxMs?: number;

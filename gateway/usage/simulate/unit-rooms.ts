@@ -148,7 +148,7 @@ export class UnitRooms {
   }
 }
 
-/** Returns the fewest requests that a minute admits into this room. */
+/** Returns the fewest requests of a minute that are admitted into this number of remaining units. */
 export function leastIn(requests: number, extra: number, room: number, mayBeBanned: boolean): number {
   const units = requests + extra;
   if (units <= room) return requests;

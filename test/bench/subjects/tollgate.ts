@@ -23,7 +23,7 @@ export const tollgate: Subject = {
 };
 
 /**
- * Tollgate as it is in another checkout, with the same settings. Comparing the two shows the cost of a change.
+ * Tollgate as it is in another checkout, with the same settings. The comparison of both checkouts shows the cost of a change.
  *
  * @param checkout a folder with installed packages
  */
