@@ -34,7 +34,6 @@ export interface Outage {
     readonly refusing: number;
     readonly reasons: readonly string[];
   };
-  readonly readyAfter: readonly string[];
   /** The number of lines that each process logged at the beginning and at the end of the outage. */
   readonly entered: readonly number[];
   readonly left: readonly number[];
@@ -155,7 +154,9 @@ export async function measureOutage(
     );
     const admittedAfter = await spend(resumed.secret, 2 * limit);
     const [localOutcome, refusingOutcome] = await Promise.all([localLoad.stop(), refusingLoad.stop()]);
-    const readyAfter = await Promise.all(fleet.gateways.map(readiness));
+    await until('every gateway reports that all is well', async () =>
+      (await Promise.all(fleet.gateways.map(readiness))).every(({ body }) => body.status === 'ok'),
+    );
 
     const times = decisionTimes(locals);
     return {
@@ -164,7 +165,6 @@ export async function measureOutage(
       failures: [...failures, ...localOutcome.failures, ...refusingOutcome.failures],
       badRefusals: refusingOutcome.responses.filter(isBadRefusal).length,
       readyWhileAway: { local: ready.httpStatus, refusing: unready.httpStatus, reasons: ready.body.reasons },
-      readyAfter: readyAfter.map(({ body }) => body.status),
       entered: fleet.gateways.map((gateway) => countLines(gateway, 'Redis is away')),
       left: fleet.gateways.map((gateway) => countLines(gateway, 'Redis is back')),
       limit,

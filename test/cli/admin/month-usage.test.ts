@@ -101,7 +101,7 @@ for (const keys of [60, 300])
     expect(stdout).toMatch(/^KEY +PLAN +OFFERED +ADMITTED +REFUSED +NAME\n/);
     expect(stderr).toMatch(/^\d{4}-\d\d is not over: these are its requests until .* UTC\.\n$/);
     const one = await usage(1, 'customer-5', '--month', month, '--csv');
-    expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0,0,3\n$`));
+    expect(one.stdout).toMatch(new RegExp(`\n${month}-\\d\\dT00:00:00Z,5,3,0,0,0,0,2,0,0,0,3,0\n$`));
     expect(await usage(1, '--all', '--month', '2020-01')).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining('This month is not on record'),
