@@ -63,8 +63,14 @@ export function createActiveRequests({
       if (entry !== undefined) entry.active -= 1;
     },
 
-    /** Keys with requests in progress, or with an end of requests that was not reported. */
+    /** Keys with requests in progress, and keys whose last ends are not reported yet. */
     keyIds: (): string[] => [...entries.keys()],
+
+    /** Whether no report to the store is open or due. A report that failed counts as made. */
+    isSettled: (): boolean =>
+      [...entries.values()].every(
+        ({ isAsking, known, active }) => !isAsking && (known === undefined || known === active),
+      ),
 
     /** Keys whose leases must be renewed now, so that they do not expire. */
     toRenew(): string[] {

@@ -74,6 +74,7 @@ export function createKeyLimiter(deps: {
     { readonly decision: Decision; readonly units: number; readonly untilMs: number }
   >();
   let toldFromMs = 0;
+  let onSettled: PromiseWithResolvers<void> | undefined;
   let decided = 0;
   let failed = 0;
 
@@ -106,6 +107,11 @@ export function createKeyLimiter(deps: {
     /** Reports all requests in progress to a store that is available again. The store received no leases during the outage. */
     reportActive(): void {
       for (const keyId of active.keyIds()) tellStore(keyId);
+    },
+    /** Resolves when the store has replied to each report of requests in progress. */
+    activeReported(): Promise<void> {
+      if (!active.isSettled()) onSettled ??= Promise.withResolvers<void>();
+      return onSettled?.promise ?? Promise.resolve();
     },
     /** Replaces the local counts of a key after an operator's change: a lifted ban, a reset, or a grant. */
     forget(keyId: string, state: Readonly<QuotaState>) {
@@ -296,6 +302,7 @@ export function createKeyLimiter(deps: {
     if (next !== undefined) sendAtTurnEnd(next);
     else if (mustTell) tellStore(keyId);
     if (!active.has(keyId)) lastTerms.delete(keyId);
+    if (onSettled !== undefined && active.isSettled()) onSettled.resolve();
   }
 
   /** Reports to the store how many requests of a key this process serves. Does nothing if a batch or call of the key does so. */

@@ -170,14 +170,14 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
      * has the ids of the banned keys that this process has detected.
      */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
-    /** Sends the unsent local decisions to the store and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */
+    /** Sends the unsent local decisions and the ends of requests to the store, and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */
     async close() {
       clearInterval(reportTimer);
       clearInterval(renewalTimer);
       bans.close();
       const deadline = Promise.withResolvers<void>();
       const deadlineTimer = setTimeout(deadline.resolve, bounds.storeCloseTimeoutMs);
-      await Promise.race([keys.report(), deadline.promise]);
+      await Promise.race([Promise.all([keys.report(), keys.activeReported()]), deadline.promise]);
       clearTimeout(deadlineTimer);
       backing.close();
     },

@@ -384,6 +384,16 @@ it('a flood beyond the concurrency limit waits for the next call, and the end of
   expect((await many.at(-1))?.kind).toBe('admitted');
 });
 
+it('a process that closes right after the end of its last request leaves no lease', async () => {
+  const { limiters } = openLimiters(2, redisUrl(), { ...patientStore, leaseMs: 3_600_000 });
+  const [one, other] = limiters as [LoggedLimiter, LoggedLimiter];
+  const key = { ...keyOf(1_000, 1_000), concurrent: 1 };
+  expect((await one.decide(key, noBans)).kind).toBe('admitted');
+  one.release(key.id);
+  await one.close();
+  expect((await other.decide(key, noBans)).kind).toBe('admitted');
+});
+
 it('the last request of a key stops counting when it ends, even if it came while the end of an earlier request was reported', async () => {
   const tuning = { ...patientStore, leaseMs: 3_600_000 };
   const { limiters } = openLimiters(2, redisUrl(), tuning);
