@@ -90,7 +90,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   // A page of the gateway itself. Validation ensures that no operation has the path of a page.
   const page = snapshot.pages.get(screened.path);
   const file = page && publicFileOf(page, req);
-  if (file !== undefined) return answerPublicPage(screened, stations, file);
+  if (file !== undefined) return varying(page, await answerPublicPage(screened, stations, file));
 
   const route = routeRequest(snapshot.operations, req.method ?? '', screened.path);
   const offered = route.kind === 'operation' ? route.offered : undefined;

@@ -14,9 +14,6 @@ export function createHolderAssets(): HolderAssets {
 /** Browsers revalidate each file at each use, so that a page never mixes files of two versions. */
 const revalidated = { cacheControl: 'no-cache' };
 
-/** The request fields that decide whether `limitsPath` responds with the page or with JSON. */
-export const varyFields = ['Vary', 'Accept, Authorization'];
-
 /** A path with data of the calling key. A browser without a key gets the HTML page `page` instead. */
 export interface HolderPath {
   readonly kind: 'holder';
@@ -37,7 +34,7 @@ export function* holderPaths(
 ): Generator<readonly [path: string, page: HolderPath]> {
   const page = createServedFile({
     type: 'text/html; charset=utf-8',
-    fields: ['Content-Security-Policy', contentSecurityPolicy, ...varyFields],
+    fields: ['Content-Security-Policy', contentSecurityPolicy],
     ...revalidated,
     read: async () => Buffer.from(pageOf(limitsPath)),
   });

@@ -2,7 +2,7 @@ import { changesAfter } from '../../keys/plans.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import { type Authenticated, type Charged, found, type Screened } from '../exchange.ts';
-import { type HolderPart, varyFields } from '../pages/holder-page.ts';
+import type { HolderPart } from '../pages/holder-page.ts';
 import { jsonPage, limitsView } from '../pages/limits-view.ts';
 import { isPageMethod, type OwnPage, pageMethods } from '../pages/own-pages.ts';
 import type { ServedFile } from '../pages/served-file.ts';
@@ -132,6 +132,9 @@ export function varying(page: OwnPage | undefined, ending: Ending): Ending {
       return ending;
   }
 }
+
+/** The request fields that decide whether `limitsPath` responds with the page or with JSON. */
+const varyFields = ['Vary', 'Accept, Authorization'];
 
 /** Whether the holder can get a new secret. The key must be in the directory, and the configuration must allow new secrets for holders. */
 function canRotate({ key, snapshot }: Authenticated): boolean {
