@@ -138,7 +138,7 @@ export const redisKeys = {
 } as const satisfies Record<string, RedisKeyKind>;
 
 export interface RedisKeyKind {
-  /** Returns the Redis key. For keys of rate-limiter-flexible it returns the part before `:<client address>` or `:<key id>`. */
+  /** Returns the Redis key. For keys of rate-limiter-flexible, the function returns the part before `:<client address>` or `:<key id>`. */
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
   readonly type: 'hash' | 'stream' | 'string' | 'zset';

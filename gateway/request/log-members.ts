@@ -1,7 +1,8 @@
 import type { Key, Operation } from '../shared/model.ts';
 
 /**
- * Makes the members of the access line that depend only on a key and its secret. A snapshot calls this once per secret.
+ * Makes the members of the access line that depend only on a key and its secret. A snapshot calls this function once
+ * per secret.
  *
  * @param digestStart the first digits of the digest of the presented secret
  */
@@ -10,7 +11,10 @@ export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: 
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/** Makes the member of the access line that depends only on an operation. A snapshot calls this once per operation. */
+/**
+ * Makes the member of the access line that depends only on an operation. A snapshot calls this function once per
+ * operation.
+ */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }

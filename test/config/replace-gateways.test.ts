@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 test('replace-gateways.sh prints that no gateway is running', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-docker-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // An empty output is what `docker compose ps --quiet gateway` prints when no gateway runs.
+  // `docker compose ps --quiet gateway` prints an empty output when no gateway runs.
   const docker = join(folder, 'docker');
   writeFileSync(docker, '#!/bin/sh\n');
   chmodSync(docker, 0o755);

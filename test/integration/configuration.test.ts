@@ -22,7 +22,7 @@ let fleet: Fleet<RunningGateway>;
 
 beforeAll(async () => {
   fleet = await startFleetHere({
-    // The second gateway reads its configuration from a mount like that of a Kubernetes container.
+    // The second gateway reads its configuration from a mount as in a Kubernetes container.
     starts: [{ tuning }, { tuning, layout: 'mounted' }],
     config: { api: 'api.yaml', keys: [kept.entry, revoked.entry] },
     files: { 'api.yaml': apiDocument },

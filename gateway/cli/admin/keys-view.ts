@@ -41,7 +41,7 @@ export function stateCell(state: string): Cell {
   return { text: state.replace('_', ' '), tone: toneOf(state) };
 }
 
-/** The window of which the key has used the largest share, such as `minute 60/60`. */
+/** The window with the largest used share, such as `minute 60/60`. */
 function fullestWindow({ windows }: KeyItem): string {
   const [fullest] = windows.toSorted((a, b) => b.used / b.limit - a.used / a.limit);
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;

@@ -83,7 +83,7 @@ export function createLookUps({
     } finally {
       const wasFull = inFlight === bounds.directoryLookUpsMax;
       inFlight--;
-      // Other look-ups may wait for a free place, so the next of them starts now.
+      // If look-ups are waiting, the next one starts now.
       if (wasFull) begin();
     }
   }

@@ -305,7 +305,10 @@ export function createKeyLimiter(deps: {
     if (onSettled !== undefined && active.isSettled()) onSettled.resolve();
   }
 
-  /** Reports to the store how many requests of a key this process serves. Does nothing if a batch or call of the key does so. */
+  /**
+   * Reports to the store how many requests of a key this process serves. Does nothing if a batch or call of the key reports this number
+   * anyway.
+   */
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || active.isAsking(keyId)) return;

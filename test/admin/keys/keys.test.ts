@@ -246,7 +246,7 @@ it('requests with an expired or revoked secret count for the key, apart from its
   }
   for (const gateway of [one, other]) {
     const detailOf = (id: string) => ask<Detail>(gateway, `/keys/${id}`);
-    // Each key has its own batches, so the counts of one key may arrive before those of another.
+    // Each key has its own batches, so the counts of one key may arrive before the counts of another key.
     const isRecorded = async (id: string, requests: number) =>
       (await detailOf(id)).why.sentence.includes(` ${requests} req`);
     await until(
