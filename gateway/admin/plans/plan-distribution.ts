@@ -44,7 +44,7 @@ export const planDistribution = z.object({
   keys: count.describe('Keys on the plan. Keys of the directory count only if they are active.'),
   activeKeys: count.describe('Keys on the plan that sent requests.'),
   examinedKeys: count.describe('Active keys whose record was read before the time ran out.'),
-  refusedKeys: count.describe('Keys with a request that was not admitted, including bans.'),
+  refusedKeys: count.describe('Keys with a request that a window or a ban refused, or that got 503.'),
   minute: spread,
   day: spread,
   hasCosts: z
