@@ -6,8 +6,7 @@ import {
   statedOf,
 } from '../../keys/directory/directory-key.ts';
 import type { StatedKey } from '../../keys/key-schema.ts';
-import { tableIn } from '../../keys/key-table.ts';
-import { plansAt } from '../../keys/plans.ts';
+import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import type { Key, KeyStatus, Plans, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { type KeySources, placeOfKey, type SecretView } from './key-sources.ts';
@@ -27,7 +26,7 @@ export interface ListedKey {
   readonly isUnread?: true;
 }
 
-type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
+type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
 
 /**
  * Finds the keys with these ids in the configuration and in the directory. The result has the order of the ids,
@@ -46,9 +45,9 @@ export async function findKnownKeys(
   sources: DefinitionSources,
   ids: readonly string[],
 ): Promise<readonly ListedKey[] | undefined> {
-  const { directory, nowMs, bounds } = sources;
+  const { directory, bounds } = sources;
   const settings = sources.settings();
-  const plans = plansAt(settings, nowMs());
+  const plans = plansInForce(settings);
   const issued = new Map<string, ListedKey>();
   const unknown = directory === undefined ? [] : ids.filter((id) => !settings.keys.has(id));
   for (let from = 0; from < unknown.length; from += bounds.usageReadsPerTurnMax) {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
-import { plansAt } from '../../keys/plans.ts';
+import { plansInForce } from '../../keys/key-table.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
 import { queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { rememberLast } from '../../shared/structures/remember-last.ts';
@@ -69,7 +69,7 @@ export function distributionRoute(sources: KeySources): Route {
     needs: 'read',
     query: queryOf({ hours: wholeNumber(1, hoursMax).default(hoursMax) }),
     async respond({ params: { name = '' }, query: { hours } }) {
-      if (!plansAt(sources.settings(), sources.nowMs()).has(name))
+      if (!sources.settings().plans.has(name))
         return errorResponse('not_found', 'There is no plan with this name.');
       return foundResponse(await distributionOf(name, hours));
     },
@@ -118,7 +118,7 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
     const issued = ofPlan.filter(({ source }) => source === 'directory').length;
     const peaks = await peaksOf(ids, { fromMs, toMs });
     if (peaks === undefined) return undefined;
-    const limits = plansAt(settings(), toMs).get(plan)?.limits;
+    const limits = plansInForce(settings()).get(plan)?.limits;
     const spreadOf = (window: PlanWindow, unitsOf: (peak: KeyPeak) => number): Spread => {
       const limit = limits?.find((one) => one.window === window)?.max;
       return { limit, buckets: bucketsOf(peaks.map(unitsOf), limit) };

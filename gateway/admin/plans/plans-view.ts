@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { plansAt } from '../../keys/plans.ts';
+import { plansInForce } from '../../keys/key-table.ts';
 import type { Settings } from '../../shared/model.ts';
 import { foundResponse } from '../admin-response.ts';
 import { count, list } from '../api/response-parts.ts';
@@ -19,7 +19,7 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>;
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
@@ -42,7 +42,7 @@ export function plansRoute(sources: CountSources): Route {
 export function createPlansView(
   sources: CountSources,
 ): () => Promise<z.output<typeof plansPage> | undefined> {
-  const { settings, nowMs, bounds } = sources;
+  const { settings, bounds } = sources;
   let kept: { readonly of: Settings; readonly untilMs: number; readonly counts: KeyCounts } | undefined;
 
   return async () => {
@@ -54,7 +54,7 @@ export function createPlansView(
     }
     const { byPlan, isComplete } = kept.counts;
     return {
-      plans: [...plansAt(inForce, nowMs()).values()].map((plan) => ({
+      plans: [...plansInForce(inForce).values()].map((plan) => ({
         ...planView(plan),
         ...(byPlan.get(plan.name) ?? { keys: 0, disabledKeys: 0 }),
       })),
@@ -63,16 +63,9 @@ export function createPlansView(
   };
 }
 
-async function countKeys({
-  settings,
-  directory,
-  nowMs,
-  bounds,
-}: CountSources): Promise<KeyCounts | undefined> {
-  const { keys } = settings();
-  const byPlan = new Map(
-    [...plansAt(settings(), nowMs()).keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]),
-  );
+async function countKeys({ settings, directory, bounds }: CountSources): Promise<KeyCounts | undefined> {
+  const { keys, plans } = settings();
+  const byPlan = new Map([...plans.keys()].map((name) => [name, { keys: 0, disabledKeys: 0 }]));
   const count = (plan: string, isDisabled: boolean) => {
     const counted = byPlan.get(plan);
     if (counted === undefined) return;

@@ -3,8 +3,8 @@ import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
+import { plansInForce } from '../../keys/key-table.ts';
 import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
-import { plansAt } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
@@ -84,7 +84,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
-      const present = { plans: plansAt(keys.settings(), keys.nowMs()), bans: keys.settings().bans };
+      const present = { plans: plansInForce(keys.settings()), bans: keys.settings().bans };
       const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };
       const named = await findKeys(keys, Object.keys(ofKeys));
       if (named === undefined) return storeUnavailable();

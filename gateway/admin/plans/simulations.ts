@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
-import { plansAt } from '../../keys/plans.ts';
+import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Key, PlanWindow } from '../../shared/model.ts';
 import type { Period } from '../../shared/schema/dates-and-durations.ts';
@@ -159,7 +159,7 @@ export function createSimulations(
     minutesOf,
   }: Simulation): Promise<Simulated | undefined> {
     const { bans } = settings();
-    const present: Present = { plans: plansAt(settings(), nowMs()), bans };
+    const present: Present = { plans: plansInForce(settings()), bans };
     const period = keptPart(asked);
     const active = usage === undefined ? [] : await usage.reader.active();
     if (active === undefined) return undefined;

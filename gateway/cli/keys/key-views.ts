@@ -1,6 +1,6 @@
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { compileKey } from '../../keys/compile-key.ts';
-import { plansAt } from '../../keys/plans.ts';
+import { plansInForce } from '../../keys/key-table.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { clock, counted, figure, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
@@ -14,7 +14,7 @@ export function configuredTable(
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const plans = plansAt(settings, nowMs);
+  const plans = plansInForce(settings);
   const limitsOf = (key: WrittenKey['key']) => compileKey(key, plans)?.limits ?? [];
   const isValid = ({ expires = Number.POSITIVE_INFINITY }) => expires > nowMs;
   const columns: readonly Column<WrittenKey>[] = [

@@ -1,4 +1,3 @@
-import { plansAt } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
 
 /**
@@ -26,7 +25,7 @@ export function countKeys(
   nowMs: number,
 ): readonly KeyCount[] {
   const { keys } = settings;
-  const counts = new Map([...plansAt(settings, nowMs).keys()].map((plan) => [plan, countsOfNone()]));
+  const counts = new Map([...settings.plans.keys()].map((plan) => [plan, countsOfNone()]));
   keys.tally((plan, isDisabled, lastEndMs) => {
     const ofPlan = counts.get(plan);
     if (ofPlan === undefined) return;

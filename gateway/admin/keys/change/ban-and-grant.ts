@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { ChangedMembers, KeyAction } from '../../../fleet/changes.ts';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { date, limits } from '../../../keys/key-schema.ts';
+import { plansInForce } from '../../../keys/key-table.ts';
 import { limitFieldOf, toLimitFields, toLimits } from '../../../keys/limit-fields.ts';
-import { plansAt } from '../../../keys/plans.ts';
 import { toldGrant } from '../../../request/limit/store/decide-quota.ts';
 import type { Grant, Key, KeyStatus } from '../../../shared/model.ts';
 import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
@@ -129,7 +129,7 @@ async function findKey(
   if (written !== undefined) return { kind: 'found', key: written };
   const found = await findInDirectory(sources, id);
   if (found.kind === 'refused') return found;
-  const key = compileKey(found.key, plansAt(settings, sources.nowMs()));
+  const key = compileKey(found.key, plansInForce(settings));
   if (key !== undefined) return { kind: 'found', key };
   return refused('conflict', `The plan of ${id}, ${found.key.plan}, is not in the configuration any more.`);
 }

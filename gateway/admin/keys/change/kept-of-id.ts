@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import type { StatedKey } from '../../../keys/key-schema.ts';
-import { plansAt } from '../../../keys/plans.ts';
+import { plansInForce } from '../../../keys/key-table.ts';
 import { epochMs, list, positive, windowName } from '../../api/response-parts.ts';
 import { banAndGrant, banAndGrantShape } from '../key-item.ts';
 import type { KeySources } from '../key-sources.ts';
@@ -30,10 +30,10 @@ export type KeptOfId = z.output<typeof keptOfIdShown>;
 
 /** Reads the state that applies to an id; undefined when there is no such state, or when the store does not reply. */
 export async function keptOfId(
-  { settings, readStatus, nowMs }: Pick<KeySources, 'settings' | 'readStatus' | 'nowMs'>,
+  { settings, readStatus }: Pick<KeySources, 'settings' | 'readStatus'>,
   stated: StatedKey,
 ): Promise<KeptOfId | undefined> {
-  const key = compileKey(stated, plansAt(settings(), nowMs()));
+  const key = compileKey(stated, plansInForce(settings()));
   const [status] = (key && (await readStatus([key]))) ?? [];
   if (status === undefined) return undefined;
   const { rateLimit, used } = status;

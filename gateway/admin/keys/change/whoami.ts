@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { compileKey } from '../../../keys/compile-key.ts';
 import { type DirectoryKey, expiryOf } from '../../../keys/directory/directory-key.ts';
-import { plansAt } from '../../../keys/plans.ts';
+import { plansInForce } from '../../../keys/key-table.ts';
 import type { Key } from '../../../shared/model.ts';
 import { isoOfEnd } from '../../../shared/schema/dates-and-durations.ts';
 import { digestOf, fields } from '../../../shared/schema/schema-parts.ts';
@@ -75,7 +75,7 @@ export function whoamiRoute({
 
   function refusalOf(key: DirectoryKey): KnownOwner['refusedFor'] {
     if (settings().keys.has(key.id)) return 'id_in_configuration';
-    return compileKey(key, plansAt(settings(), nowMs())) === undefined ? 'no_plan' : undefined;
+    return compileKey(key, plansInForce(settings())) === undefined ? 'no_plan' : undefined;
   }
 
   function ownerOf(
