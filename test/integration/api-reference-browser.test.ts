@@ -218,8 +218,21 @@ it('the page for key holders shows limits, usage and refusals of the entered key
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, document.documentElement.outerHTML])',
   );
   expect(stored).not.toContain(secret);
-  // The browser also reports the 401 for the guessed key.
-  expect(complaints).toEqual([expect.stringContaining('401')]);
+
+  await page.setRequestInterception(true);
+  page.on('request', (request) =>
+    request.url().includes('/limits/usage')
+      ? request.respond({ status: 503, contentType: 'application/json', body: '{"message":"away"}' })
+      : request.continue(),
+  );
+  await page.locator('::-p-text(Refresh)').click();
+  await page.waitForSelector('.near');
+  expect(await textOf(page, 'section')).toMatchObject([
+    expect.stringMatching('Limitsthis minute5 of 5'),
+    'Usageaway',
+  ]);
+  // The browser also reports the 401 for the guessed key and the 503.
+  expect(complaints).toMatchObject([expect.stringContaining('401'), expect.stringContaining('503')]);
 });
 
 it('the page for key holders shows a new secret until its reader leaves the page', async () => {
