@@ -8,7 +8,7 @@ import { makeKey } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Guarantees of the whole gateway. `broken-gateways.test.ts` shows that each of them can fail. */
+/** Guarantees of the whole gateway. `broken-gateways.test.ts` shows that each guarantee can fail. */
 
 const token = makeToken('read', 'alice');
 const changeWithinMs = 1_000;

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
+import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
@@ -24,6 +25,7 @@ async function start(
   overrides: Record<string, unknown>,
   keys = [makeKey({ plan: 'small' })],
   windowsMs?: WindowsMs,
+  bounds: Partial<Bounds> = {},
 ) {
   const nowMs = Date.now();
   const backend = await startRecordingBackend({
@@ -40,7 +42,7 @@ async function start(
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: (line) => void lines.push(JSON.parse(line)) },
-    bounds: tunedBounds({ ...patientStore, windowsMs }),
+    bounds: tunedBounds({ ...patientStore, ...bounds, windowsMs }),
     nowMs: () => nowMs,
   });
   const { listen, admin } = await gateway.start();
@@ -181,6 +183,16 @@ it('a key reads its own usage as the admin API shows it, and that of no other ke
   expect((await send('/v1/pets', { key: other })).headers.get('x-ratelimit-remaining')).toBe('3');
 });
 
+it('a key whose reads of the usage record take too long gets 429 for them, and still reads its limits', async () => {
+  const { send } = await start({}, undefined, undefined, { ownReadTimeoutMs: -1 });
+  for (const path of ['/limits/usage', '/limits/deprecated']) {
+    const refused = await send(path);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(refused.body.message).toContain('Too many requests for the usage of API keys');
+  }
+  expect((await send('/limits')).status).toBe(200);
+});
+
 it('without a usage record the usage of a key has no rows', async () => {
   const { send } = await start({ usage: { keepDays: 0 } });
   await send('/v1/pets');
@@ -210,7 +222,7 @@ it('the holder of a directory key gets a new secret, the old one ends a day late
   const operator = makeToken('write', 'alice');
   const admin = { host: '127.0.0.1', port: 0, tokens: [operator.entry] };
   const { token } = operator;
-  const { send, adminPort, nowMs } = await start({
+  const { send, adminPort, nowMs, lines } = await start({
     admin,
     keys: { directory: true },
     selfService: { rotate: true },
@@ -233,7 +245,7 @@ it('the holder of a directory key gets a new secret, the old one ends a day late
   for (const key of [issued, rotated?.body]) expect((await send('/v1/pets', { key })).status).toBe(200);
   const { changes } = (await askAdmin(adminPort, '/api/v1/changes', { token })).body;
   expect(changes[0]).toMatchObject({ action: 'rotate', by: 'holder', key: 'customer', after: { oldEndsAt } });
-  expect(JSON.stringify(changes)).not.toContain(rotated?.body.secret);
+  expect(JSON.stringify([changes, lines])).not.toContain(rotated?.body.secret);
   const { secrets } = (await askAdmin(adminPort, '/api/v1/keys/customer', { token })).body;
   expect(secrets).toMatchObject([{ expiresAt: oldEndsAt }, { expiresAt }]);
 });
