@@ -3,7 +3,10 @@ import type { Socket } from 'node:net';
 import type { ErrorBody } from './errors.ts';
 import { createErrorBody } from './errors.ts';
 
-/** Responds to a request that Node's HTTP parser rejected, and closes the connection. Such a request reaches no route. */
+/**
+ * Responds to a request that Node's HTTP parser rejected, and closes the connection. A rejected request reaches no
+ * route.
+ */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

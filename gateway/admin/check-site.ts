@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 
 /**
- * Refuses requests from pages of other sites that an operator's browser may show. The host name of such a site may
+ * Refuses requests from pages of other sites that an operator's browser may show. The host name of another site may
  * resolve to the gateway's address (DNS rebinding). The browser then treats the site's pages and the API as the same
  * origin, and `Host` contains the site's name. An IP address in `Host` is safe, because no other site can use the
  * gateway's address as its host name.

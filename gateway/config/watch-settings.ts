@@ -25,8 +25,8 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
    * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current
    * content. The message changes the settings of the previous call (at first `initial`) to these settings.
    *
-   * For files with an error, the settings contain the last valid content. After such a call, `onInvalid` is called, unless it was
-   * already called for the same contents.
+   * For files with an error, the settings contain the last valid content. If a file has an error, `onInvalid` is called after `onValid`,
+   * unless it was already called for the same contents.
    */
   readonly onValid: (
     loaded: Omit<ValidSettings, 'contents'>,
@@ -84,13 +84,13 @@ interface LoadUnderWay {
  * comparisons in a row have found the loaded content, the load takes effect even if the file was edited again after them. Loads therefore
  * take effect even if edits are frequent.
  *
- * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the
- * load of the whole text. Such a text is loaded after two comparisons have found the same content.
+ * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the load of the
+ * whole text. A long text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled after some time if a file has changed since the load read it. Otherwise a text that takes minutes to parse would
- * delay its own correction. A load without a long text gets more time before it is cancelled, because it usually ends soon. The thread of a
- * cancelled load loses the keys that it has read. After each cancelled load, this time is doubled for the next load. So a load completes
- * eventually, even if every load is slow and edits continue.
+ * A load is cancelled after some time if a file has changed since the load read it. Without the cancellation, a text that takes minutes to
+ * parse would delay its own correction. A load without a long text gets more time before it is cancelled, because it usually ends soon. The
+ * thread of a cancelled load loses the keys that it has read. After each cancelled load, this time is doubled for the next load. A load
+ * therefore completes eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;

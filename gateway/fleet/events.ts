@@ -44,7 +44,7 @@ interface Flow {
 
 /**
  * Records the events of all processes in a shared list. An event is recorded by the code that logs it. Each process lists the first events
- * of one kind and summarises the rest in one further event. So a flood of bans neither displaces other events nor overloads Redis.
+ * of one kind and summarises the rest in one further event. A flood of bans therefore neither displaces other events nor overloads Redis.
  */
 export function createEvents({
   bounds,

@@ -71,7 +71,7 @@ const addressRanges = list(addressRange, 'a list of addresses and ranges such as
 export const date = dateAsMs(expects('a date such as 2027-01-31 or 2027-01-31T12:00:00Z').error);
 
 /**
- * A key id appears in Redis keys, headers and log lines. So a key id has no braces (Redis Cluster's hash tags), spaces or control
+ * A key id appears in Redis keys, headers and log lines. A key id therefore has no braces (Redis Cluster's hash tags), spaces or control
  * characters.
  */
 export const keyIdPattern = /^[A-Za-z0-9._:@+-]{1,100}$/;

@@ -19,10 +19,10 @@ import { plansAt } from './plans.ts';
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
- * The keys of a configuration. A table consists of packed keys, which many tables share, and the changes since they were packed.
- * So the cost of a new table grows with its changes, and not with the number of keys. A table is immutable.
+ * The keys of a configuration. A table consists of packed keys, which many tables share, and the changes since they were packed. The cost
+ * of a new table grows with its changes, and not with the number of keys. A table is immutable.
  *
- * A key is combined with its plan when the key is looked up. So a new limit of a plan changes no key.
+ * A key is combined with its plan when the key is looked up. A new limit of a plan therefore changes no key.
  */
 export class KeyTable implements Keys {
   readonly packed: PackedKeys;

@@ -64,7 +64,9 @@ export function connectToCluster({
   const known = new Map<string, RedisNode>();
   let nodes: readonly RedisNode[] = [placeholder];
   let isClosing = false;
-  /** Servers whose first connection is being established. A command that was redirected to such a server waits for the connection. */
+  /**
+   * Servers whose first connection is being established. A command that was redirected to one of these servers waits for the connection.
+   */
   const isFirstConnection = new WeakSet<Redis>();
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {

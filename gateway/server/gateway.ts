@@ -38,8 +38,8 @@ export interface Gateway {
   /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
   reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']): void;
   /**
-   * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. Then WebSockets are closed, no connection is accepted, and requests
-   * in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are closed.
+   * Ends the gateway gracefully. `/readyz` answers 503 for `graceMs`. After that, WebSockets are closed, no connection is accepted, and
+   * requests in flight finish with `Connection: close`. After `bounds.drainDeadlineMs` the remaining connections are closed.
    */
   drain(options: { readonly graceMs: number }): Promise<void>;
 }

@@ -6,8 +6,8 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. So all processes of a
- * fleet change within a second, even if their own clocks are wrong.
+ * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. All processes of a fleet
+ * therefore change within a second, even if their own clocks are wrong.
  *
  * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the instant of the next change. The
  * timer between two reads is monotonic, so a step of the process's clock has no effect.

@@ -538,8 +538,8 @@ export interface Settings {
         /** The path of the file, relative to the folder of the main file, or absolute if the main file has an absolute path. */
         readonly path: string;
         /**
-         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys. Otherwise a new
-         * line at the top of the file would change every key, and a reload would replace all keys.
+         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys. As a member, a line
+         * number would change every key when a line is added at the top of the file, and a reload would replace all keys.
          */
         readonly lines: Uint32Array;
       }

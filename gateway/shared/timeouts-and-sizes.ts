@@ -114,8 +114,8 @@ export const defaultBounds = Object.freeze({
   /** The interval at which an unavailable store is probed. */
   storeProbeIntervalMs: 200,
   /**
-   * A store counts as relapsed if it fails again within this time after its recovery. Such a store is fast when idle and too slow under
-   * load.
+   * A store counts as relapsed if it fails again within this time after its recovery. A store that relapses is fast when idle and too slow
+   * under load.
    */
   storeRelapseMs: 10_000,
   /**
@@ -158,9 +158,9 @@ export const defaultBounds = Object.freeze({
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
-   * A process may refuse a request without a call to the store, and report the refusal later. Such a report contains at most
-   * `strikesPerReportMax` refusals of one key. A report contains at most the share `strikesHeldShareMax` of the refusals that remain before
-   * a ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
+   * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
+   * `strikesPerReportMax` refusals of one key. The report also contains at most the share `strikesHeldShareMax` of the refusals that remain
+   * before a ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
    * threshold.
    */
   strikesPerReportMax: 50,
@@ -468,7 +468,8 @@ export const defaultBounds = Object.freeze({
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts are in memory, about 3 kB each. Above this number, a key is evicted as soon as its counts are
-   * sent. All counts are sent whenever this number of new keys has arrived. So at most three times this number of keys are in memory.
+   * sent. All counts are sent whenever this number of new keys has arrived. At most three times this number of keys are therefore in
+   * memory.
    */
   usageKeysMax: 20_000,
   /** The number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -571,9 +572,9 @@ export const defaultBounds = Object.freeze({
   /** A load of the configuration that takes longer than this is logged. */
   configLoadSlowMs: 2_000,
   /**
-   * How long a load of the configuration continues after its files have changed again. Then the load is cancelled, because the newer text
-   * may have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. The two times double with each cancelled
-   * load.
+   * How long a load of the configuration continues after its files have changed again. After this time the load is cancelled, because the
+   * newer text may have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. The two times double with each
+   * cancelled load.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,

@@ -46,7 +46,8 @@ export async function measureWorkers({
   readonly backendPid: number;
 }): Promise<WorkersFigures> {
   const cores = cpus().length;
-  // So far, the benchmark and its processes were kept away from the subjects' core. Here all processes share all cores.
+  // For the measurement of workers, all processes share all cores. In earlier measurements, the benchmark and its
+  // processes did not use the subjects' core.
   for (const pid of stage.subjectCpus === undefined ? [] : [process.pid, common.redis.pid, backendPid])
     execFileSync('taskset', ['-cp', stage.subjectCpus ?? '', String(pid)], { stdio: 'ignore' });
   const counts = [1, Math.max(2, cores)];

@@ -25,8 +25,8 @@ export interface ProcessPlace {
 }
 
 /**
- * Starts a process whose output goes to a file. The process leads its own process group. So a Ctrl-C reaches only the benchmark, and the
- * process's children end with it.
+ * Starts a process whose output goes to a file. The process leads its own process group. A Ctrl-C therefore reaches only the benchmark, and
+ * the children of the process end together with the process.
  */
 export function startProcess(
   command: string,

@@ -10,8 +10,8 @@ export interface Flood {
   /** The octets that a client sends repeatedly. */
   readonly bytes: string;
   /**
-   * Whether a client sends the octets only once on each connection. Otherwise the client sends the octets again after
-   * each response.
+   * Whether a client opens a new connection each time that it sends the octets. If false, the client sends the octets
+   * again after each response.
    */
   readonly reconnects: boolean;
 }

@@ -89,7 +89,8 @@ export interface LostReply {
   readonly sent: number;
   readonly counted: number;
   /**
-   * How often Redis counted one request of a client that repeats commands without a reply. The library repeats such commands by default.
+   * How often Redis counted one request of a client that repeats commands without a reply. The library repeats commands without a reply by
+   * default.
    */
   readonly countedByDefault: number;
   readonly logged: readonly string[];

@@ -76,8 +76,8 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 }
 
 /**
- * Node's parser accepts such a body even if its chunks are faulty, for example if a chunk extension is too long. Only the request timeout
- * ends such a body.
+ * Node's parser accepts a chunked body after an ignored `Upgrade` even if the chunks are faulty, for example if a chunk extension is too
+ * long. Nothing but the request timeout ends this body.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);

@@ -26,7 +26,9 @@ export interface RequestsReading {
   readonly why: string;
 }
 
-/** RFC 9112 §3 lets a recipient accept several spaces between the parts. All parsers interpret such a line in the same way. */
+/**
+ * RFC 9112 §3 lets a recipient accept several spaces between the parts. All parsers interpret a line with several spaces in the same way.
+ */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 
 /** Reads the pipelined requests of one connection. */

@@ -61,8 +61,8 @@ export function readResponses(text: string, methods: readonly string[]): Respons
 }
 
 /**
- * A response to HEAD has no body, with one exception. A server that could not parse a request may not know its method. So the error
- * response, which is the last on its connection, may have a body.
+ * A response to HEAD has no body, with one exception. A server that could not parse a request may not know its method. The error response,
+ * which is the last on its connection, may therefore have a body.
  */
 function hasBody(response: {
   readonly status: number;

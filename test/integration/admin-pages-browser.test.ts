@@ -199,7 +199,7 @@ it.each(allPages)(
 const watchLayout = `
   window.moved = [];
   new PerformanceObserver((list) => {
-    // A right-aligned figure begins further left when it gains a digit. Such a change is not a layout shift.
+    // A right-aligned figure begins further left when it gains a digit. A figure that gains a digit is not a layout shift.
     const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
     const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
     window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));

@@ -9,8 +9,9 @@ import { sharedLoader } from './shared-loader.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 
 /**
- * Starts a whole gateway in the process of the test, with real listeners and a configuration on disk that the gateway follows. Such a
- * gateway takes a twentieth of the CPU time of a separate process. Tests of signals, workers, crashes and output need `startGateway`.
+ * Starts a whole gateway in the process of the test, with real listeners and a configuration on disk that the gateway follows. A gateway in
+ * the test's process takes a twentieth of the CPU time of a separate process. Tests of signals, workers, crashes and output need
+ * `startGateway`.
  */
 export async function startGatewayHere(
   config: Record<string, unknown>,

@@ -29,8 +29,8 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
    */
   readonly inThread?: true;
   /**
-   * Set when the response depends only on the settings. The response is then cached for a short time. Such a route
-   * has no parameters.
+   * Set when the response depends only on the settings. The response is then cached for a short time. A route with a
+   * cached response has no parameters.
    */
   readonly isFixed?: true;
   /** Makes the response. An exception is logged, and the client gets 500. */

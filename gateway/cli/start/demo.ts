@@ -1,7 +1,6 @@
 /**
- * Runs the gateway and the sample store in one terminal (`npm start`). The demo keys are valid as long as this process runs. This
- * process makes the secrets, and passes their digests to the gateway in the environment. So no file and no argument list contains
- * a secret.
+ * Runs the gateway and the sample store in one terminal (`npm start`). The demo keys are valid as long as this process runs. This process
+ * makes the secrets, and passes their digests to the gateway in the environment. No file and no argument list contains a secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -6,8 +6,8 @@ import { CommandError } from '../output/command-error.ts';
 import type { TopData } from './top-picture.ts';
 
 /**
- * Reads the state for each update, and the lists of keys less often. If many keys are active, the lists are the main cost for the
- * gateway. So the pause after reading the lists grows with the time that they took.
+ * Reads the state for each update, and the lists of keys less often. If many keys are active, the lists are the main cost for the gateway.
+ * The pause after a read of the lists grows with the duration of the read.
  *
  * @returns the data of the picture, and as `json` the responses of the admin API; lists are null while they are unknown
  */

@@ -77,7 +77,7 @@ export function topPicture(
 
 const toneOf: Readonly<Record<string, Tone>> = { bad: 'bad', warning: 'warning' };
 
-/** Returns the verdict if everything is well. Otherwise returns each fault with the time at which it began. */
+/** Returns the verdict if everything is well. If there are faults, returns each fault with the time at which it began. */
 function healthLines(
   { verdict, isComplete }: FleetState,
   nowMs: number,
@@ -212,8 +212,8 @@ function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[],
 }
 
 /**
- * Distributes the rows of the screen among the lists. If there is room, every list is complete. Otherwise short lists are
- * complete, and the long lists share the remaining rows.
+ * Distributes the rows of the screen among the lists. If there is room, every list is complete. If there is too little room, short lists
+ * are complete, and the long lists share the remaining rows.
  */
 function shareRows(lengths: readonly number[], room: number): number[] {
   const given = lengths.map((length) => Math.min(length, listedMin));

@@ -45,8 +45,8 @@ export interface Overlap {
 }
 
 /**
- * Finds pairs of templates that match the same path. In such a pair, each template matches paths that the other does not match.
- * The generator yields one pair at a time, so that the caller can stop early.
+ * Finds pairs of templates that match the same path. Each template of a pair also matches paths that the other template does not match. The
+ * generator yields one pair at a time, so that the caller can stop early.
  */
 export function* overlaps(templates: readonly string[]): Generator<Overlap, void> {
   const root: Branch = emptyBranch();

@@ -30,7 +30,7 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
 }
 
 /**
- * Finds operations that cost more than a limit of a plan. Requests for such operations get 403, unless a grant raises the limit.
+ * Finds operations that cost more than a limit of a plan. A request that costs more than a limit gets 403, unless a grant raises the limit.
  */
 export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
   const { name, limits, changes = [] } = plan;

@@ -66,8 +66,7 @@ export function loadKeepingValid(
   const kept = new Map<string, Fault[]>();
 
   /**
-   * Reads each file once, so that all attempts of a load use the same content. Otherwise an edit between two attempts would be
-   * missed.
+   * Reads each file once, so that all attempts of a load use the same content. Two reads would miss an edit between two attempts.
    */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);

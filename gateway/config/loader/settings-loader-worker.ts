@@ -19,7 +19,7 @@ export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled
 
 /** The thread's answer to a request. */
 export type LoadReply =
-  /** The load needs to parse a long text that may be half written. */
+  /** To complete the load, the worker must parse a long text that may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
 /**

@@ -19,9 +19,9 @@ export const lookUpOutcomes = ['found', 'absent', 'away', 'busy'] as const;
 export type LookUpOutcome = (typeof lookUpOutcomes)[number];
 
 /**
- * Looks up secrets that this process has not cached. Each client address has its own queue, and the queues are served in turn.
- * So a flood of unknown secrets delays only the address that sends it. Requests with the same secret share one look-up.
- * Look-ups that come close together are sent in one batch, which lowers the CPU cost of a flood.
+ * Looks up secrets that this process has not cached. Each client address has its own queue, and the queues are served in turn. A flood of
+ * unknown secrets delays only the address that sends the flood. Requests with the same secret share one look-up. Look-ups that come close
+ * together are sent in one batch, which lowers the CPU cost of a flood.
  */
 export function createLookUps({
   store,

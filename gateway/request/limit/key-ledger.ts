@@ -72,7 +72,7 @@ export function createKeyLedger(bounds: Bounds) {
     /**
      * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
      * show a ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
-     * ban. This function makes such a refusal only if the refusal may be reported later (`mayHoldStrike`).
+     * ban. This function refuses without a ban only if the refusal may be reported later (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide
      */
@@ -183,7 +183,7 @@ export function createKeyLedger(bounds: Bounds) {
     return entry;
   }
 
-  /** Deletes the oldest entry that has no strikes in an open call. An entry with such strikes is kept until the call ends. */
+  /** Deletes the oldest entry that has no strikes in an open call. An entry with strikes in an open call is kept until the call ends. */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;

@@ -37,9 +37,9 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  * batch is a list of runs, which are consecutive requests with equal cost. All calls of a turn leave in one write. If the store has
  * just refused a request of a key, further requests of this key are refused without a call.
  *
- * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. Such a
- * call is therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can remain
- * uncounted if its call was open when the store went away.
+ * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. A call
+ * that timed out is therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can
+ * remain uncounted if its call was open when the store went away.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;

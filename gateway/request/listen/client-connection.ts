@@ -85,8 +85,8 @@ export class ClientConnection {
   }
 
   /**
-   * Handles input that the parser has refused. If the body of the newest request is incomplete, the fault is in that body. Otherwise
-   * the error response is sent after the responses to earlier requests, and the connection is then closed.
+   * Handles input that the parser has refused. If the body of the newest request is incomplete, the fault is in that body. If the body is
+   * complete, the error response is sent after the responses to earlier requests, and the connection is then closed.
    *
    * @param options.isHead whether the refused request was a HEAD; the response to a HEAD has no body
    */

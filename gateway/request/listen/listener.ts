@@ -142,7 +142,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol uses this protocol in its first request. So only first requests and HTTP/1.0 requests are checked.
+    // A client of another protocol uses this protocol in its first request. The listener therefore checks only first requests and HTTP/1.0
+    // requests.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;

@@ -32,9 +32,9 @@ function parserOf(socket: Socket): NodeParser | undefined {
 }
 
 /**
- * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after such
- * a head as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the
- * packet with the head has been parsed.
+ * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after a head with
+ * `Upgrade` as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the packet
+ * with the head has been parsed.
  */
 export function reportBodyFaults(req: IncomingMessage): void {
   const { socket } = req;

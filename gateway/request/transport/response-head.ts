@@ -141,9 +141,9 @@ function framingOf({ status, method, length, coding }: FramingOptions): Response
 }
 
 /**
- * Whether unexpected octets may follow this response. Some servers send a forbidden body after HEAD, or after a 204 or 304 that
- * announces a body. The gateway would read such a body as the next response. A body without a length ends only with the connection,
- * so octets may always follow.
+ * Whether unexpected octets may follow this response. Some servers send a forbidden body after HEAD, or after a 204 or 304 that announces a
+ * body. The gateway would read a forbidden body as the next response. A body without a length ends only with the connection, so octets may
+ * always follow.
  */
 function mayBeFollowed({ status, method, length, coding }: FramingOptions): boolean {
   if (method === 'HEAD') return true;

@@ -204,7 +204,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
-      // The target sent octets without a request. The next request could read such octets as its response.
+      // The target sent octets without a request. The next request could read unexpected octets as its response.
       this.close();
       return false;
     }

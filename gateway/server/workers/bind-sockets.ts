@@ -14,8 +14,8 @@ export interface BoundSockets {
 /**
  * Binds several sockets to one address with SO_REUSEPORT. The kernel spreads connections among the sockets.
  *
- * With SO_REUSEPORT, a second gateway of the same user could also bind the address and receive some of the connections. So the address is
- * first bound without SO_REUSEPORT. This bind fails when another process listens there.
+ * With SO_REUSEPORT, a second gateway of the same user could also bind the address and receive some of the connections. The address is
+ * therefore first bound without SO_REUSEPORT. This bind fails when another process listens there.
  *
  * @throws when the address cannot be bound
  */

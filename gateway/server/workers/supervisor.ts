@@ -55,7 +55,7 @@ interface Place {
   /** The pause between the exit of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** Another place, whose worker accepts this place's connections until a replacement listens. */
+  /** The place whose worker accepts this place's connections until a replacement listens. */
   standIn: Place | undefined;
   /** Settles when the first worker of this place listens, or cannot listen. */
   readonly begun: PromiseWithResolvers<void>;

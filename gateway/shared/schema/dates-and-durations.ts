@@ -9,7 +9,8 @@ const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Parses a date (as its first instant in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and
- * for an instant whose year in UTC is not between 0000 and 9999. A key with such an instant could not be exported and imported again.
+ * for an instant whose year in UTC is not between 0000 and 9999. A key with a year outside this range could not be exported and imported
+ * again.
  */
 export function parseDate(text: string): number | undefined {
   if (!datePattern.test(text)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is
- * cleared. Once a dead table is in the old generation, V8 also moves the entries of its successors there, and only a full collection frees
- * them. A flood of unknown secrets left the entry of every tenth request in memory. So the entries move to a new Map before a table can
+ * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is cleared.
+ * Once a dead table is in the old generation, V8 also moves the entries of its successors there, and only a full collection frees them. A
+ * flood of unknown secrets left the entry of every tenth request in memory. The entries therefore move to a new Map before a table can
  * become old.
  */
 export class RenewedMap<Key, Value> {

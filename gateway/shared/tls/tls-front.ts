@@ -26,8 +26,8 @@ export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place o
 
 /**
  * Listens for TCP connections and does the TLS handshakes of an HTTP server. The front checks the first octet of each connection before
- * OpenSSL reads it. So a client with cleartext HTTP gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN offers
- * only HTTP/1.1.
+ * OpenSSL reads it. A client with cleartext HTTP therefore gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN
+ * offers only HTTP/1.1.
  */
 export function createTlsFront(options: TlsFrontOptions) {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;

@@ -343,7 +343,7 @@ export function createUsageReader({
         ),
       );
       if (records === undefined) return undefined;
-      // Few keys have costs, so only the days of such keys are read again, with the costs.
+      // Few keys have costs, so only the days of keys with costs are read a second time, with the costs.
       const withUnits = records.flatMap((found, place) =>
         found.get(hoursField)?.has(withCosts) ? [place] : [],
       );

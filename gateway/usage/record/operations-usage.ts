@@ -103,8 +103,8 @@ export class OperationsUsage {
 }
 
 /**
- * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the
- * next flush. Otherwise the recorded time of an operation with few requests per flush would be zero.
+ * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the next
+ * flush. If the fraction were dropped, the recorded time of an operation with few requests per flush would be zero.
  */
 function moveDurations(
   histogram: Histogram,

@@ -28,8 +28,8 @@ export interface KeyVerdict {
   /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
   readonly firstRefusedMinute: number;
   /**
-   * Minutes with refusals or bans. Clients send fewer requests in such a minute. The number of requests that the
-   * clients would have sent without limits is unknown.
+   * Minutes with refusals or bans. Clients send fewer requests in a minute with refusals. The number of requests that
+   * the clients would have sent without limits is unknown.
    */
   readonly censoredMinutes: number;
   /** Requests that windows refused, in the record and in the replay under the present terms. */

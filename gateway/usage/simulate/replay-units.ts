@@ -81,10 +81,9 @@ export function replayEditedUnits(
 }
 
 /**
- * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The units
- * used before the minute are exact. The recorded number of refusals is possible if the admitted units fit, and if
- * every refused request can have cost more than the remaining units. Otherwise the nearest possible number is
- * returned.
+ * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The units used before the minute
+ * are exact. The recorded number of refusals is possible if the admitted units fit, and if every refused request can have cost more than
+ * the remaining units. If the recorded number is impossible, the nearest possible number is returned.
  */
 export function possibleRefusals(
   { minutes, place }: { readonly minutes: ReplayedKey['minutes']; readonly place: number },

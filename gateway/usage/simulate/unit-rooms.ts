@@ -30,14 +30,14 @@ export interface Admitted {
 }
 
 /**
- * Computes bounds of the requests that calendar windows admit if requests cost different numbers of units. The record
- * has the requests (n) and the units (n + extra) of a minute. Neither the order nor the cost of each request is
- * known. A request is refused when its cost exceeds the remaining room, so a later and cheaper request may still be
- * admitted. Skipping a request can therefore reduce the number of admitted requests. This class does not replay one
- * order of requests. Instead it tracks four numbers for each window, each with its own proof:
+ * Computes bounds of the requests that calendar windows admit if requests cost different numbers of units. The record has the requests (n)
+ * and the units (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when its cost
+ * exceeds the remaining room, so a later and cheaper request may still be admitted. Skipping a request can therefore reduce the number of
+ * admitted requests. This class does not replay one order of requests. Instead the class tracks four numbers for each window, each with its
+ * own proof:
  *
- * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute fit, no request is refused. A refused
- *   request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
+ * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute is at most the limit, no request is
+ *   refused. A refused request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
  * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let the admitted requests have e of the extra units. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e` units, of which e are extra.
  * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. This sum cannot exceed the limit, so it bounds the number of admitted requests up to every instant.
  * - `leastUsed` follows from a refusal: the refusing window has admitted at least its limit minus all extra units since it began.

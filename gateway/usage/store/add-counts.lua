@@ -4,8 +4,8 @@
 -- seconds), and for each field its name and its counts as MessagePack.
 -- Returns 1 if the counts were added, and 0 if the batch had already been added.
 --
--- The script replaces unreadable data under the record's name. Otherwise every batch for this record would fail, and its
--- unsent counts would fill the memory of the gateway processes.
+-- The script replaces unreadable data under the record's name. If the data stayed, every batch for the record would fail, and unsent counts
+-- would fill the memory of the gateway processes.
 
 -- The field with the last batch number of each process: process, number, process, number, … The process that wrote last is
 -- at the end. A process that is no longer in this list could add a batch twice, so the list has room for a whole fleet.

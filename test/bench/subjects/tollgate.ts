@@ -146,7 +146,8 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * The number of requests decided without Redis because it did not reply in time. A run with many such requests did only part of the job.
+ * The number of requests decided without Redis because it did not reply in time. A run in which Redis did not decide many requests did only
+ * part of the job.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);

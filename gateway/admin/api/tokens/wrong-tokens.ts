@@ -3,7 +3,10 @@ import { addressGroup } from '../../../shared/addresses/address-group.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 
-/** Limits the wrong tokens of a client address in a minute. A valid token from such an address is still accepted. */
+/**
+ * Limits the wrong tokens of a client address in a minute. Valid tokens are accepted even from an address with too many
+ * wrong tokens.
+ */
 export interface WrongTokens {
   /** Counts a wrong token. @returns the seconds that the address must wait; undefined below the limit */
   count(address: string): number | undefined;

@@ -62,9 +62,8 @@ export class NotInFile extends CommandError {
 }
 
 /**
- * Edits the keys of a configuration. Before the function writes the file, it validates the whole configuration, first without and
- * then with the edits. So the function never leaves a broken file behind. If the keys file is missing, the function creates the
- * file.
+ * Edits the keys of a configuration. Before the function writes the file, it validates the whole configuration, first without and then with
+ * the edits. The function therefore never writes an invalid file. If the keys file is missing, the function creates the file.
  *
  * @param choose returns the edits, with paths from the list of keys, or throws a CommandError
  * @param onlyKeys for edits that need no operations: a broken API document or certificate does not prevent them
@@ -89,7 +88,7 @@ export async function editKeys(
       file,
     );
   }
-  // Another process may open the file by another path. So the lock is next to the file, and not next to a link to the file.
+  // Another process may open the file by another path. The lock is therefore next to the file, and not next to a link to the file.
   return withLock<EditedKeys>(fileBehind(keysFile), () => {
     const text = readText(keysFile);
     // Another process may have edited the file while this process waited for the lock.

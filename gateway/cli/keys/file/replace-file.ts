@@ -72,7 +72,7 @@ function replaceExisting(target: string, text: string): void {
     renameSync(draft, target);
   } catch (error) {
     rmSync(draft, { force: true });
-    // After any other error, such as a full disk, a write to the existing file could leave half a file. So the old file stays.
+    // After any other error, such as a full disk, the old file stays, because a write to the old file could leave half a file.
     if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }

@@ -35,17 +35,17 @@ const lastCharacter = '\x7f';
 const behindTags = '\x01';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or two in one slot. So the directory
- * works on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of
- * these commands keeps the data consistent.
+ * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or two in one slot. The directory therefore works
+ * on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of these commands
+ * keeps the data consistent.
  *
- * A new key gets a unique tag, even when its id was used before. First the id is listed with the tag. Then the digests are
- * indexed with the tag. The record is written last. A removal deletes the record first, and then only the entries with its tag.
- * So a late removal does not affect a newer key with the same id.
+ * A new key gets a unique tag, even when its id was used before. First the id is listed with the tag. Then the digests are indexed with the
+ * tag. The record is written last. A removal deletes the record first, and then only the entries with its tag. A late removal therefore
+ * does not affect a newer key with the same id.
  *
- * A process that dies between two steps leaves entries without a record. A look-up by such an entry finds no key, and a later
- * request removes the entry. The removal of such entries is safe, because a record is refused when its entry in the list is
- * older than `directoryCreatedWithinMs`.
+ * A process that dies between two steps leaves entries without a record. A look-up by an entry without a record finds no key, and a later
+ * request removes the entry. The removal is safe, because a record is refused when its entry in the list is older than
+ * `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -229,7 +229,7 @@ export function createRedisDirectoryStore({
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // The record is read after the entries. After this read, no record with such an old tag can be written.
+      // The record is read after the entries. After this read, no record with the tag of a removed entry can be written.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));

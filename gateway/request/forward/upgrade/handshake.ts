@@ -106,7 +106,7 @@ export function awaitAnswer(
     });
   });
   handshake.once('response', (response) => {
-    // The error listener comes first. Otherwise a close by the gateway would be logged as a close by the client.
+    // The error listener comes first. In the other order, a close by the gateway would be logged as a close by the client.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();
@@ -168,8 +168,8 @@ const switchForm = new RegExp(
 );
 
 /**
- * Fields that a 1xx response must not have (RFC 9110 §8.6, RFC 9112 §6.1). A client that obeys such a field would read the first
- * octets of the WebSocket as a body.
+ * Fields that a 1xx response must not have (RFC 9110 §8.6, RFC 9112 §6.1). A client that obeys `Content-Length` or `Transfer-Encoding` in a
+ * 1xx response would read the first octets of the WebSocket as a body.
  */
 const framingField = /\r\n(?:content-length|transfer-encoding):/i;
 

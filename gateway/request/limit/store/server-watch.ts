@@ -12,9 +12,9 @@ type Phase = 'starting' | 'available' | 'away';
  * away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. A server counts as back when it
  * accepts a probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
  *
- * A server that fails again soon after its return must pass twice as many probes each time. A server that is slow only under load passes
- * a single probe while it is idle. The state of such a server would otherwise change several times a second. Each change of the state is
- * logged once.
+ * A server that fails again soon after its return must pass twice as many probes each time. A server that is slow only under load passes a
+ * single probe while it is idle. With a single probe, the state of a slow server would change several times a second. Each change of the
+ * state is logged once.
  */
 export function watchServer(deps: {
   node: RedisNode;
@@ -94,8 +94,8 @@ export function watchServer(deps: {
   }
 
   function loseConnection(): void {
-    // A slow server may accept the first connection, fail in the Redis handshake, and then accept the next connection. At the start
-    // of this process such a failure is not an outage until `startTimer` fires.
+    // A slow server may accept the first connection, fail in the Redis handshake, and then accept the next connection. At the start of this
+    // process a failed handshake is not an outage until `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
   }

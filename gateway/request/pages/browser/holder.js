@@ -70,7 +70,7 @@ form.addEventListener('submit', (event) => {
   void refresh();
 });
 
-// Otherwise the browser could show the figures to another person who goes back to this page.
+// The key is removed, because the browser could show the figures to another person who goes back to this page.
 addEventListener('pagehide', forget);
 
 /** Removes the key and everything that the page shows about it. */
