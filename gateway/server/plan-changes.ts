@@ -57,10 +57,17 @@ export function followPlanChanges({
     const nowMs = await limiter.readStoreNowMs();
     if (of !== taken || settings === undefined) return;
     const { plans } = settings;
-    if (lastChangeMs(plans, nowMs) !== changedMs) {
-      changedMs = lastChangeMs(plans, nowMs);
+    const lastMs = lastChangeMs(plans, nowMs);
+    if (lastMs !== changedMs) {
+      const isLater = (lastMs ?? 0) > (changedMs ?? 0);
+      changedMs = lastMs;
       settings = settingsAt(settings, nowMs);
-      log?.info({ config: settings.version }, 'the limits of a plan changed at their date');
+      log?.info(
+        { config: settings.version },
+        isLater
+          ? 'the limits of a plan changed at their date'
+          : 'a plan has its earlier limits again, because the clock of Redis has not reached the date of the change',
+      );
       onChange(settings);
     }
     // The store's clock is also read after the last change. The process's own clock is used while the store is away, and may be ahead.

@@ -14,9 +14,11 @@ it('a change that began by a wrong clock while the store was away is undone when
   });
   let clockMs = fromMs + 1;
   const limits: number[] = [];
+  const logged: string[] = [];
   const limitOf = (of: typeof settings) => of.keys.get('acme')?.limits[0]?.max ?? 0;
   const followed = followPlanChanges({
     limiter: { storeNowMs: () => clockMs, readStoreNowMs: async () => clockMs },
+    log: { info: (_: object, text?: string) => void logged.push(text ?? '') },
     bounds: { planClockReadIntervalMs: 1 },
     onChange: (next) => void limits.push(limitOf(next)),
   });
@@ -27,4 +29,8 @@ it('a change that began by a wrong clock while the store was away is undone when
   await expect.poll(() => limits).toEqual([5]);
   clockMs = fromMs;
   await expect.poll(() => limits).toEqual([5, 8]);
+  expect(logged).toEqual([
+    expect.stringContaining('its earlier limits again'),
+    'the limits of a plan changed at their date',
+  ]);
 });
