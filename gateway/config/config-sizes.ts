@@ -13,7 +13,7 @@ export const configSizes = Object.freeze({
   tokensMax: 5_500_000,
   /**
    * A longer text may be half written, so it is not parsed until two successive checks of the file have found the same content. A parse of
-   * half a text would delay the load of the whole text for seconds. A parse of a text of this length takes 0.1 s.
+   * half a text would delay the load of the whole text for seconds. A text of the maximum length is parsed in 0.1 s.
    */
   parsedAtOnceCharsMax: 262_144,
   /**

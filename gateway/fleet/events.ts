@@ -157,7 +157,7 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event may be written later than it happened, but never earlier.
+    // An event is never written before it happens, so earlier entries do not belong to the period.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);

@@ -93,8 +93,8 @@ function toConnection(
   let isOpen = true;
   // ioredis prints `error` events that have no listener. `store-watch.ts` logs outages instead.
   client.on('error', () => {});
-  // ioredis stops its attempts when an attempt fails before it has a socket. This happens, for example, if a Sentinel announces
-  // another master during the look-up of the master.
+  // ioredis stops its attempts when an attempt fails before it has a socket, for example if a Sentinel announces another master during the
+  // look-up of the master.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();

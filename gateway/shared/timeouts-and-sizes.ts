@@ -21,9 +21,9 @@ export const defaultBounds = Object.freeze({
   connectionsCheckingIntervalMs: 1_000,
   /** The timeout from the accepted TCP connection to the end of the TLS handshake. A slower client is disconnected. */
   tlsHandshakeTimeoutMs: 10_000,
-  /** Failed TLS handshakes are logged at this interval, in one line with their number. */
+  /** The interval at which failed TLS handshakes are logged, in one line with their number. */
   tlsFailuresIntervalMs: 10_000,
-  /** An expiring certificate is logged at each load and at this interval. */
+  /** The interval at which an expiring certificate is logged, in addition to each load. */
   certificateNoticeIntervalMs: 86_400_000,
   /** The idle time after which a kept-alive client connection is closed. */
   keepAliveTimeoutMs: 65_000,
@@ -32,7 +32,7 @@ export const defaultBounds = Object.freeze({
    * about to close.
    */
   keepAliveAnnouncedSeconds: 60,
-  /** A client that reads no octet of its response for this time is disconnected. */
+  /** How long a client may read no octet of its response before it is disconnected. */
   writeTimeoutMs: 30_000,
   /** The number of client connections of this process. */
   connectionsMax: 10_000,
@@ -114,8 +114,8 @@ export const defaultBounds = Object.freeze({
   /** The interval at which an unavailable store is probed. */
   storeProbeIntervalMs: 200,
   /**
-   * A store counts as relapsed if it fails again within this time after its recovery. A store that relapses is fast when idle and too slow
-   * under load.
+   * How long after its recovery a store that fails again counts as relapsed. A store that relapses is fast when idle and too slow under
+   * load.
    */
   storeRelapseMs: 10_000,
   /**
@@ -127,7 +127,10 @@ export const defaultBounds = Object.freeze({
   storeReconnectMaxMs: 250,
   /** The timeout of a TCP connect to Redis. */
   storeConnectTimeoutMs: 1_000,
-  /** A Redis connection with outstanding replies is closed when it receives no octet for this time, because its server hangs or is gone. */
+  /**
+   * How long a Redis connection with outstanding replies may receive no octet. The connection is then closed, because its server hangs or
+   * is gone.
+   */
   storeSilenceMaxMs: 1_000,
   /** The interval at which commands that the ACL has refused are tried again. */
   storeAclRetryMs: 10_000,
@@ -150,7 +153,7 @@ export const defaultBounds = Object.freeze({
   requestsPerCallMax: 1_024,
   /** The number of keys in one call to the store, if one Redis server stores all keys. The server does no other work during the call. */
   keysPerCallMax: 32,
-  /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect within this time. */
+  /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect within the same time. */
   refusalRememberedMs: 1_000,
   /** How long the decision on a banned key is cached, in addition to `refusalRememberedMs`. */
   banRepeatedMs: 100,
@@ -240,7 +243,7 @@ export const defaultBounds = Object.freeze({
   tunnelsPerKeyMax: 256,
   /** The octets that all WebSockets of this process relay in one turn of the event loop, in both directions. Keys take turns. */
   tunnelBytesPerTurnMax: 65_536,
-  /** A WebSocket without traffic in either direction for this time is closed. Most clients and servers ping every minute. */
+  /** How long a WebSocket may have no traffic in either direction before it is closed. Most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
   /** The interval at which the cached keys of open WebSockets are checked. A reload also checks these keys. */
   tunnelCheckIntervalMs: 1_000,
@@ -416,7 +419,7 @@ export const defaultBounds = Object.freeze({
   adminWrongTokensPerMinuteMax: 10,
   /** The number of client addresses whose wrong tokens are counted. The oldest address is evicted first. */
   adminGuessersMax: 10_000,
-  /** Wrong tokens are logged at this interval, in one line with their number. */
+  /** The interval at which wrong tokens are logged, in one line with their number. */
   adminWrongTokensIntervalMs: 10_000,
   /** The number of keys that one list request with a state filter examines before it returns a partial result with a cursor. */
   adminKeysExaminedMax: 10_000,
@@ -451,7 +454,7 @@ export const defaultBounds = Object.freeze({
    * once.
    */
   usageCallTimeoutMs: 1_000,
-  /** The number of fields in one call to the usage record. A call with this number of fields keeps Redis busy for 3 ms. */
+  /** The number of fields in one call to the usage record. A full call keeps Redis busy for 3 ms. */
   usageFieldsPerCallMax: 250,
   /** The number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
@@ -467,9 +470,8 @@ export const defaultBounds = Object.freeze({
   /** The number of flushes without a request after which a process evicts the usage counts of a key. */
   usageIdleRoundsMax: 30,
   /**
-   * The number of keys whose usage counts are in memory, about 3 kB each. Above this number, a key is evicted as soon as its counts are
-   * sent. All counts are sent whenever this number of new keys has arrived. At most three times this number of keys are therefore in
-   * memory.
+   * The number of keys whose usage counts are in memory, about 3 kB each. If there are more keys, a key is evicted as soon as its counts
+   * are sent. All counts are sent whenever so many new keys have arrived. At most three times as many keys are therefore in memory.
    */
   usageKeysMax: 20_000,
   /** The number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -505,7 +507,7 @@ export const defaultBounds = Object.freeze({
   /** The number of changes that are kept, and for how long: 90 days. */
   changesMax: 10_000,
   changesKeptMs: 7_776_000_000,
-  /** Reports of the same change by several processes are merged within this time. */
+  /** The time within which reports of the same change by several processes are merged. */
   changesMergedWithinMs: 60_000,
   /** The number of characters that are kept of the reason for a failed reload. */
   changeErrorCharsMax: 1_000,
@@ -525,7 +527,7 @@ export const defaultBounds = Object.freeze({
   /** The number of events that are kept, and for how long: 7 days. */
   eventsMax: 2_000,
   eventsKeptMs: 604_800_000,
-  /** Reports of the same event by several processes are merged within this time. */
+  /** The time within which reports of the same event by several processes are merged. */
   eventsMergedWithinMs: 10_000,
   /** The number of events in one response. */
   eventsPerPageMax: 200,
@@ -640,15 +642,15 @@ export const defaultBounds = Object.freeze({
   /** The part of a log line that `tollgate why` reads. The gateway's own lines are shorter. */
   logLineReadBytesMax: 1_048_576,
 
-  /** Log lines are buffered up to this number of characters, because each write makes work for another thread. */
+  /** The number of characters up to which log lines are buffered, because each write makes work for another thread. */
   logLinesLengthMax: 65_536,
-  /** Log lines are buffered up to this number of octets when several processes write into one pipe (PIPE_BUF of Linux). */
+  /** The number of octets up to which log lines are buffered when several processes write into one pipe (PIPE_BUF of Linux). */
   logSharedBytesMax: 4_096,
   /** The longest time for which a log line is buffered, so that a quiet gateway also shows its lines. */
   logFlushIntervalMs: 1_000,
   /** The size of the log's buffer while standard output is not read. Further lines are dropped. */
   logUnreadBytesMax: 16_777_216,
-  /** Similar requests within this time share one line of the log at a terminal. */
+  /** The time within which similar requests share one line of the log at a terminal. */
   sameRequestMs: 1_000,
   /** How long the process waits for its last log lines before it exits. */
   logCloseTimeoutMs: 1_000,
@@ -661,7 +663,7 @@ export const defaultBounds = Object.freeze({
    */
   basePathHintMs: 60_000,
   basePathHintPathsMax: 16,
-  /** Two Ctrl-C within this time count as one, because a Ctrl-C under npm arrives twice: from the terminal and from npm. */
+  /** The time within which two Ctrl-C count as one, because a Ctrl-C under npm arrives twice: from the terminal and from npm. */
   signalEchoMs: 500,
   /** The interval at which a process under `npx` checks whether its parent still exists. */
   parentPollMs: 500,

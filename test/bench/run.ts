@@ -29,7 +29,7 @@ import { nodePeers } from './subjects/node-peers.ts';
 import type { RunningSubject, Stage, Subject } from './subjects/subject.ts';
 import { countDecidedLocally, tollgate, tollgateBefore } from './subjects/tollgate.ts';
 
-/** The benchmark is stopped after this time, even if a part hangs. */
+/** The time after which the benchmark is stopped, even if a part hangs. */
 const deadlineMs = 60 * 60_000;
 /** V8 needs seconds of load to optimise a program. A request during these seconds costs up to twice as much. */
 const firstWarmUpSeconds = 8;

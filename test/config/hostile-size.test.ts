@@ -17,7 +17,7 @@ function problemsOf(files: Files): readonly Problem[] {
 
 const count = 40_000;
 /**
- * Parsing takes half a second. A parser whose work grows with the square of the size would take far longer than this
+ * Parsing takes half a second. A parser whose work grows with the square of the size would take far longer than the
  * limit. The limit counts CPU time, because pauses and other processes do not lengthen it.
  */
 const hangCpuMs = 10_000;

@@ -21,7 +21,7 @@ export interface ManyKeys {
 
 const batch = 5_000;
 
-/** Measures a process with a directory of this number of keys, some of which send requests. */
+/** Measures a process with a directory of `keys` keys, some of which send requests. */
 export async function measureManyKeys(options: {
   readonly keys: number;
   readonly used: number;
@@ -107,7 +107,7 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      // `list-id.lua` creates the tag in this form.
+      // The form of the tag is that of `list-id.lua`.
       const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
       pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {

@@ -70,7 +70,7 @@ export async function measureUsage({
     await until('what was counted is recorded', async () =>
       (await readAll()).every((count) => count >= responses.length),
     );
-    // A batch that was counted twice would be visible at this point.
+    // A batch that was counted twice would be visible here.
     await sleep(3 * flushMs);
     return { statuses: countStatuses(responses), failures, recorded: await readAll(), cuts };
   } finally {

@@ -17,7 +17,7 @@ export interface Conversation {
   readonly end: 'answered' | 'closed' | 'reset' | 'hung';
 }
 
-/** A response that takes longer than this counts as a hang. The limit is long, so that a pause of the machine does not count as a hang. */
+/** The time after which a missing response counts as a hang. The limit is long, so that a pause of the machine does not count as a hang. */
 export const hangMs = 20_000;
 
 export interface ConversationOptions {
@@ -30,7 +30,7 @@ export interface ConversationOptions {
 
 /**
  * Sends the pieces and reads until every complete request has its response or the gateway closes the connection. The client closes its
- * sending side if the last request is incomplete. The gateway must refuse a malformed request before this time.
+ * sending side if the last request is incomplete. The gateway must refuse a malformed request before the client closes.
  */
 export async function converse({ port, address, pieces }: ConversationOptions): Promise<Conversation> {
   const sent = pieces.join('');

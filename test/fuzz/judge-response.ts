@@ -2,7 +2,7 @@ import { valuesOf } from './read-message.ts';
 import type { ReadRequest } from './read-requests.ts';
 import { onlyValue, type ReadResponse } from './read-responses.ts';
 
-/** The header fields that every response must have exactly once, in this form. */
+/** The header fields that every response must have exactly once, and the form of each value. */
 const onEveryResponse: readonly (readonly [name: string, form: RegExp])[] = [
   ['x-ratelimit-limit', /^\d+$/],
   ['x-ratelimit-remaining', /^\d+$/],

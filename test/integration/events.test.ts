@@ -51,7 +51,7 @@ async function eventsOf({ adminUrl }: RunningGateway): Promise<readonly Event[]>
   return body.isComplete ? body.events : [];
 }
 
-/** Waits until any process lists the event with this number of observing processes. */
+/** Waits until any process lists the event with the given number of observing processes. */
 async function isListed(kind: string, processes: number): Promise<Event> {
   for (const gateway of fleet.gateways) {
     const seenBy = async () =>

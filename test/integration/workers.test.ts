@@ -38,7 +38,7 @@ const patient = {
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
 };
-/** During a drain, a client on a paused machine may send its next request up to this time later. */
+/** How late a client on a paused machine may send its next request during a drain. */
 const clientsMayPause = { drainIdleGraceMs: 3_000 };
 
 let backend: RecordingBackend;

@@ -231,7 +231,7 @@ async function replaceFile(configDir: string, text: string): Promise<void> {
   await rename(draft, join(configDir, 'gateway.yaml'));
 }
 
-/** Kubernetes works like this: each version is a new folder, and renaming a new link over `..data` switches to the new version. */
+/** In Kubernetes, each version is a new folder, and renaming a new link over `..data` switches to the new version. */
 async function swapLink(configDir: string, text: string): Promise<void> {
   const version = await mkdtemp(join(configDir, '..version-'));
   await writeFile(join(version, 'gateway.yaml'), text);

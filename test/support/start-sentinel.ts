@@ -30,7 +30,7 @@ export interface RedisUnderSentinel {
    */
   isolateFirst(): Promise<void>;
   /**
-   * Makes the Sentinels consider a server down after this time without a reply, and promote a replica. Until this call the Sentinels
+   * Sets the time without a reply after which the Sentinels consider a server down and promote a replica. Until this call the Sentinels
    * promote no replica, so a paused master remains the master.
    */
   promoteAfter(downAfterMs: number): Promise<void>;

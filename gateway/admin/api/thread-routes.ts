@@ -11,7 +11,7 @@ export interface ThreadRequest extends Omit<RequestWithoutBody, 'headers'> {
   readonly sent: SentBody | undefined;
 }
 
-/** Answers a request in the reading thread. If the route throws an error, the promise rejects with it. */
+/** Answers a request in the reading thread. If the route throws an error, the promise rejects with this error. */
 export type AskThread = (request: ThreadRequest) => Promise<AdminResponse>;
 
 export function nameOf({ method, path }: Route): string {

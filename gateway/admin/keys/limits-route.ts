@@ -35,7 +35,8 @@ export function limitsRoute(keys: KeySources, changes: Pick<Changes, 'read'>): R
         key: listed.key,
         plans: keys.settings().plans,
         grant,
-        // Changes before the period are read too, because a grant from that time may still apply in the period.
+        // Changes before the period are read too, because a grant may begin before the period and still apply in the
+        // period.
         changes: await readPages(
           async (after) => {
             const { changes: entries, next } = await changes.read({ limit: bounds.changesPerPageMax, after });

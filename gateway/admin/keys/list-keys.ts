@@ -141,7 +141,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   /** Returns the active keys in the chosen order; an empty map while the index cannot be read. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
     const active = (await usage?.reader.active()) ?? [];
-    // A key of the directory stays in the list for now. Reading the key later shows whether it still exists.
+    // The list keeps every key of the directory. When the key is read, the read shows whether the key still exists.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(

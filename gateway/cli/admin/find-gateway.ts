@@ -19,7 +19,7 @@ export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
   /**
-   * The certificates (PEM) that are trusted in place of Node's authorities. If `isOwn` is true, this is the certificate of the
+   * The certificates (PEM) that are trusted in place of Node's authorities. If `isOwn` is true, the member has the certificate of the
    * listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
    */
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;

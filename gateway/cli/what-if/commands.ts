@@ -95,8 +95,8 @@ export function addWhatIfCommands(program: Command): void {
 const dayMs = 86_400_000;
 
 /**
- * Compares a configuration file with another file, or with the settings of a gateway. In the second case, the gateway also
- * simulates the edited limits.
+ * Compares a configuration file with another file, or with the settings of a gateway. When the command compares with a gateway, the gateway
+ * also simulates the edited limits.
  */
 async function compare(file: string, { against, ...options }: DiffOptions) {
   const after = await settingsOfFile(file, process.env);

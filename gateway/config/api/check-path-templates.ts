@@ -67,8 +67,8 @@ interface Search {
   readonly segments: readonly TemplateSegment[];
   readonly index: number;
   /**
-   * The order at the first segment in which the templates differ. The number is positive if the new template takes precedence,
-   * and 0 if no segment differs so far.
+   * The order at the first segment in which the templates differ. The number is positive if the new template takes precedence, and 0 if no
+   * compared segment differs.
    */
   readonly first: number;
   /** Whether the new template is more specific in some segment. */

@@ -42,7 +42,7 @@ export function createUniqueValues({
 }) {
   const taken = new Map<string, Path>();
   return {
-    /** Reports a value that an earlier place already uses. */
+    /** Reports a value that an earlier call has already claimed. */
     claim(value: string, at: Path) {
       const first = taken.get(value);
       if (first === undefined) {

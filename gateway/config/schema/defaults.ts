@@ -21,9 +21,9 @@ export const defaults = {
    * requests in a loop. A ban of one day stops a persistent client.
    */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
-  /** This limit is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
+  /** The default is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
-  /** 1 MiB is far more than a JSON record of this API needs. A body of this size cannot exhaust the memory. */
+  /** 1 MiB is far more than a JSON record of this API needs. A body of 1 MiB cannot exhaust the memory. */
   bodyBytesMax: 1_048_576,
   /** The usage record keeps figures per minute for eight days: the current day, and the week before it for comparison. */
   usage: { keepDays: 8 },

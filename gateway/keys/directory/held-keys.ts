@@ -5,13 +5,13 @@ import type { FoundKey } from './store/directory-store.ts';
 /** A directory key in this process's cache. */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
   /**
-   * The period in which the cached key may be used. Derived caches share this object, so that the period ends in all of them when
-   * the key changes.
+   * The period in which the cached key may be used. Derived caches share this object, so that the period ends in all caches when the key
+   * changes.
    */
   readonly period: Period;
   /**
-   * The period in which a refusal of this key may be reused. This period is shorter, because a refused key makes no quota
-   * decisions, so no decision reveals that the key has changed.
+   * The period in which a refusal of this key may be reused. It is shorter than the period for cached keys, because a refused key makes no
+   * quota decisions, so no decision reveals that the key has changed.
    */
   readonly refusalPeriod: Period;
 }

@@ -90,7 +90,7 @@ const overridingFields = [
   'x-host',
   'x-original-host',
   'x-http-host-override',
-  // Address. CDNs and load balancers set these fields. Go's chi and gin read the first two, and Rails reads `Client-IP`.
+  // Address. CDNs and load balancers set these fields. Go's chi and gin read `X-Real-IP` and `True-Client-IP`, and Rails reads `Client-IP`.
   'x-real-ip',
   'true-client-ip',
   'client-ip',

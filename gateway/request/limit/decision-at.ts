@@ -37,7 +37,7 @@ export function decisionAt(
   };
 }
 
-/** A client that the concurrency limit refused may retry after this time. */
+/** The time after which a client may repeat a request that the concurrency limit refused. */
 export const crowdedRetryMs = 1_000;
 
 /** The decisions on a run of consecutive requests with equal cost. */

@@ -17,7 +17,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 export function createMinuteBucket(deps: {
   /** The name of the window, which is also a part of the Redis keys. */
   name: BucketName;
-  /** The Redis connection. Absent when this process counts alone. */
+  /** The Redis connection. Absent when the process counts only its own requests. */
   redis?: {
     readonly connection: RedisConnection;
     /** Whether the Redis server that stores this Redis key is available. */

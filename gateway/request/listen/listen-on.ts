@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net';
 
-/** A listening socket of the supervisor. Node passes the socket to a worker process in this form. */
+/** A listening socket of the supervisor, in the form that Node sends to a worker process. */
 export type ListeningSocket = object;
 
 export type ListenAt =

@@ -119,7 +119,7 @@ export function malformed(cause: string): Malformed {
 
 /**
  * Returns the name in lower case if it is as long as a name that `parseResponseHead` needs. Returns an empty text for any other length,
- * because this is cheaper.
+ * because an empty text is cheaper.
  */
 function framingName(name: string): string {
   const { length } = name;

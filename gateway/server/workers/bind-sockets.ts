@@ -71,7 +71,7 @@ function bind(address: string, port: number, flags: number): Socket {
   throw listenError(getSystemErrorName(socket), getSystemErrorMessage(socket) ?? 'it failed', address, port);
 }
 
-/** `bind` does not report a port in use. In this case the bound address has another port. */
+/** `bind` does not report a port in use. If the port is in use, the bound address has another port. */
 function addressOf(socket: Socket): AddressInfo {
   const address = {};
   socket.getsockname(address);

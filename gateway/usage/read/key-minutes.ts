@@ -165,21 +165,21 @@ export class KeyMinutesBuilder {
   }
 }
 
-/** Returns the number of offered requests in the minute at this position. */
+/** Returns the number of offered requests in the minute at a position. */
 export function offeredAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += minutes[column][place] ?? 0;
   return offered;
 }
 
-/** Returns the units that one column's requests cost in the minute at this position. */
+/** Returns the units that one column's requests cost in the minute at a position. */
 export function unitsAt(minutes: KeyMinutes, column: Column, place: number): number {
   const requests = minutes[column][place] ?? 0;
   const costs = minutes.costs?.[column];
   return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
 }
 
-/** Returns the units that the offered requests cost in the minute at this position. */
+/** Returns the units that the offered requests cost in the minute at a position. */
 export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += unitsAt(minutes, column, place);

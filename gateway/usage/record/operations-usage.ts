@@ -37,7 +37,7 @@ class OperationHour {
 
 /**
  * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, plain numbers count the
- * current hour. These counts move into `unsent` when the hour ends, or when the record is read.
+ * current hour. The counts of the hour move into `unsent` when the hour ends, or when the record is read.
  */
 export class OperationsUsage {
   readonly unsent: UnsentCounts;

@@ -3,8 +3,8 @@ import type { BanPolicy } from '../../shared/model.ts';
 /**
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
  * when windows have refused a number of requests (`after`) within a time (`withinMs`). The minute in which a ban begins
- * and the earlier minutes within this time must therefore contain at least this number of refusals. Each further ban of
- * a series lasts twice as long as the ban before it, and needs `after` further refusals.
+ * and the earlier minutes within `withinMs` must therefore contain at least `after` refusals. Each further ban of a
+ * series lasts twice as long as the ban before it, and needs `after` further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;

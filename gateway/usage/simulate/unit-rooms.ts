@@ -39,7 +39,8 @@ export interface Admitted {
  * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute is at most the limit, no request is
  *   refused. A refused request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
  * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let the admitted requests have e of the extra units. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e` units, of which e are extra.
- * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. This sum cannot exceed the limit, so it bounds the number of admitted requests up to every instant.
+ * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. `mostUsed` cannot exceed the
+ *   limit, so it bounds the number of admitted requests up to every instant.
  * - `leastUsed` follows from a refusal: the refusing window has admitted at least its limit minus all extra units since it began.
  *
  * If every request costs 1 unit and there is no ban and no limit per second, all bounds are equal.

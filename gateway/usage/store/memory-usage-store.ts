@@ -13,7 +13,7 @@ export function createMemoryUsageStore({
   keysMax,
 }: {
   readonly nowMs: () => number;
-  /** The largest number of keys. Above this number, the store drops the keys whose last activity is oldest. */
+  /** The largest number of keys. If there are more keys, the store drops the keys whose last activity is oldest. */
   readonly keysMax: number;
 }): UsageStore {
   /** The records by key id, with the most recently active key last. */

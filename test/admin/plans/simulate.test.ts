@@ -33,7 +33,7 @@ async function start(config: Record<string, unknown>, own: Partial<Bounds> = {})
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   return {
     reload: async (changed: Record<string, unknown>) => gateway.reload(await settings(changed)),
-    /** Sends requests in the minute with this number. Minute 0 begins at noon. */
+    /** Sends requests in a minute, which is given by its number. Minute 0 begins at noon. */
     async send(secret: string, minute: number, requests: number): Promise<void> {
       nowMs = noon + minute * minuteMs;
       for (let sent = 0; sent < requests; sent++) {

@@ -54,7 +54,7 @@ function whole(...parts: OptionParts): NumberOption {
   return { ...number(...parts), isWhole: true };
 }
 
-/** Above this number of keys, the plan assumes by default that the keys are in the directory. */
+/** The number of keys above which the plan assumes by default that the keys are in the directory. */
 const configuredKeysMax = 100_000;
 const gibibyte = 2 ** 30;
 

@@ -188,12 +188,12 @@ export function callsOf(
   );
 }
 
-/** The probability that an event with this rate per second happens within this number of seconds (Poisson). */
+/** The probability that an event with a given rate per second happens within a given number of seconds (Poisson). */
 export function shareSeenWithin(within: number, rate: number): number {
   return -Math.expm1(-within * rate);
 }
 
-/** The rate of an action that a request triggers. After each action, no request triggers the action again for this number of seconds. */
+/** The rate of an action that a request triggers. After each action, no request triggers the action again for `pause` seconds. */
 function renewals(pause: number, rate: number): number {
   return rate / (1 + pause * rate);
 }

@@ -15,7 +15,7 @@ const keys = 20_000;
 const plan = 'free';
 /** The number of connections to each process. */
 const connections = 64;
-/** The time for which a process caches a key of the directory. A process reads each key once within this time. */
+/** The time for which a process caches a key of the directory. A process reads a key once within the time for which it caches the key. */
 const cachedSeconds = 60;
 
 /**

@@ -46,7 +46,7 @@ const kinds: readonly Kind[] = [
     now: (plan) =>
       `${count(plan.load.hottest.requests)} requests/s in ${count(plan.load.hottest.calls)} calls/s, which take ${core(plan.load.hottest.redisCpu)}; the headroom leaves ${room(plan).toFixed(2)}`,
     remedy:
-      'fewer processes for a key (`--per-key`), because the requests of one turn share a call, or several keys for that customer. The model gives the hottest key its own master. Above this rate, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
+      'fewer processes for a key (`--per-key`), because the requests of one turn share a call, or several keys for that customer. The model gives the hottest key its own master. With more calls, replies take more than 50 ms. After three late replies, the processes decide all keys of that master without Redis, so limits apply per process',
   },
   {
     name: 'the hottest key in its processes',

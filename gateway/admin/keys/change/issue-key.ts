@@ -62,7 +62,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
 interface Begun {
   /** `single` is a request without an `Idempotency-Key`. */
   readonly kind: 'single' | 'first' | 'repeated';
-  /** The creation time of the key. A repeated request recognizes the first request's key by this time. */
+  /** The creation time of the key. A repeated request recognizes the first request's key by its creation time. */
   readonly createdMs: number;
 }
 

@@ -12,8 +12,7 @@ import { type Bounds, defaultBounds } from '../../../shared/timeouts-and-sizes.t
  * of a dead process, another process removes the file with the dead process's name, and keeps the folder. The rename and the removal are
  * atomic, so exactly one of many waiting processes gets the lock.
  *
- * If the folder of the file is read-only, the edit runs without a lock. For example, this happens when a single file is mounted
- * into a container.
+ * If the folder of the file is read-only (for example, if a single file is mounted into a container), the edit runs without a lock.
  *
  * @throws when another process keeps the lock, or when too many processes have it one after the other
  */

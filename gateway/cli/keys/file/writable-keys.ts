@@ -28,7 +28,7 @@ export interface NewKey {
 
 export interface NewSecret {
   readonly id: string;
-  /** The older secrets expire after this time (`24h`, `0s`), unless they expire earlier. */
+  /** The time after which older secrets expire (`24h`, `0s`), unless they expire earlier. */
   readonly overlap?: string | undefined;
   readonly expires: string | undefined;
 }

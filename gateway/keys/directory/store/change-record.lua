@@ -2,8 +2,7 @@
 --[[
 Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read.
 The revision alone is not enough, because a key that was removed and issued again starts at revision 1 again.
-The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. In this
-case, no new key reaches this script, because list-id.lua lacks the flag.
+The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no new key reaches this script, because list-id.lua lacks the flag.
 
 KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
 KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of each key with this id that was removed lately.

@@ -110,7 +110,7 @@ export function createTargets({
     while (await pauseFor(bounds.resolveIntervalMs, stop.signal)) await lookUp();
   }
 
-  /** Resolves the host name once. The last known addresses stay in use when this fails. */
+  /** Resolves the host name once. If the look-up fails, the last known addresses stay in use. */
   async function lookUp(): Promise<void> {
     try {
       const resolved = await resolve(hostname);

@@ -30,7 +30,7 @@ const changeScript = readScript('change-quota.lua');
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** The deadline of decisions. A decision without a reply within this time counts as failed, although it may have run. */
+  /** The deadline of decisions. A decision without a reply before the deadline counts as failed, although the script may have run. */
   deadlineMs: number;
   /** The deadline of operators' calls: read, lift, reset, grant. */
   patientDeadlineMs: number;

@@ -318,7 +318,7 @@ function usageSection({ windows }, { hours, days }, nowMs) {
 }
 
 /**
- * Returns the largest number of units that all limits together admit within a period of this length.
+ * Returns the largest number of units that all limits together admit within a period of the given length.
  *
  * @param {Window[]} windows @param {number} lengthMs
  */

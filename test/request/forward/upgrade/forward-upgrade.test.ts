@@ -296,7 +296,7 @@ describe('a WebSocket', () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
-      // This imitates a process that continues after a pause: its timer is due, and fires before the process reads the response.
+      // The pause imitates a process that was stopped: the timer is due, and fires before the process reads the response.
       void sleep(1).then(() => vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     });
