@@ -5,14 +5,16 @@ export type Phase = 'starting' | 'serving' | 'draining';
 export interface GatewayState {
   readonly phase: Phase;
   /** The worker processes; absent in a gateway without workers. */
-  readonly workers?: { readonly configured: number; readonly serving: number; readonly replaced: number };
+  readonly workers?:
+    | { readonly configured: number; readonly serving: number; readonly replaced: number }
+    | undefined;
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
   /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** The usage record; absent when it is switched off. */
-  readonly usage?: UsageReadiness;
+  readonly usage?: UsageReadiness | undefined;
   /**
    * Upstreams by name. The first upstream is the default. The short form `upstream` makes one upstream with the name
    * `default`.
@@ -26,11 +28,11 @@ export interface NotInForce {
    * Every problem of the configuration on disk, in the form of `tollgate check`; undefined while the configuration is
    * valid.
    */
-  readonly lastError?: string;
+  readonly lastError?: string | undefined;
   /** The invalid files whose last valid content is still used. */
-  readonly kept?: readonly KeptContent[];
+  readonly kept?: readonly KeptContent[] | undefined;
   /** The names of changed settings that take effect at the next start. */
-  readonly waitsForRestart?: readonly string[];
+  readonly waitsForRestart?: readonly string[] | undefined;
 }
 
 interface KeptContent {
@@ -46,7 +48,7 @@ interface KeptContent {
 interface UsageReadiness {
   readonly keptDays: number;
   /** The reason while recording is paused. */
-  readonly pausedBecause?: string;
+  readonly pausedBecause?: string | undefined;
   /** The number of requests of this process that are missing from the usage record. */
   readonly lostRequests: number;
 }
@@ -90,7 +92,7 @@ interface StoreOnRedis {
   /** The instant of the last change of `available`. */
   readonly since: string;
   /** The reason while the store is not available. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Redis commands that the gateway needs and the user's ACL refuses. */
   readonly missingCommands?: readonly string[];
   /** The servers of a Redis Cluster. A single server may be unavailable. */
@@ -98,7 +100,7 @@ interface StoreOnRedis {
     readonly name: string;
     readonly available: boolean;
     readonly since: string;
-    readonly reason?: string;
+    readonly reason?: string | undefined;
   }[];
 }
 

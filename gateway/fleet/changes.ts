@@ -84,7 +84,7 @@ export interface ChangesPage {
   readonly isComplete: boolean;
   /** The newest first. */
   readonly changes: readonly RecordedChange[];
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 export type Changes = ReturnType<typeof createChanges>;

@@ -54,12 +54,12 @@ export interface GatewayEvent {
   readonly kind: EventKind;
   /** The whole event in one sentence. */
   readonly text: string;
-  readonly key?: string;
-  readonly plan?: string;
+  readonly key?: string | undefined;
+  readonly plan?: string | undefined;
   readonly upstream?: string;
   readonly target?: string;
   /** The affected server of a Redis Cluster. */
-  readonly server?: string;
+  readonly server?: string | undefined;
   /** The beginning of an outage that has ended. */
   readonly beganAt?: string;
   /** The end of a ban, or of a certificate's validity. */

@@ -18,7 +18,7 @@ export interface EventsPage {
   readonly isComplete: boolean;
   /** The newest first. */
   readonly events: readonly Listed<GatewayEvent>[];
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 /** The filter and the page of a list of events. */
@@ -161,7 +161,7 @@ async function listEvents(
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);
-  return { isComplete, events, ...(found.length > limit && last && { next: last.id }) };
+  return { isComplete, events, next: found.length > limit ? last?.id : undefined };
 }
 
 /** Returns the entry of an event, and the identity by which the reports of several processes are merged. */
@@ -183,7 +183,7 @@ function reportOf(
     case 'ban_ended': {
       const { keyId: key, plan, untilMs } = happening;
       const untilAt = new Date(untilMs).toISOString();
-      const entry = { kind, text, key, ...(plan !== undefined && { plan }), untilAt };
+      const entry = { kind, text, key, plan, untilAt };
       // A process detects a ban only when it serves a request of the key, so it may detect the ban late.
       return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
     }
@@ -196,11 +196,7 @@ function reportOf(
     case 'key_changed': {
       const { key } = happening;
       // A change of a key is reported by one process, so there is nothing to merge.
-      return {
-        what: [kind, processId],
-        mergedWithinMs: 0,
-        entry: { kind, text, ...(key !== undefined && { key }) },
-      };
+      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, key } };
     }
     case 'certificate_expiring': {
       // The text of the warning changes with the number of remaining days, so it produces one event a day.
@@ -226,7 +222,7 @@ function reportOf(
       return {
         what: server === undefined ? [kind] : [kind, server],
         mergedWithinMs: eventsMergedWithinMs,
-        entry: { kind, text, ...(server !== undefined && { server }), ...began },
+        entry: { kind, text, server, ...began },
       };
     }
   }

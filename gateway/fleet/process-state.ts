@@ -7,7 +7,7 @@ export interface ProcessState {
   readonly host: string;
   readonly pid: number;
   /** Number of the worker, from 1; absent in a gateway without workers. */
-  readonly worker?: number;
+  readonly worker?: number | undefined;
   readonly startedAt: string;
   readonly phase: 'starting' | 'serving' | 'draining';
   readonly configVersion: string;

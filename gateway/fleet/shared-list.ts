@@ -35,7 +35,7 @@ export interface ListPage<Entry extends object> {
   readonly isComplete: boolean;
   /** The newest first. */
   readonly entries: readonly Listed<Entry>[];
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 interface Unsent<Entry extends object> extends Report<Entry> {
@@ -134,7 +134,7 @@ export function createSharedList<Entry extends object>({
     const reports = page.length === 0 ? [] : await commands.hmget(hash, ...page.map(([id]) => `id:${id}`));
     const entries = page.flatMap((entry, index) => toListed<Entry>(entry, reports[index]));
     const next = found.length > limit ? page.at(-1)?.[0] : undefined;
-    return { isComplete: true, entries: byInstant(entries), ...(next !== undefined && { next }) };
+    return { isComplete: true, entries: byInstant(entries), next };
   }
 
   return {
@@ -173,7 +173,7 @@ function pageOf<Entry extends object>(
   const found = own.slice(after === undefined ? 0 : own.findIndex(({ id }) => id === after) + 1);
   const page = found.slice(0, limit);
   const last = page.at(-1);
-  return { entries: byInstant(page), ...(found.length > limit && last && { next: last.id }) };
+  return { entries: byInstant(page), next: found.length > limit ? last?.id : undefined };
 }
 
 /**

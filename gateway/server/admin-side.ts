@@ -163,12 +163,12 @@ export function createAdminSide({
       ...(directory && {
         directory: { lookUps: counted.lookUps, heldKeys: sumOf(processes, ({ heldKeys }) => heldKeys) },
       }),
-      ...(usage && { usage }),
+      usage,
       storeAvailable: store.kind === 'memory' || store.available,
       storeServersAway: serversAway(store),
       bans,
       bannedKeys,
-      ...(served.workers && { workers: served.workers.count() }),
+      workers: served.workers?.count(),
       certificates: { ...certificates.current() },
       inFlight: sumOf(processes, ({ inFlight }) => inFlight),
       connections: sumOf(processes, ({ connections }) => connections),
@@ -182,7 +182,7 @@ export function createAdminSide({
     const workers = served.workers?.count();
     return {
       phase: phase(),
-      ...(workers && { workers }),
+      workers,
       environment: settings.environment,
       config: {
         version: settings.version,
@@ -191,7 +191,7 @@ export function createAdminSide({
       },
       store: limiter.state(),
       certificates: certificates.state(),
-      ...(usage && { usage: { ...usage.state(), lostRequests: served.counted().lostRequests } }),
+      usage: usage && { ...usage.state(), lostRequests: served.counted().lostRequests },
       upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
     };
   }
@@ -210,7 +210,7 @@ export function createAdminSide({
     const { key, by, action } = change;
     changes.record(change);
     events.record({ kind: 'key_changed', ...change });
-    logger.info({ ...(key !== undefined && { keyId: key }), by, action }, 'a key was changed');
+    logger.info({ keyId: key, by, action }, 'a key was changed');
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
@@ -261,7 +261,7 @@ export function createAdminSide({
     /** Reports in `/readyz` that the configuration on disk is not valid. @param version digest of the files on disk */
     reportFailedReload(error: string, version?: string, kept?: NotInForce['kept']) {
       const { waitsForRestart } = notInForce;
-      notInForce = { lastError: error, ...(kept && { kept }), ...(waitsForRestart && { waitsForRestart }) };
+      notInForce = { lastError: error, kept, waitsForRestart };
       const before = settings.version;
       const after = version === undefined ? {} : { after: version };
       changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });

@@ -163,7 +163,7 @@ export function createRequestSide({
       return {
         id: processId,
         pid,
-        ...(worker !== undefined && { worker }),
+        worker,
         startedAt,
         configVersion: snapshot.settings.version,
         configLoadedAt,

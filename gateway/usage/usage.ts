@@ -28,7 +28,7 @@ export interface UsageState {
   /** The number of days for which minutes are kept; 1 without Redis. */
   readonly keptDays: number;
   /** The reason why recording is paused; absent while recording is not paused. */
-  readonly pausedBecause?: string;
+  readonly pausedBecause?: string | undefined;
   /** The number of requests of this process that were not recorded because the store was away or full for too long. */
   readonly lostRequests: number;
 }
@@ -82,10 +82,9 @@ export function createUsage({
         ? Promise.resolve(keyIds.map(() => new Map()))
         : readTotals(store, keyIds, { month, atOnce: bounds.usageReadsPerTurnMax }),
     state() {
-      const pausedBecause = store.pausedBecause();
       return {
         keptDays: redis === undefined ? 1 : keepDays,
-        ...(pausedBecause !== undefined && { pausedBecause }),
+        pausedBecause: store.pausedBecause(),
         lostRequests: recorder.lost(),
       };
     },

@@ -103,7 +103,7 @@ export function diffMembers(before: Members, after: Members, path = ''): MemberC
     if (isDeepStrictEqual(from, to)) return [];
     if (isMapping(from) && isMapping(to)) return diffMembers(from, to, `${path}${name}.`);
     const member = `${path}${name}`;
-    return [{ member, ...(from !== undefined && { before: from }), ...(to !== undefined && { after: to }) }];
+    return [{ member, before: from, after: to }];
   });
 }
 

@@ -15,9 +15,9 @@ export interface ProblemList {
  * Makes an empty list. The list accepts one problem more than a report shows, so that the report can say that there are further
  * problems.
  */
-export function createProblemList(problemsMax: number = configSizes.problemsMax): ProblemList {
+export function createProblemList(): ProblemList {
   const problems: Problem[] = [];
-  const isFull = () => problems.length > problemsMax;
+  const isFull = () => problems.length > configSizes.problemsMax;
   return {
     problems,
     isFull,

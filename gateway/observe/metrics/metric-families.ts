@@ -20,7 +20,7 @@ export interface ObservedState {
     | { readonly lookUps: Iterable<readonly [string, number]>; readonly heldKeys: number }
     | undefined;
   /** The state of the usage record; undefined when usage is not recorded. */
-  readonly usage?: { readonly pausedBecause?: string; readonly lostRequests: number } | undefined;
+  readonly usage?: { readonly pausedBecause?: string | undefined; readonly lostRequests: number } | undefined;
   /** Decisions of the store by result, and requests decided without the store. */
   readonly storeCalls: { readonly decided: number; readonly failed: number };
   readonly decidedLocally: number;

@@ -40,6 +40,7 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. A call
  * that timed out is therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can
  * remain uncounted if its call was open when the store went away.
+ * The function is long because each stage of a batch uses the same maps.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;

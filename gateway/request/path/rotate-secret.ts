@@ -129,5 +129,5 @@ function storeFailed(isUnconfirmed: boolean): HolderData {
 
 function refusal(code: Refusal['code'], message?: string, retryAfterSeconds?: number): HolderData {
   const fields = retryAfterSeconds === undefined ? undefined : ['Retry-After', String(retryAfterSeconds)];
-  return { kind: 'refused', refusal: { code, ...(message && { message }), ...(fields && { fields }) } };
+  return { kind: 'refused', refusal: { code, message, fields } };
 }

@@ -6,7 +6,7 @@ export interface Refusal {
   /** The text for the client, which replaces the default text of the code. */
   readonly message?: string | undefined;
   /** Additional header fields such as `Allow` and `Retry-After`, as a flat list of names and values. */
-  readonly fields?: readonly string[];
+  readonly fields?: readonly string[] | undefined;
 }
 
 /** Makes the response to a refused request. @param common the header fields that every response has */

@@ -96,9 +96,7 @@ export function createOperationsReader({
     async operationsOf(keyId, period, operationIds) {
       const days = daysOf(period, calendar);
       const fields = operationIds?.map(operationField);
-      const records = await read(
-        days.map((day) => ({ record: { kind: 'day', keyId, day }, ...(fields && { fields }) })),
-      );
+      const records = await read(days.map((day) => ({ record: { kind: 'day', keyId, day }, fields })));
       return records?.flatMap((fields, index) =>
         [...fields].flatMap(([field, counts]) => {
           const operationId = nameIn(field, operationField);

@@ -63,6 +63,7 @@ const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
  * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the current hour, so counting
  * a request takes only a few additions. The counts of the minute and the hour move into `unsent` when the minute or hour ends, or when the
  * record is read.
+ * The class is long because all counts of a key move into `unsent` together.
  */
 export class KeyUsage {
   readonly keyId: string;

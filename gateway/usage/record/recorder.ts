@@ -80,6 +80,7 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
  * in slices. A failed batch is sent again unchanged and under the same number, so the store adds it only once. When
  * the store answers again, the recorder sends the failed batch and newer counts at once. Other processes must see a
  * request after at most one interval.
+ * The function is long because counting, sending and repeating share the keys and their batches.
  */
 export function createUsageRecorder({
   store,

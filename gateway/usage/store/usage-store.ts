@@ -29,7 +29,7 @@ export interface StoredRecord {
 /** Reads the named fields of a record, or all fields. */
 export interface RecordRead {
   readonly record: RecordName;
-  readonly fields?: readonly string[];
+  readonly fields?: readonly string[] | undefined;
 }
 
 export interface ActiveKey {

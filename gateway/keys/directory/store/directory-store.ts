@@ -86,7 +86,7 @@ export interface IdPage {
   readonly kind: 'page';
   readonly ids: readonly string[];
   /** The value of `after` for the next page. The field is absent if there are no more ids. */
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 export type Remembered = { readonly kind: 'stored' } | { readonly kind: 'known'; readonly value: string };
@@ -94,5 +94,5 @@ export type Remembered = { readonly kind: 'stored' } | { readonly kind: 'known';
 export function pageOf(ids: readonly string[], limit: number, hasMore = ids.length > limit): IdPage {
   const page = ids.slice(0, limit);
   const next = page.at(-1);
-  return { kind: 'page', ids: page, ...(hasMore && next !== undefined && { next }) };
+  return { kind: 'page', ids: page, next: hasMore ? next : undefined };
 }

@@ -9,7 +9,7 @@ export interface WatchedState {
   readonly available: boolean;
   /** The time since which `available` has this value, ISO 8601. */
   readonly since: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** The servers of a Redis Cluster, sorted by name. */
   readonly servers?: readonly (Omit<WatchedState, 'servers'> & { readonly name: string })[];
 }
@@ -140,14 +140,14 @@ export function watchStore(deps: {
               name,
               available: phase === 'available',
               since: new Date(sinceMs).toISOString(),
-              ...(reason !== undefined && { reason }),
+              reason,
             },
           ],
     );
     return {
       available: faulty === undefined,
       since: new Date(sinceMs).toISOString(),
-      ...(reason !== undefined && { reason }),
+      reason,
       ...(servers.length > 0 && { servers: servers.sort((a, b) => (a.name < b.name ? -1 : 1)) }),
     };
   }
