@@ -18,7 +18,7 @@ export interface AdminResponse {
 
 /**
  * The errors of the public listener, and further errors of the admin listener. Some codes of the public listener have
- * another message here.
+ * another message on the admin listener.
  */
 const catalogue = {
   ...errors,

@@ -22,8 +22,8 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   /** The loader of the first load. By default, a new loader is made, which reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
-   * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current
-   * content. The message changes the settings of the previous call (at first `initial`) to these settings.
+   * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current content.
+   * The message is the difference from the settings of the previous call (at first `initial`).
    *
    * For files with an error, the settings contain the last valid content. If a file has an error, `onInvalid` is called after `onValid`,
    * unless it was already called for the same contents.

@@ -26,8 +26,8 @@ export interface HotKeyLoad {
   readonly banned: number;
   readonly calls: number;
   /**
-   * The share of its core that Redis used. `callsPerCore` is the number of calls that would use the whole core; undefined when there were
-   * too few calls for an estimate.
+   * The used share of Redis's core. `callsPerCore` is the number of calls that would use the whole core; undefined when there were too few
+   * calls for an estimate.
    */
   readonly redisCores: number;
   readonly callsPerCore?: number;

@@ -18,7 +18,7 @@ const children = new Set<ChildProcess>();
 
 export interface ProcessPlace {
   readonly dir: string;
-  /** The name of its log file. */
+  /** The name of the process's log file. */
   readonly name: string;
   /** The CPUs of all its threads and children, as arguments of `taskset`; undefined: the CPUs of the benchmark itself. */
   readonly cpus?: string | undefined;

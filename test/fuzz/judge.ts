@@ -13,7 +13,7 @@ export interface Evidence {
   readonly memory: Memory;
 }
 
-/** The judge's memory of earlier conversations. `judge` adds each conversation to this memory. */
+/** The judge's memory of earlier conversations. `judge` adds each conversation to the memory. */
 export interface Memory {
   /** Every request id of the responses so far. */
   readonly requestIds: Set<string>;

@@ -9,7 +9,7 @@ const key = makeKey({ plan: 'business' });
 const tuning = { bounds: patientGateway };
 
 let fleet: Fleet<RunningGateway>;
-/** The first gateway runs in the process of the test. The second is a process that a test kills. */
+/** The first gateway runs in the process of the test. The second gateway is a process that a test kills. */
 let gateways: readonly [RunningGateway, RunningGateway];
 let pids: readonly number[];
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { backendTls } from './backend-tls.ts';
 
 /** The exact bytes of one request. The text is Latin-1, so that each character is one byte. */
 export interface RecordedRequest {
-  /** The number of its connection, from 1. */
+  /** The number of the request's connection, from 1. */
   readonly connection: number;
   readonly method: string;
   readonly target: string;

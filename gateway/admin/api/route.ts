@@ -24,8 +24,8 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * Set when the route reads many keys, minutes or lines. The route then runs in the reading thread and does not
-   * delay customers' requests. The reading thread has its own data sources. The route gets no header fields there.
+   * Set when the route reads many keys, minutes or lines. The route then runs in the reading thread and does not delay
+   * customers' requests. The reading thread has its own data sources. In that thread, the route gets no header fields.
    */
   readonly inThread?: true;
   /**

@@ -363,9 +363,8 @@ const usableId = /^[A-Za-z0-9._-]{1,100}$/;
 const idCharsMax = 100;
 
 /**
- * Gives each operation the name that plans, keys, metrics and logs use. The name is the operationId. Characters of the
- * operationId that are not allowed in a name are replaced. If the operationId is missing, the name is made from method and
- * path.
+ * Gives each operation the name that plans, keys, metrics and logs use. The name of an operation is its operationId. Characters of the
+ * operationId that are not allowed in a name are replaced. If the operationId is missing, the name is made from method and path.
  *
  * Two operations may not have the same operationId. A single operation to which two paths refer by `$ref` is allowed.
  */

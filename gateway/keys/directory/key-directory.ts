@@ -18,7 +18,7 @@ export type KeyDirectory = ReturnType<typeof createKeyDirectory>;
 export type KeyDefinition = Omit<Unrevised, 'createdMs' | 'changedMs'> &
   Partial<Pick<DirectoryKey, 'createdMs'>>;
 
-/** Makes the directory of keys that are issued while gateways run. The promises of its methods never reject. */
+/** Makes the directory of keys that are issued while gateways run. The promises of the directory's methods never reject. */
 export function createKeyDirectory({
   redis,
   nowMs,

@@ -44,7 +44,7 @@ export type StoreState =
 export type StoreCounts = ReturnType<Limiter['counts']>;
 
 export interface LimiterDeps {
-  /** The Redis settings. Absent for the embedded memory store. */
+  /** The Redis settings. Absent when the store is in memory. */
   readonly redis?: RedisSettings | undefined;
   readonly log: Logger;
   /** This process's clock, epoch ms. Decisions use Redis's clock if there is a Redis. */

@@ -26,7 +26,7 @@ export function operationFields(operation: Operation, basePath: string): readonl
   return fields;
 }
 
-/** Escapes a path template for a header field. The names of its parameters may contain any character. */
+/** Escapes a path template for a header field. The names of a template's parameters may contain any character. */
 function inLink(template: string): string {
   return template.replaceAll(/[^\x21-\x7e]|["<>]/gu, encodeURIComponent);
 }

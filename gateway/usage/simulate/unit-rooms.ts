@@ -11,7 +11,7 @@ import {
 /** The requests of one minute. Free requests are not included, because they take no room. */
 export interface MixedMinute {
   readonly requests: number;
-  /** Units in excess of 1 unit per request. */
+  /** The units beyond 1 unit per request. */
   readonly extra: number;
   /** The largest number of requests, and also of units, that the limit per second can admit. */
   readonly mostBySecond: number;

@@ -6,7 +6,7 @@ import type { Costs } from './unit-costs.ts';
 /** A bottleneck that more machines cannot remove. */
 export interface Wall {
   readonly name: string;
-  /** The share of the limit that the given load uses. Above 1 the fleet fails. */
+  /** The share of the limit that the given load uses. If the share is above 1, the fleet fails. */
   readonly used: number;
   /** A description that includes the limit. */
   readonly now: string;

@@ -55,7 +55,7 @@ export function Chart(props) {
   const [pointed, setPointed] = useState(/** @type {number | undefined} */ (undefined));
   const data = useMemo(() => dataOf(props), [timesMs, series, kind]);
 
-  // A change of the chart's appearance makes a new chart. A change of its data or period updates the chart.
+  // A change of the chart's appearance makes a new chart. A change of the chart's data or period updates the chart.
   const shape = JSON.stringify([theme, kind, series.map(({ label, colour }) => [label, colour])]);
   useEffect(() => {
     const element = holder.current;
