@@ -62,8 +62,8 @@ export interface GrantUnderLoad {
 }
 
 /**
- * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. A second grant is short.
- * The load exhausts its limit before the grant expires.
+ * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. A second grant is short,
+ * and the load exhausts the granted limit before the grant expires.
  */
 export async function measureGrant(limits: {
   readonly plan: number;

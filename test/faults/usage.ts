@@ -18,7 +18,7 @@ export interface RecordedUsage {
 }
 
 const flushMs = 500;
-/** Delays are shorter than these timeouts. A reply that a cut connection loses exceeds its timeout. */
+/** Delays are shorter than these timeouts. A reply that is lost with its connection exceeds a timeout. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,

@@ -104,7 +104,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
      * together. The decision can be `stale` only for a key with a `generation`.
      */
     decide: keys.decide,
-    /** Ends a request that was admitted to a key with a concurrency limit. The function is called once for each of these requests. */
+    /** Ends an admitted request of a key with a concurrency limit. Called once for each admitted request. */
     release: keys.release,
     /** Charges one request without a valid key to the bucket of its client address (`address-group.ts`). */
     chargeAddress: (address: string, perMinute: number) =>
