@@ -182,8 +182,9 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfCertificates(settings, nowMs),
   ];
   for (const name of unusedUpstreams(settings)) {
+    const need = raw.api === undefined ? 'this needs `api`, the API document, with' : 'write';
     warnings.push(
-      `${file}: no operation is forwarded to the upstream \`${name}\`; name it as its x-upstream`,
+      `${file}: no operation is forwarded to the upstream \`${name}\`; ${need} \`x-upstream: ${name}\` on an operation`,
     );
   }
   if (settings.keys.size === 0 && !settings.directory)

@@ -555,6 +555,28 @@ test('settings that need operations are refused with this reason if there is no 
   expect(report.match(/^\S+:\d+:\d+: /gm)).toHaveLength(2);
 });
 
+test.each([
+  ['an API document', '', 'write `x-upstream: orders` on an operation'],
+  [
+    'no API document',
+    'api: openapi.yaml\n',
+    'this needs `api`, the API document, with `x-upstream: orders` on an operation',
+  ],
+])('with %s, an upstream without operations gets a warning that says what it needs', (_, left, advice) => {
+  const upstreams = 'upstreams: { store: { url: http://store }, orders: { url: http://orders } }\n';
+  const main = mainDocument.replace(/^upstream:.*\n/m, upstreams).replace(left, '');
+  const { file } = configFolder({ 'tollgate.yaml': main });
+  expect(loadSettings({ file, env: {} })).toMatchObject({
+    warnings: [`${file}: no operation is forwarded to the upstream \`orders\`; ${advice}`],
+  });
+});
+
+test('a path item in a missing file is one problem', () => {
+  const report = reportOn({ 'openapi.yaml': 'paths: { /pets: { $ref: pets.yaml } }\n' });
+  expect(report).toMatch(/^openapi\.yaml:1:25: this file does not exist/);
+  expect(report.match(/^\S+:\d+:\d+: /gm)).toHaveLength(1);
+});
+
 test('an API document that is a page of HTML is one problem', () => {
   const report = reportOn({ 'openapi.yaml': '<!DOCTYPE html>\n<html lang="en"><body>: [</body></html>\n' });
   expect(report).toBe('openapi.yaml:1:1: this is HTML or XML; save the OpenAPI document itself');

@@ -39,9 +39,14 @@ function isMatchable(segment: string): boolean {
 
 /** Two templates that match the same path, although neither is more specific. */
 export interface Overlap {
-  /** The template that receives a request whose path matches both templates. */
+  /**
+   * The template that receives a request whose path matches both templates. If the templates have the same shape, the other template
+   * receives the methods that only the other template has.
+   */
   readonly winner: string;
   readonly other: string;
+  /** Whether the templates differ only in the names of their parameters, so that they match exactly the same paths. */
+  readonly isSameShape: boolean;
 }
 
 /**
@@ -53,8 +58,10 @@ export function* overlaps(templates: readonly string[]): Generator<Overlap, void
   for (const template of templates) {
     const segments = segmentsOf(template);
     const atRoot = { segments, index: 0, first: 0, isNarrower: false, isWider: false };
-    for (const { other, first } of overlapsIn(root, atRoot)) {
-      yield first > 0 ? { winner: template, other } : { winner: other, other: template };
+    for (const { other, first, isSameShape } of overlapsIn(root, atRoot)) {
+      yield first > 0
+        ? { winner: template, other, isSameShape }
+        : { winner: other, other: template, isSameShape };
     }
     branchAt(root, segments).value ??= template;
   }
@@ -76,11 +83,19 @@ interface Search {
   readonly isWider: boolean;
 }
 
-function* overlapsIn(branch: Branch, search: Search): Generator<{ other: string; first: number }, void> {
+interface FoundOverlap {
+  readonly other: string;
+  readonly first: number;
+  readonly isSameShape: boolean;
+}
+
+function* overlapsIn(branch: Branch, search: Search): Generator<FoundOverlap, void> {
   const { segments, index, first, isNarrower, isWider } = search;
   const segment = segments[index];
   if (segment === undefined) {
-    if (branch.value !== undefined && isNarrower === isWider) yield { other: branch.value, first };
+    if (branch.value !== undefined && isNarrower === isWider) {
+      yield { other: branch.value, first, isSameShape: !isNarrower };
+    }
     return;
   }
   for (const { next, order, isCrossed = false } of continuations(branch, segment)) {

@@ -53,7 +53,13 @@ export function readOperations(
   const { problems } = list;
   const warned = createProblemList();
   const root: ApiFile = { file, source };
-  const references = createReferences({ root, open, report: list.add });
+  let isUnread = false;
+  const openOrNote: ReadOptions['open'] = (...file) => {
+    const opened = open(...file);
+    isUnread ||= opened === undefined;
+    return opened;
+  };
+  const references = createReferences({ root, open: openOrNote, report: list.add });
   const context: ReadContext = { list, warned, references, upstreamNames };
   const result = (operations: readonly Operation[]): ReadOperations => {
     const warnings = warned.problems.map((at) => `${at.file}:${at.line}:${at.column}: ${at.message}`);
@@ -85,9 +91,10 @@ export function readOperations(
     if (message !== undefined) list.add(() => ({ ...atName(template), message }));
     return message === undefined;
   });
-  for (const { winner, other } of overlaps(sound)) {
+  for (const { winner, other, isSameShape } of overlaps(sound)) {
     if (warned.isFull()) break;
-    const message = `\`${winner}\` and \`${other}\` match the same path; a method that both have goes to \`${winner}\``;
+    const requests = isSameShape ? 'a method that both have' : 'every request for such a path';
+    const message = `\`${winner}\` and \`${other}\` match the same path; ${requests} goes to \`${winner}\``;
     warned.add(() => ({ ...atName(other), message }));
   }
   const found: FoundOperation[] = [];
@@ -96,7 +103,7 @@ export function readOperations(
     const item = { in: root, path: ['paths', template], value: paths[template] };
     found.push(...readPathItem(template, item, context));
   }
-  if (found.length === 0 && problems.length === 0) {
+  if (found.length === 0 && problems.length === 0 && !isUnread) {
     const message = '`paths` has no operation; the gateway would answer 404 to everything';
     list.add(() => ({ ...source.placeOf(['paths'], 'name'), message }));
   }

@@ -238,13 +238,13 @@ test.each<[what: string, text: string, warnings: string[]]>([
   [
     'two templates of which neither is more specific',
     paths('/{y}/b', '/a/{x}'),
-    ['2:3: `/a/{x}` and `/{y}/b` match the same path; a method that both have goes to `/a/{x}`'],
+    ['2:3: `/a/{x}` and `/{y}/b` match the same path; every request for such a path goes to `/a/{x}`'],
   ],
   [
     'two segments that a text can match both',
     paths('/{year}-{month}', '/{name}:cancel'),
     [
-      '2:3: `/{name}:cancel` and `/{year}-{month}` match the same path; a method that both have goes to `/{name}:cancel`',
+      '2:3: `/{name}:cancel` and `/{year}-{month}` match the same path; every request for such a path goes to `/{name}:cancel`',
     ],
   ],
   ['templates of which one is more specific', paths('/a/{x}', '/a/{x}.json', '/a/b', '/{x}/{y}', '/a/'), []],
