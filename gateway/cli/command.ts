@@ -57,7 +57,7 @@ export function fromHere(file: string): string {
 export const configName = 'tollgate.yaml';
 
 /** Returns the named configuration, or the configuration of the current folder. An empty TOLLGATE_CONFIG counts as not set. */
-export function configOr(config: string | undefined): string | undefined {
+function configOr(config: string | undefined): string | undefined {
   return config ?? (existsSync(configName) ? configName : undefined);
 }
 

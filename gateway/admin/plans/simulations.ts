@@ -3,8 +3,7 @@ import * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Key, PlanWindow } from '../../shared/model.ts';
-import type { Period } from '../../shared/schema/dates-and-durations.ts';
-import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-minutes.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
@@ -16,6 +15,7 @@ import { unitsOf } from '../../usage/tally.ts';
 import { count, instant, list, words } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { keptPeriod } from '../operations/kept-period.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -144,6 +144,7 @@ export function createSimulations(
   sources: Omit<KeySources, 'readStatus'>,
 ): (simulation: Simulation) => Promise<Simulated | undefined> {
   const { settings, usage, nowMs, bounds } = sources;
+  const keptPart = (period: Period) => keptPeriod(period, usage?.state() ?? { keptDays: 0 }, nowMs());
   const kept = createKeptMinutes(bounds);
 
   return simulate;
@@ -227,13 +228,6 @@ export function createSimulations(
 
   function periodsOf(key: Key, period: Period): readonly LimitPeriod[] {
     return limitPeriodsOf(key, settings().plans, period, minuteMs);
-  }
-
-  /** Shortens a period to its recorded part. */
-  function keptPart({ fromMs, toMs }: Period): Period {
-    const keptDays = usage?.state().keptDays ?? 0;
-    const keptFromMs = (Math.floor(nowMs() / dayMs) - keptDays) * dayMs;
-    return { fromMs: Math.max(fromMs, keptFromMs), toMs: Math.min(toMs, nowMs()) };
   }
 
   /**

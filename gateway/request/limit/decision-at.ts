@@ -38,7 +38,7 @@ export function decisionAt(
 }
 
 /** The time after which a client may repeat a request that the concurrency limit refused. */
-export const crowdedRetryMs = 1_000;
+const crowdedRetryMs = 1_000;
 
 /** The decisions on a run of consecutive requests with equal cost. */
 export interface DecidedTogether extends RunTerms {

@@ -2,7 +2,7 @@ import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../../s
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createActiveRequests } from './active-requests.ts';
 import type { BanLog } from './ban-log.ts';
-import { crowdedRetryMs, type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
+import { type DecidedTogether, decidedRuns, decisionAt } from './decision-at.ts';
 import type { KeyLedger } from './key-ledger.ts';
 import { rateLimitState } from './rate-limit-state.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-quota.ts';
@@ -199,7 +199,10 @@ export function createKeyLimiter(deps: {
     if (repeated !== undefined) return repeated;
     if (concurrent !== undefined && active.of(keyId) >= concurrent) {
       const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
-      if (state.bannedUntilMs <= storeNowMs) return crowded(state, { limits, source, units, storeNowMs });
+      if (state.bannedUntilMs <= storeNowMs) {
+        const outcome = { nowMs: storeNowMs, admitted: 0, refused: 0, banned: 0, crowded: 1, state };
+        return decisionAt(0, { outcome, source, units, limits, windowsMs });
+      }
     }
     const outcome = ledger.refuse({ keyId, limits, bans }, units, storeNowMs);
     if (outcome === undefined) return undefined;
@@ -315,19 +318,6 @@ export function createKeyLimiter(deps: {
     if (terms === undefined || active.isAsking(keyId)) return;
     // No request waits for this answer.
     openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
-  }
-
-  function crowded(
-    state: Readonly<QuotaState>,
-    {
-      limits,
-      source,
-      units,
-      storeNowMs,
-    }: { limits: Key['limits']; source: DecisionSource; units: number; storeNowMs: number },
-  ): Decision {
-    const rateLimit = rateLimitState(state, { limits, windowsMs, nowMs: storeNowMs });
-    return { kind: 'crowded', units, rateLimit, source, retryAtMs: storeNowMs + crowdedRetryMs };
   }
 
   async function send(part: StorePart, calls: readonly QuotaCall[], sentMs: number) {

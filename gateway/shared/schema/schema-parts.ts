@@ -32,7 +32,7 @@ export function text(what: string, pattern = /^.+$/s) {
 
 /** The only name that cannot become a member of a JavaScript object by assignment. */
 export const reservedName = '__proto__';
-export const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
+const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
 /** A name that an operator chooses. The reserved name is refused, because the chosen name becomes a member name of an object. */
 export function givenName(what: string, pattern: RegExp) {

@@ -1,3 +1,4 @@
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import type { KeyVerdict } from './replay-key.ts';
 
 /** Requests of some keys under the present limits (now) and the edited limits (then). */
@@ -124,7 +125,7 @@ export class VerdictBuilder {
       refusedThen,
       ...(refusedThenMin < refusedThenMax && { refusedThenMin, refusedThenMax }),
       ...(Number.isFinite(verdict.firstRefusedMinute) && {
-        firstRefusedAt: instantOf(verdict.firstRefusedMinute * this.minuteMs),
+        firstRefusedAt: isoSecondOf(verdict.firstRefusedMinute * this.minuteMs),
       }),
       censoredMinutes,
     });
@@ -136,7 +137,7 @@ export class VerdictBuilder {
       .sort(([a], [b]) => a - b)
       .slice(0, differencesListed)
       .map(([minute, { recorded, replayed, ...of }]) => {
-        const at = instantOf(minute * this.minuteMs);
+        const at = isoSecondOf(minute * this.minuteMs);
         return { at, ...of, recordedRefusals: recorded, replayedRefusals: replayed };
       });
     const minutesThatDiffer = this.differing.size;
@@ -216,8 +217,4 @@ function sumOf(all: readonly Totals[]): Totals {
     for (const name of Object.keys(noTotals) as (keyof Totals)[]) sum[name] += totals[name];
   }
   return sum;
-}
-
-function instantOf(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }

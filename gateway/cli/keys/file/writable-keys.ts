@@ -7,7 +7,7 @@ import { CommandError } from '../../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
 /** A key of the file or the directory, in the form of the admin API. Members that are not listed here are kept unchanged. */
-export const changedDefinition = keyDefinition
+const changedDefinition = keyDefinition
   .partial({ revision: true, createdAt: true, changedAt: true })
   .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })
   .loose();
