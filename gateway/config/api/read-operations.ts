@@ -444,7 +444,8 @@ function warnOfNames(
 ): void {
   const [first] = renamed;
   if (first === undefined) return;
-  const others = renamed.length === 1 ? '' : `, like ${renamed.length - 1} others`;
+  const further = renamed.length - 1;
+  const others = further === 0 ? '' : `, like ${further} other${further === 1 ? '' : 's'}`;
   const message = `this operation has ${why}${others}; in plans, keys and metrics it is called \`${names.get(first)}\``;
   report(warned, first.part, message, 'name');
 }
