@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { Redis } from 'ioredis';
 
 /**
@@ -6,7 +7,7 @@ import { Redis } from 'ioredis';
  *
  * | changed member | effect |
  * |---|---|
- * | `setStatus` of every client | a second error of a TLS connection does not end the process |
+ * | `connector.connect` of every client, at `setStatus` | a second error of a TLS connection does not end the process |
  * | `asking` of a Cluster server's client | a lost reply to ASKING does not end the process |
  * | `disconnect` of a Cluster server's client | the replies of a server that has lost its slots still arrive |
  * | `duplicate` of a Cluster server's client | the gateway can report why a seed node is unreachable |
@@ -15,22 +16,32 @@ import { Redis } from 'ioredis';
  * | `emit` of a connection to a Sentinel | repeated announcements of the current master are ignored |
  */
 
-/** The undocumented member of ioredis clients that this file changes. */
-interface Client extends Pick<Redis, 'stream'> {
+/** The undocumented members of ioredis clients that this file changes. */
+interface Client {
+  readonly connector: { connect: (onSentinelError: unknown) => Promise<Duplex> };
   setStatus(status: string, detail?: unknown): void;
 }
 
 /**
  * Makes every client close its connection after an error. ioredis handles only the first error of a connection, and a second error
- * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. This function
- * changes the prototype, because ioredis creates some clients itself.
+ * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. An alert of the
+ * server can also arrive together with a certificate that is not valid. The function changes the prototype, because ioredis creates some
+ * clients itself. Each client gets its connections from its `connector`.
  */
 export function closeFailedConnections(): void {
   const prototype = Redis.prototype as unknown as Client;
   const { setStatus } = prototype;
+  const changed = new WeakSet<Client['connector']>();
   prototype.setStatus = function (this: Client, status, detail) {
-    const { stream } = this;
-    if (status === 'connect') stream.on('error', () => stream.destroy());
+    const { connector } = this;
+    if (status === 'connecting' && !changed.has(connector)) {
+      changed.add(connector);
+      const connect = connector.connect.bind(connector);
+      connector.connect = async (onSentinelError) => {
+        const stream = await connect(onSentinelError);
+        return stream.on('error', () => stream.destroy());
+      };
+    }
     setStatus.call(this, status, detail);
   };
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
@@ -23,13 +23,48 @@ it('ioredis has every member that the gateway replaces', () => {
     emit: client.emit,
     setStatus: (client as unknown as Record<string, unknown>).setStatus,
     resolve: connector.resolve,
+    connect: connector.connect,
     connectToSentinel: connector.connectToSentinel,
   };
   for (const [name, member] of Object.entries(members))
     expect([name, typeof member]).toEqual([name, 'function']);
 });
 
+/** A cleartext alert. After a handshake, TLS 1.3 allows only encrypted records. */
+const brokenRecord = Buffer.from([0x15, 3, 3, 0, 2, 2, 0x32]);
+
 it('a TLS connection to Redis that gets a broken record and is then reset is made anew, and no error is uncaught', async () => {
+  const broken = await uncaughtErrors({ isTrusted: true }, (client, server, secure) => {
+    client.pipe(server).pipe(client, { end: false });
+    void secure.then((socket) =>
+      socket.once('data', () => {
+        // ioredis reports the error together with an alert of its own.
+        client.write(brokenRecord);
+        client.once('data', () => client.resetAndDestroy());
+      }),
+    );
+  });
+  expect(broken).toEqual([]);
+});
+
+it('a broken record together with an untrusted certificate leaves no error of a Redis connection uncaught', async () => {
+  const broken = await uncaughtErrors({ isTrusted: false }, (client, server) => {
+    client.pipe(server);
+    // The record arrives with the end of the handshake, so the connection fails twice before ioredis knows of it.
+    server.once('data', (flight: Buffer) => client.write(Buffer.concat([flight, brokenRecord])));
+  });
+  expect(broken).toEqual([]);
+});
+
+/**
+ * Connects to Redis over a relay that breaks the connections.
+ *
+ * @returns the uncaught errors of ten connections
+ */
+async function uncaughtErrors(
+  { isTrusted }: { readonly isTrusted: boolean },
+  relayBetween: (client: Socket, server: Socket, secure: Promise<Socket>) => void,
+): Promise<unknown[]> {
   const certificate = makeCertificate();
   const redis = createTlsServer(certificate).listen(0, '127.0.0.1');
   onTestFinished(() => void redis.close());
@@ -38,17 +73,14 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
   const relay = createServer((client) => {
     const server = connect((redis.address() as AddressInfo).port, '127.0.0.1');
     for (const socket of [client, server]) socket.on('error', () => {});
-    client.pipe(server).pipe(client, { end: false });
-    client.once('close', () => server.destroy());
-    redis.once('secureConnection', (secure) => {
-      secure.on('error', () => {});
-      secure.once('data', () => {
-        // A cleartext alert where only encrypted records are allowed. ioredis reports the error together with an alert of its own.
-        client.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 0x32]));
-        client.once('data', () => client.resetAndDestroy());
-        broken++;
-      });
+    client.once('close', () => {
+      server.destroy();
+      broken++;
     });
+    const secure = new Promise<Socket>((resolve) => {
+      redis.once('secureConnection', (socket) => resolve(socket.on('error', () => {})));
+    });
+    relayBetween(client, server, secure);
   }).listen(0, '127.0.0.1');
   onTestFinished(() => void relay.close());
   await once(relay, 'listening');
@@ -58,10 +90,10 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
   onTestFinished(() => void process.off('uncaughtException', note));
   const url = `redis://127.0.0.1:${(relay.address() as AddressInfo).port}`;
   const client = openRedis(
-    { url, prefix: '', tls: { ca: certificate.cert } },
+    { url, prefix: '', tls: { ca: isTrusted ? certificate.cert : makeCertificate().cert } },
     { ...defaultBounds, storeReconnectMaxMs: 1 },
   );
   onTestFinished(() => client.close());
   await until('ten connections have failed', () => broken >= 10);
-  expect(uncaught).toEqual([]);
-});
+  return uncaught;
+}
