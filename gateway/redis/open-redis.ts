@@ -49,9 +49,23 @@ function ofOneServer({ storeReconnectMaxMs }: Bounds) {
   return {
     enableOfflineQueue: false,
     retryStrategy: (attempt: number) => Math.min(attempt * 50, storeReconnectMaxMs),
-    // After a failover the address may belong to a replica. Reconnecting resolves the name again, or asks Sentinel again.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
+}
+
+/**
+ * Reconnects when a server no longer accepts writes. After a failover the address may belong to a replica. Reconnecting resolves the name
+ * again, or asks Sentinel again. All pending commands get the same error, and ioredis would add a timer to the connection for each error.
+ */
+function leaveReplicas(client: Redis): void {
+  let isLeaving = false;
+  client.options.reconnectOnError = ({ message }) => {
+    if (isLeaving || !message.startsWith('READONLY')) return false;
+    isLeaving = true;
+    return true;
+  };
+  client.on('close', () => {
+    isLeaving = false;
+  });
 }
 
 function connectToSentinel(
@@ -93,6 +107,7 @@ function toConnection(
   let isOpen = true;
   // ioredis prints `error` events that have no listener. `store-watch.ts` logs outages instead.
   client.on('error', () => {});
+  leaveReplicas(client);
   // ioredis stops its attempts when an attempt fails before it has a socket, for example if a Sentinel announces another master during the
   // look-up of the master.
   client.on('end', () => {
