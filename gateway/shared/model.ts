@@ -201,48 +201,34 @@ export function toldWindow({ inForce, ban }: RateLimitState): Window {
  */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
+interface DecisionFigures {
+  /** The cost of the request. An admitted request is charged the cost in every window, and any other request is not charged. */
+  readonly units: number;
+  readonly rateLimit: RateLimitState;
+  readonly source: DecisionSource;
+}
+
 /** The decision about one request of a valid key, made from the windows of its plan and the rules for bans. */
 export type Decision =
-  | {
+  | (DecisionFigures & {
       readonly kind: 'admitted';
-      /** The cost of the request, which is charged to every window. */
-      readonly units: number;
-      readonly rateLimit: RateLimitState;
-      readonly source: DecisionSource;
       /** A grant exempts the key from brownouts. */
       readonly noBrownouts?: true;
-    }
-  | {
+    })
+  | (DecisionFigures & {
       /**
        * A refusal. The same request would be admitted at `retryAtMs` (epoch ms on the clock of the decision). `banned` means that the
-       * request is refused during a ban.
+       * request is refused during a ban. `crowded` means that the concurrency limit refuses the request. The `retryAtMs` of `crowded` is
+       * a guess, because the end of a running request is unknown.
        */
-      readonly kind: 'refused' | 'banned';
-      /** The cost that the request would have had. */
-      readonly units: number;
-      readonly rateLimit: RateLimitState;
-      readonly source: DecisionSource;
+      readonly kind: 'refused' | 'banned' | 'crowded';
       readonly retryAtMs: number;
-    }
-  | {
-      /**
-       * A refusal by the concurrency limit, which charges nothing. `retryAtMs` is a guess, because the end of a running request is unknown.
-       */
-      readonly kind: 'crowded';
-      readonly units: number;
-      readonly rateLimit: RateLimitState;
-      readonly source: DecisionSource;
-      readonly retryAtMs: number;
-    }
-  | {
+    })
+  | (DecisionFigures & {
       /** The store is unavailable and `redis.onFailure` is `refuse`. `rateLimit` has the last known figures. */
       readonly kind: 'unavailable';
-      /** The cost that the request would have had. */
-      readonly units: number;
-      readonly rateLimit: RateLimitState;
-      readonly source: 'local';
       readonly retryAtMs: number;
-    };
+    });
 
 /** The result for a key that changed after it was read. The request is neither decided nor charged, and the caller reads the key again. */
 export interface StaleKey {

@@ -14,27 +14,7 @@ export type HolderData =
   | { readonly kind: 'json'; readonly value: object }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** The store of the usage record does not reply. */
-const recordUnread: HolderData = {
-  kind: 'refused',
-  refusal: {
-    code: 'store_unavailable',
-    message: 'The usage record cannot be read now. Retry in 1 s.',
-    fields: ['Retry-After', '1'],
-  },
-};
-
 const usageQuery = queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') });
-
-/** Too many reads of the usage record are in progress. */
-const recordBusy: HolderData = {
-  kind: 'refused',
-  refusal: {
-    code: 'rate_limited',
-    message: 'Too many requests for the usage of API keys are in progress. Retry in 1 s.',
-    fields: ['Retry-After', '1'],
-  },
-};
 
 /** Reads the usage of a key. The rows have the form of the admin API's rows. */
 export async function usageOf(
@@ -63,9 +43,18 @@ type Reading = Pick<Authenticated, 'key' | 'req' | 'snapshot'> & {
 };
 
 function inJson<Row>(days: Days<Row>, bodyOf: (rows: readonly Row[]) => object): HolderData {
-  if (days === 'busy') return recordBusy;
-  return days === 'unread' ? recordUnread : { kind: 'json', value: bodyOf(days) };
+  if (typeof days !== 'string') return { kind: 'json', value: bodyOf(days) };
+  return { kind: 'refused', refusal: { ...unreadRefusals[days], fields: ['Retry-After', '1'] } };
 }
+
+/** The refusals when the store of the usage record does not reply, and when too many reads of the record are in progress. */
+const unreadRefusals: Readonly<Record<'unread' | 'busy', Refusal>> = {
+  unread: { code: 'store_unavailable', message: 'The usage record cannot be read now. Retry in 1 s.' },
+  busy: {
+    code: 'rate_limited',
+    message: 'Too many requests for the usage of API keys are in progress. Retry in 1 s.',
+  },
+};
 
 /** Refuses a request because of a query parameter. */
 function invalid({ message }: { readonly message: string }): HolderData {
