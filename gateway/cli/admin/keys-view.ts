@@ -1,9 +1,10 @@
 import type { KeyItem } from '../../admin/keys/key-item.ts';
 import type { KeyDetail } from '../../admin/keys/show-key.ts';
+import { counted, figure } from '../../fleet/wording.ts';
 import { keySchema } from '../../keys/key-schema.ts';
 import { toLimits } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
-import { ago, beginning, clock, counted, ending, figure, instant, span } from '../output/figures.ts';
+import { ago, beginning, clock, ending, instant, span } from '../output/figures.ts';
 import { type Screen, toneOf } from '../output/screen.ts';
 import { type Cell, type Column, factTable, table } from '../output/table.ts';
 import { refusedInWords } from './usage-view.ts';

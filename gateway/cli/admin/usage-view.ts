@@ -1,10 +1,11 @@
 import type { MonthPage } from '../../admin/keys/month-usage.ts';
 import type { KeyUsage, UsageRow } from '../../admin/keys/usage-rows.ts';
 import type { Callers } from '../../admin/operations/callers-view.ts';
+import { figure } from '../../fleet/wording.ts';
 import { planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { oneLine } from '../../shared/terminal/text-width.ts';
-import { ago, figure, instant } from '../output/figures.ts';
+import { ago, instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryPage } from '../../admin/keys/change/export-route.ts';
 import { type Imported, imported } from '../../admin/keys/change/import-route.ts';
+import { figure } from '../../fleet/wording.ts';
 import type { MovedKey } from '../../keys/key-schema.ts';
 import { countMembers } from '../../shared/structures/count-members.ts';
 import { printableJsonText } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { CommandError } from '../output/command-error.ts';
-import { figure } from '../output/figures.ts';
 import { movedJson } from './transfer.ts';
 
 /**

@@ -2,6 +2,7 @@ import type { Imported } from '../../admin/keys/change/import-route.ts';
 import type { WrittenKey } from '../../config/load-settings.ts';
 import { faultMessage } from '../../config/schema/shape-problems.ts';
 import { isFilledIn } from '../../config/source/substitute-variables.ts';
+import { counted, figure } from '../../fleet/wording.ts';
 import { type MovedKey, movedKeySchema } from '../../keys/key-schema.ts';
 import { planFault } from '../../keys/plans.ts';
 import type { Settings } from '../../shared/model.ts';
@@ -11,7 +12,6 @@ import { fields, list } from '../../shared/schema/schema-parts.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
 import { idsInDirectory } from '../admin/ids-in-directory.ts';
 import { CommandError } from '../output/command-error.ts';
-import { counted, figure } from '../output/figures.ts';
 import { type Configuration, editKeys, type LoadedKeys } from './file/edit-keys.ts';
 import type { YamlEdit } from './file/edit-yaml.ts';
 

@@ -1,9 +1,6 @@
-/** Formats numbers and times for people. */
+import { counted, figure } from '../../fleet/wording.ts';
 
-/** With thousands separators. */
-export function figure(number: number): string {
-  return number.toLocaleString('en-US');
-}
+/** Formats numbers and times for people. */
 
 /** Formats a rate per second. */
 export function rate(perSecond: number): string {
@@ -72,8 +69,4 @@ export function beginning(atMs: number): string {
 export function ending(atMs: number): string {
   const isMidnight = atMs % 86_400_000 === 0;
   return isMidnight ? `${instant(atMs - 1).slice(0, 10)} 24:00 UTC` : beginning(atMs);
-}
-
-export function counted(number: number, one: string, many = `${one}s`): string {
-  return `${figure(number)} ${number === 1 ? one : many}`;
 }

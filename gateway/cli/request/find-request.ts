@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
+import { counted } from '../../fleet/wording.ts';
 import { printableJson } from '../../shared/terminal/printable.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError } from '../output/command-error.ts';
-import { counted, instant } from '../output/figures.ts';
+import { instant } from '../output/figures.ts';
 import { type LogEntry, linesOf, parseEntry } from './log-lines.ts';
 import { requestStory } from './request-story.ts';
 

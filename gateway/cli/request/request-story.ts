@@ -1,5 +1,6 @@
+import { counted, figure } from '../../fleet/wording.ts';
 import { errors } from '../../shared/errors.ts';
-import { counted, figure, milliseconds } from '../output/figures.ts';
+import { milliseconds } from '../output/figures.ts';
 import type { LogEntry } from './log-lines.ts';
 
 /**

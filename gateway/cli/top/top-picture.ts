@@ -1,9 +1,10 @@
 import type { FleetState } from '../../admin/api/state-view.ts';
 import type { KeyItem } from '../../admin/keys/key-item.ts';
+import { counted, figure } from '../../fleet/wording.ts';
 import { cutText, oneLine, padText, widthOf, wrapText } from '../../shared/terminal/text-width.ts';
 import { incompleteText, processColumns, usualVersion } from '../admin/fleet-view.ts';
 import { stateCell } from '../admin/keys-view.ts';
-import { clock, counted, duration, figure, instant, milliseconds, rate } from '../output/figures.ts';
+import { clock, duration, instant, milliseconds, rate } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type Cell, type Column, layOut } from '../output/table.ts';
 

@@ -1,6 +1,6 @@
+import { counted, figure } from '../../fleet/wording.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
-import { counted, figure } from '../output/figures.ts';
 import type { AskedSimulation, Simulation } from './ask-simulation.ts';
 import type { EditByField, LaterEdit, Tried } from './edits-between.ts';
 

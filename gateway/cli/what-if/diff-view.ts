@@ -4,8 +4,8 @@ import {
   type ListDiff,
   type SettingsDiff,
 } from '../../admin/settings/diff-settings.ts';
+import { figure } from '../../fleet/wording.ts';
 import { cutText, wrapText } from '../../shared/terminal/text-width.ts';
-import { figure } from '../output/figures.ts';
 import type { Screen, Tone } from '../output/screen.ts';
 import { type LimitVerdict, verdictText } from './diff-verdicts.ts';
 

@@ -1,5 +1,6 @@
+import { counted, figure } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
-import { counted, figure, instant } from '../output/figures.ts';
+import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Column, table } from '../output/table.ts';
 import type { Simulation } from './ask-simulation.ts';
