@@ -56,7 +56,7 @@ export function issuedText(
 }
 
 function keptText({ windows = [], ban, grant }: NonNullable<IssuedKey['kept']>, nowMs: number): string {
-  const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
+  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${name}`);
   const ends = ban ? [`a ban until ${clock(ban.untilMs, nowMs)} UTC`] : [];
   return [...used, ...ends, ...(grant ? ['a grant'] : [])].join(', ');
 }

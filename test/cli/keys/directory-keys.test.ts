@@ -94,7 +94,7 @@ test('a key of the directory is issued, rotated, revoked and restored, with effe
   const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };
   expect((await fetch(`${gateways[0]?.adminUrl}/api/v1/keys/acme`, deletion)).status).toBe(200);
   expect((await run('create acme --plan free --directory')).stderr).toMatch(
-    /^Added acme to the directory\. An earlier key with this id has left: .*\d requests? in this day\. /,
+    /^Added acme to the directory\. An earlier key with this id has left: .*\d used units? in this day\. /,
   );
 });
 

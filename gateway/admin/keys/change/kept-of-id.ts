@@ -19,7 +19,7 @@ export const keptOfIdShown = z
       }),
     )
       .optional()
-      .describe('The windows in which requests are counted.'),
+      .describe('The windows with used units.'),
     ...banAndGrantShape,
   })
   .describe(

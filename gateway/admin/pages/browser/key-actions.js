@@ -123,7 +123,7 @@ const actions = {
 
 /** @param {NonNullable<Changed['kept']>} kept */
 function keptInWords({ windows = [], ban }) {
-  const used = windows.map(({ name, used }) => `${counted(used, 'request')} in this ${name}`);
+  const used = windows.map(({ name, used }) => `${counted(used, 'used unit')} in this ${name}`);
   return [...used, ...(ban ? [`a ban until ${fullInstant(ban.untilMs)}`] : [])].join(', ');
 }
 
