@@ -19,7 +19,7 @@ export const simulationAtMost = { seconds: 2 };
 
 const [keys, days] = [10_000, 7];
 const minutesPerDay = 1_440;
-/** The number of different records. The keys share these records, so that not all keys have the same traffic. */
+/** The number of different records. Several keys share each record, and traffic differs between records. */
 const kinds = 32;
 
 /**

@@ -34,7 +34,7 @@ interface Options {
 
 /** At least 2,000 different secrets a second. A connection pauses for 30 ms after each response. */
 const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
-/** The number of secrets of one run of the flood, so that no secret is repeated. */
+/** The number of different secrets for each second of a flood. A flood repeats no secret. */
 const secretsPerSecond = 4_000;
 /** The seconds for which the flood runs before and after the load with the key, together. */
 const floodAroundSeconds = 2;

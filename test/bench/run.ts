@@ -262,7 +262,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // Stopping the benchmark ends its processes, so a measurement that fails at this time is not the reason for the stop.
+  // Stopping the benchmark makes the current measurement fail. This failure must not cause a second stop.
   if (isStopping) return;
   isStopping = true;
   if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });

@@ -27,8 +27,7 @@ const limitPerMinute = 5;
 const refusalsToBan = 4;
 
 /**
- * Bans a key through one of three processes. Windows last two seconds and bans last longer, so a ban ends after the window whose refusals
- * caused the ban.
+ * Bans a key through one of three processes. Windows last two seconds, and bans last longer.
  */
 export async function measureBan({ banSeconds = 3 } = {}): Promise<Ban> {
   const key = makeCustomKey(limitPerMinute, 1_000_000);

@@ -16,7 +16,7 @@ export interface ExactnessOptions {
    */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
-  /** The time before the end of the shortest window at which the load starts, so that the load continues in the next window. */
+  /** The load starts this long before the shortest window ends. */
   readonly startBeforeEndMs: number;
   /** Default: one server. */
   readonly form?: RedisForm;

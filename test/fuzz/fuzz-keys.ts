@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { KeyEntry } from '../support/gateway-process.ts';
 
-/** These secrets are fixed, unlike the secrets of other tests, so that another run can send the bytes of a printed finding again. */
+/** These secrets are fixed, so another run can resend the bytes of a printed finding. */
 export const secrets = {
   valid: 'fuzz-valid-secret',
   other: 'fuzz-other-secret',

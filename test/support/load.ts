@@ -100,7 +100,7 @@ export function startLoad(load: Load): RunningLoad {
   };
 }
 
-/** Whether the connection was refused, so that the client could not send a request. */
+/** Whether the connection was refused. */
 function isNobodyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
 }

@@ -45,7 +45,7 @@ export interface ClusterServer {
 const slotsCount = 16_384;
 
 /**
- * The initial configuration of a server. Each server has the addresses of all other servers from the start, so no `CLUSTER MEET` is needed.
+ * The initial configuration of a server. Each server starts with the addresses of all other servers, without `CLUSTER MEET`.
  */
 interface Seat {
   readonly id: string;
