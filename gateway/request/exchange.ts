@@ -30,7 +30,7 @@ export class Exchange {
   readonly origin: ClientOrigin | undefined = undefined;
   /** The raw path without the query. The query is not stored, because a client may put a secret into it. */
   readonly path: string | undefined = undefined;
-  /** The raw `Authorization` field. A WebSocket may send its secret as a subprotocol, which is converted to this field. */
+  /** The raw `Authorization` field. A secret in a WebSocket subprotocol was converted to this field. */
   readonly authorization: string | undefined = undefined;
   /** Whether the connection must close after the response, because the end of the request is uncertain. */
   readonly endsConnection: boolean = false;

@@ -23,7 +23,7 @@ export interface UnreadSecret {
 
 /** The valid secret that a request presented. */
 export interface ValidSecret {
-  /** The secret is valid before this instant; Infinity when it never expires. */
+  /** The timestamp at which the secret expires; Infinity when the secret never expires. */
   readonly expiresMs: number;
   /** The first digits of the secret's digest, for the log. */
   readonly digestStart: string;
@@ -197,7 +197,7 @@ function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || isIn(period, nowMs);
 }
 
-/** Whether an instant is within a period. A clock that is set back can give an instant before the period. */
+/** Whether a timestamp is within a period. A clock that is set back can give a timestamp before the period. */
 function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

@@ -21,7 +21,7 @@ export const hopByHopFields = [
 export function namedInConnection(fields: readonly string[]): ReadonlySet<string> | undefined {
   const value = connectionOf(fields).toLowerCase();
   if (value === '' || value === 'keep-alive' || value === 'close') return undefined;
-  // `trim` would remove further characters. Only space and tab are whitespace in lists (RFC 9110 §5.6.3).
+  // `trim` would also remove other characters. Only space and tab are whitespace in lists (RFC 9110 §5.6.3).
   return new Set(value.split(/[,\t ]/));
 }
 

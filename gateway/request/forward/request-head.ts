@@ -76,11 +76,11 @@ export function requestHead({
  * `X-Forwarded-*`.
  */
 const overridingFields = [
-  // Method. Rack, Symfony and others read these fields. The second spelling is Microsoft's, the third is IBM's.
+  // Method. Rack, Symfony and others read these fields. `x-http-method` is Microsoft's spelling, and `x-method-override` is IBM's.
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
-  // Path. IIS rewriting modules set these fields. Yii reads them. Zend and Symfony read these fields before the fix of CVE-2018-14773.
+  // Path. IIS rewriting modules set these fields. Yii reads them. Unpatched Zend and Symfony (CVE-2018-14773) read them too.
   'x-original-url',
   'x-rewrite-url',
   // Path. The server gunicorn fills these WSGI variables from header fields that are spelled with an underscore.
@@ -98,7 +98,7 @@ const overridingFields = [
   'x-cluster-client-ip',
   'cf-connecting-ip',
   'fastly-client-ip',
-  // `Proxy` becomes the variable HTTP_PROXY under CGI, which redirects the backend's own requests (httpoxy, CVE-2016-5385).
+  // CGI turns `Proxy` into the variable HTTP_PROXY. This variable redirects the backend's own requests (httpoxy, CVE-2016-5385).
   'proxy',
 ];
 

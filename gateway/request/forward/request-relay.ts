@@ -63,7 +63,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
-  /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets both in one write. */
+  /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets head and body in one write. */
   private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
   /** Whether the outcome of the request is decided. Later events then have no effect. */

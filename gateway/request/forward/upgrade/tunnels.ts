@@ -54,7 +54,7 @@ export class Tunnels {
     return [...this.byClient.values()];
   }
 
-  /** Closes open tunnels gently and refuses further tunnels. */
+  /** Closes open tunnels gently and refuses new tunnels. */
   drain(): void {
     this.draining = true;
     for (const tunnel of this.byClient.values()) tunnel.end();

@@ -33,7 +33,7 @@ export interface Target {
   readonly tunnelPlaces: Shares;
 }
 
-/** One instant on two clocks: epoch ms for display, and `performance.now()` for durations, because it is monotonic. */
+/** One point in time on two clocks: epoch ms for display, and `performance.now()` for durations, because it is monotonic. */
 interface Instant {
   readonly epochMs: number;
   readonly monotonicMs: number;
@@ -168,7 +168,7 @@ export function createTargets({
       // A failed check of a healthy target is repeated at once, because one check may fail while this process is busy.
       if (finding.health !== 'healthy' && target.health === 'healthy') finding = await check(target);
       if (stop.signal.aborted) return;
-      // A target that was down and is now silent has not recovered, so it stays down.
+      // A target that was down and is now silent has not recovered, so its health remains `down`.
       if (finding.health !== 'silent' || target.health !== 'down') setHealth(target, finding);
     } while (await pauseFor(bounds.healthPauseMs, stop.signal));
   }
