@@ -11,8 +11,8 @@ export interface PeriodOptions {
 }
 
 /**
- * Returns the instants of a period in the form of the admin API. `today` and `yesterday` mean the first instants of these days in
- * UTC. `-7d`, `-12h` and `-30m` are times before now.
+ * Returns the timestamps of a period in the form of the admin API. `today` and `yesterday` mean the start of these days in UTC.
+ * `-7d`, `-12h` and `-30m` are times before now.
  *
  * @throws a CommandError
  */
@@ -51,8 +51,8 @@ export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: num
 }
 
 /**
- * Returns the instants of `--from` and `--until` of a grant. If a day is given, `--from` is its first instant and `--until` is
- * its end. Without `--from`, the grant begins now. A duration such as `+6h` for `--until` counts from the beginning of the grant.
+ * Returns the timestamps of `--from` and `--until` of a grant. If a day is given, `--from` is the start of that day and `--until`
+ * is its end. Without `--from`, the grant begins now. A duration such as `+6h` for `--until` counts from the beginning of the grant.
  *
  * @throws a CommandError
  */

@@ -119,7 +119,7 @@ export async function findRequest(
 const timeMember = Buffer.from('"time":"');
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Reads the instant of a log entry without parsing the whole line. */
+/** Reads the timestamp of a log entry without parsing the whole line. */
 function timeOf(line: Buffer): string | undefined {
   const at = line.indexOf(timeMember);
   if (at === -1) return undefined;

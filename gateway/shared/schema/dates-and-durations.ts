@@ -8,7 +8,7 @@ const firstMs = Date.parse('0000-01-01T00:00:00Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Parses a date (as its first instant in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and
+ * Parses a date (as the day's start in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and
  * for an instant whose year in UTC is not between 0000 and 9999. A key with a year outside this range could not be exported and imported
  * again.
  */

@@ -48,8 +48,8 @@ export function text(charsMax: number) {
 }
 
 /**
- * A parameter whose value is a date, or a time with its zone (RFC 3339). The result is epoch ms; a date gives its
- * first instant in UTC.
+ * A parameter whose value is a date, or a time with its zone (RFC 3339). The result is epoch ms; a date gives the
+ * start of the day in UTC.
  */
 export function instant() {
   return dateAsMs('must be a date such as 2026-11-22, or a time such as 2026-11-22T10:31:00Z');
