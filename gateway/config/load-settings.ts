@@ -111,7 +111,7 @@ export interface InvalidSettings {
    * operator may have written a secret in place of a path.
    */
   readonly suspects: readonly (readonly string[])[];
-  /** The digest of every file that was read, missing files included. */
+  /** The digest of each file that the load tried to read, including missing files. */
   readonly digests: Digests;
   /** A digest of everything that was read. */
   readonly version: string;
@@ -456,8 +456,8 @@ function warnOfCertificates(settings: Settings, nowMs: number): string[] {
 }
 
 /**
- * Returns all problems, sorted by file and place. If a value could not be read, for example because a variable is unset, other problems
- * with this value are left out, because they are consequences.
+ * Returns all problems, sorted by file and place. If a value could not be read, for example because a variable is unset, other
+ * problems with this value are left out.
  */
 function mergeProblems(ofReading: readonly Problem[], ofRules: readonly Problem[]): Problem[] {
   const unread = new Set(ofReading.map(placeName));

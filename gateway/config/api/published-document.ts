@@ -12,7 +12,7 @@ interface Published {
   readonly plans: Plans;
   /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
-  /** The instant of the load, epoch ms. */
+  /** The time at which the settings are loaded, epoch ms. */
   readonly nowMs: number;
   /** The path where a client reads its limits, if there is one. */
   readonly limitsPath: string | undefined;
@@ -178,8 +178,8 @@ function charsOf(value: unknown, charsMax: number): number {
 }
 
 /**
- * Makes a Markdown table with a row for each plan and each of its later changes, and a column for each window that at least one
- * plan limits.
+ * Makes a Markdown table. Each plan has a row, and each scheduled change of a plan has a row. Each window that at least one plan limits has
+ * a column.
  */
 function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];

@@ -148,8 +148,8 @@ const unserved = new Set(['trace', 'additionalOperations']);
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
 /**
- * Reads the operations of a path. A path item may have a `$ref` and operations of its own. An own operation of the path item then replaces
- * the referenced operation of the same method.
+ * Reads the operations of a path. A path item may have a `$ref` and operations of its own. An operation in the path item replaces the
+ * referenced operation of the same method.
  */
 function readPathItem(template: string, item: ApiPart, context: ReadContext): FoundOperation[] {
   const { value } = item;

@@ -16,8 +16,7 @@ export interface KeyList {
 
 /**
  * Checks rules that the schema of a single key cannot express. Ids and digests are unique. A key on a custom plan has its own
- * limits, and any other key has none. The entries may also violate the schema, so that one report contains both kinds of
- * problems.
+ * limits, and any other key has none. Entries that violate the schema are checked too.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();

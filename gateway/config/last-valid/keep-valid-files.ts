@@ -30,7 +30,7 @@ export interface KeptFile {
 
 /** Valid settings. For some files, the settings may use the last valid content and not the content on disk. */
 export interface KeepingSettings extends ValidSettings {
-  /** The files that keep their last valid content. The list is empty when every file on disk is in use. */
+  /** The files whose content on disk is rejected. The list is empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
   /**
    * New contents of the main file and the keys file that conflict with other files. Only the revocations of these contents take
@@ -42,19 +42,19 @@ export interface KeepingSettings extends ValidSettings {
 }
 
 /**
- * Loads the configuration. If the files on disk are not valid together, some files keep their last valid content. All other files
- * are loaded from disk:
+ * Loads the configuration. If the files on disk are not valid together, the load uses the last valid content of some files. All other
+ * files are loaded from disk:
  *
- * 1. A file that is broken by itself keeps its last valid content.
- * 2. If two files conflict, the file with the problem keeps its last valid content. If the file with the problem has not changed, the file
- *    that conflicts with it keeps its last valid content.
- * 3. If the settings are still invalid, every file except the keys file keeps its last valid content. If that fails too, the keys
- *    file also keeps its last valid content.
+ * 1. The load uses the last valid content of a file that is invalid by itself.
+ * 2. If two files conflict, the load uses the last valid content of the file with the problem. If only the other file has changed, the load
+ *    uses the last valid content of the other file.
+ * 3. If the settings are still invalid, the load uses the last valid content of every file except the keys file. If the settings are then
+ *    still invalid, the load also uses the last valid content of the keys file.
  *
  * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
- * @param lastValid absent at the start, when a broken file is an error. A file that already keeps its last valid content is
- *   parsed again only after this file or the main file has changed
+ * @param lastValid absent at the start, when a broken file is an error. A rejected file is parsed again
+ *   only after this file or the main file has changed
  */
 export function loadKeepingValid(
   options: Omit<LoadOptions, 'drafts' | 'inForce'>,
@@ -65,9 +65,7 @@ export function loadKeepingValid(
   const read = new Map<string, ReadFile>();
   const kept = new Map<string, Fault[]>();
 
-  /**
-   * Reads each file once, so that all attempts of a load use the same content. Two reads would miss an edit between two attempts.
-   */
+  /** Reads each file once, so that all attempts of a load use the same content. */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);
     read.set(file, result);
@@ -89,8 +87,7 @@ export function loadKeepingValid(
     !kept.has(file) && inForce.has(file) && inForce.get(file) !== readOnce(file).digest;
 
   /**
-   * Selects the next files that must keep their last valid content, each with its faults. Returns an empty map when every changed
-   * file already keeps its last valid content.
+   * Selects the next files to reject, each with its faults. Returns an empty map when every changed file is already rejected.
    */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
     // The main file may always be at fault, because it names the other files.

@@ -100,7 +100,7 @@ function idsToCompare(one: KeyTable, other: KeyTable): Iterable<string> {
 }
 
 /**
- * @returns the key with the revocations of `now`, or undefined if it has none. A revoked key is disabled and stays in the list,
+ * @returns the key with the revocations of `now`, or undefined if it has none. A revoked key is disabled and kept in the list,
  *   so that line numbers still match
  */
 function narrow(key: RawKey, now: RawKey | undefined): RawKey | undefined {

@@ -23,7 +23,7 @@ export type LoadReply =
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
 /**
- * Valid settings without `entries`, which stay in the thread. `message` is the difference from the settings of `base`, or all
+ * Valid settings without `entries`, because the thread keeps the entries. `message` is the difference from the settings of `base`, or all
  * settings.
  */
 export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entries'> {
