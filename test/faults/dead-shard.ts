@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import keySlot from 'cluster-key-slot';
 import { makeToken } from '../support/admin-client.ts';
+import { fetchOnce } from '../support/fetch-once.ts';
 import { originOf, readiness } from '../support/fleet.ts';
 import { type GatewayProcess, makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { countStatuses, startLoad } from '../support/load.ts';
@@ -76,7 +77,7 @@ export async function measureDeadShard(
     startLoad({ origins: locals, secrets: [secret], clients: 4, pauseMs: 10, path });
   const statusOf = async (secret: string) => {
     const headers = { authorization: `Bearer ${secret}` };
-    const response = await fetch(`${originOf(refuser)}${path}`, { headers });
+    const response = await fetchOnce(`${originOf(refuser)}${path}`, headers);
     await response.text();
     return response.status;
   };
@@ -145,7 +146,7 @@ export async function measureDeadShard(
 
 async function listedBy({ adminUrl }: GatewayProcess, token: string, ids: readonly string[]) {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await fetch(`${adminUrl}/api/v1/keys`, { headers });
+  const response = await fetchOnce(`${adminUrl}/api/v1/keys`, headers);
   const { keys } = (await response.json()) as { keys: { id: string; state: string; windows: unknown[] }[] };
   return ids.map((id) => {
     const item = keys.find((key) => key.id === id);

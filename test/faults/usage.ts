@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeToken } from '../support/admin-client.ts';
+import { fetchOnce } from '../support/fetch-once.ts';
 import { startFleet } from '../support/fleet.ts';
 import { makeCustomKey } from '../support/gateway-process.ts';
 import { countStatuses, startLoad } from '../support/load.ts';
@@ -48,7 +49,7 @@ export async function measureUsage({
   const headers = { authorization: `Bearer ${token.token}` };
   const recordedBy = async (adminUrl: string): Promise<number> => {
     const counts = keys.map(async ({ entry }) => {
-      const response = await fetch(`${adminUrl}/api/v1/keys/${entry.id}/usage?step=day`, { headers });
+      const response = await fetchOnce(`${adminUrl}/api/v1/keys/${entry.id}/usage?step=day`, headers);
       const { rows = [] } = (await response.json()) as { rows?: { offered: number }[] };
       return rows.reduce((sum, { offered }) => sum + offered, 0);
     });

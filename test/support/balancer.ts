@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { fetchOnce } from './fetch-once.ts';
 
 export interface Member {
   readonly port: number;
@@ -52,7 +53,7 @@ export async function startBalancer(): Promise<Balancer> {
   }
 
   function isReady({ adminUrl }: Member): Promise<boolean> {
-    return fetch(`${adminUrl}/readyz`).then(
+    return fetchOnce(`${adminUrl}/readyz`).then(
       ({ status }) => status === 200,
       () => false,
     );

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { RedisPlace } from './connect-redis.ts';
+import { fetchOnce } from './fetch-once.ts';
 import { startGatewayHere } from './gateway-here.ts';
 import {
   type GatewayProcess,
@@ -114,7 +115,7 @@ export function originOf({ port }: RunningGateway): string {
 
 /** The response of a gateway's `/readyz`. */
 export async function readiness({ adminUrl }: RunningGateway) {
-  const response = await fetch(`${adminUrl}/readyz`);
+  const response = await fetchOnce(`${adminUrl}/readyz`);
   const text = await response.text();
   return { httpStatus: response.status, text, body: JSON.parse(text) as ReadinessBody };
 }

@@ -1,3 +1,5 @@
+import { fetchOnce } from './fetch-once.ts';
+
 export interface Metrics {
   readonly text: string;
   readonly contentType: string | null;
@@ -9,7 +11,7 @@ export interface Metrics {
 
 /** The metrics that a gateway returns to Prometheus. */
 export async function readMetrics(adminUrl: string): Promise<Metrics> {
-  const response = await fetch(`${adminUrl}/metrics`);
+  const response = await fetchOnce(`${adminUrl}/metrics`);
   if (!response.ok) throw new Error(`/metrics answered ${response.status}`);
   const text = await response.text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
