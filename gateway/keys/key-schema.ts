@@ -124,7 +124,7 @@ const movedSecret = fields('a secret: an object with sha256', {
   expiresAt: date.optional(),
 });
 
-/** A key of an export, with complete digests, in the form of `GET /directory`. */
+/** A key in an export, with complete digests. The response of `GET /directory` has the same form. */
 export const movedKeySchema = fields('a key: an object with id, plan and secrets', {
   ...keySchema.shape,
   secrets: list(movedSecret, 'a list of secrets, each with a sha256'),

@@ -20,16 +20,16 @@ export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
  * The keys of a configuration. A table consists of packed keys, which many tables share, and the changes since they were packed. The cost
- * of a new table grows with its changes, and not with the number of keys. A table is immutable.
+ * of a new table grows with the number of its changes, and not with the number of keys. A table is immutable.
  *
- * A key is combined with its plan when the key is looked up. A new limit of a plan therefore changes no key.
+ * A key is combined with its plan when the key is looked up. A new limit of a plan therefore does not change the stored keys.
  */
 export class KeyTable implements Keys {
   readonly packed: PackedKeys;
   readonly changes: KeyChanges;
   readonly size: number;
   readonly secrets: number;
-  /** The plans with the limits that apply at the instant for which the table was made. */
+  /** The plans with the limits that apply at the time for which the table was made. */
   readonly plans: Plans;
   readonly #changedIds: readonly string[];
   /** The ids of changed keys by the digests of their secrets. */
@@ -153,7 +153,7 @@ export function tableIn(keys: Keys): KeyTable {
   throw new Error('these keys were not loaded');
 }
 
-/** Returns settings whose keys have the plan limits that apply at an instant, epoch ms on the store's clock. */
+/** Returns settings whose keys have the plan limits that apply at `nowMs`, epoch ms on the store's clock. */
 export function settingsAt(settings: Settings, nowMs: number): Settings {
   const plans = plansAt(settings, nowMs);
   const before = tableIn(settings.keys);

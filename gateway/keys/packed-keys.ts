@@ -17,7 +17,7 @@ export interface PackedKeys {
   readonly planNames: readonly string[];
   readonly plans: Uint32Array;
   readonly disabled: Uint8Array;
-  /** The instant (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
+  /** The time (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
   readonly endsMs: Float64Array;
   /**
    * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. The value
@@ -102,8 +102,8 @@ export function createPacker(): Packer {
 }
 
 /**
- * Restores the Buffer of packed keys after a structured clone, which turns a Buffer into a Uint8Array. A Buffer decodes text
- * faster.
+ * Restores the Buffer of packed keys after a structured clone, which turns a Buffer into a Uint8Array. A Buffer decodes text faster than a
+ * Uint8Array.
  */
 export function unpackable(packed: PackedKeys): PackedKeys {
   const { buffer, byteOffset, length } = packed.records;
@@ -181,8 +181,8 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Compares the id of the key with this rank with another id, by bytes. The order of bytes matches the order of characters, because ids are
- * ASCII.
+ * Compares the bytes of another id with the bytes of the id at this rank. The order of bytes matches the order of characters, because ids
+ * are ASCII.
  */
 function compareId({ records, starts }: Records, rank: number, id: string): number {
   const start = (starts[rank] ?? 0) + idOffset;

@@ -7,7 +7,7 @@ const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
 
 const changesMax = 20;
 
-/** The limits of a plan from an instant on. */
+/** A scheduled change: the limits that a plan has from a given time on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
     'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',
@@ -63,7 +63,7 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // A variable may supply `true` or `false` for `custom`.
+    // The conditions exclude only `true` or `false`, because an environment variable may supply the value of `custom`.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],

@@ -3,30 +3,31 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at an instant, epoch ms on the store's clock. Code that applies a plan calls this function. The key
- * table of a configuration contains the plans for one instant (`plansInForce`). `server/plan-changes.ts` makes a new table at each change.
+ * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. Code that applies a plan calls this function. The key
+ * table of a configuration contains the plans with the limits of one time (`plansInForce`). When the limits of a plan change,
+ * `server/plan-changes.ts` makes a new key table.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
   if (lastChangeMs(plans, nowMs) === undefined) return plans;
   return new Map([...plans].map(([name, plan]) => [name, { ...plan, limits: limitsAt(plan, nowMs) }]));
 }
 
-/** The limits of a plan at an instant. The plan must come from `compilePlan`. */
+/** The limits of a plan at the time `nowMs`. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
 }
 
-/** The changes of a plan after an instant. */
+/** The changes of a plan after `nowMs`. */
 export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: number): readonly PlanChange[] {
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** Returns the latest instant up to `nowMs` at which a plan changes, or undefined if no plan changes until then. */
+/** Returns the time of the last plan change up to `nowMs`, or undefined if no plan changes until then. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }
 
-/** Returns the first instant after `nowMs` at which a plan changes, or undefined if no plan changes after `nowMs`. */
+/** Returns the time of the first plan change after `nowMs`, or undefined if no plan changes after `nowMs`. */
 export function nextChangeMs(plans: Plans, nowMs: number): number | undefined {
   const later = instantsOf(plans).filter((fromMs) => fromMs > nowMs);
   return later.length === 0 ? undefined : Math.min(...later);

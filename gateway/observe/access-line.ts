@@ -50,9 +50,9 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 }
 
 /**
- * Returns the path without its long segments, because a client may put a secret there by mistake. Segments up to the
- * length of a 64-bit integer stay. A very long path is cut, because the workers share a pipe, and the kernel may split
- * writes of more than 4 KiB.
+ * Returns the path without its long segments, because a client may put a secret there by mistake. Segments of up to 20
+ * characters, such as a 64-bit integer, are not removed. A very long path is cut, because the workers share a pipe, and
+ * the kernel may split writes of more than 4 KiB.
  */
 function shown(path: string): string {
   if (path.length <= segmentShownMax) return path;
@@ -71,7 +71,7 @@ function beginning(requestId: string): string {
 
 /**
  * Returns the member `units` with the cost of a request. The text is empty for a cost of 1 unit. The text is also empty
- * for the decision of a bucket, because buckets count requests.
+ * for the decision of a bucket, because buckets count requests and not units.
  */
 function unitsMember(decision: Found<'decision'>): string {
   return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';

@@ -2,7 +2,10 @@ import type { Logger } from 'pino';
 import type { Exchange } from '../request/exchange.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
-/** Matches a first segment that the log may contain. A longer segment may be a secret in the wrong place. */
+/**
+ * Matches a first segment that the log may contain. A longer segment may be a secret that a client put into the path by
+ * mistake.
+ */
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
 /**

@@ -80,7 +80,8 @@ function join({ method, path, error, caller, plan, limit, left, duration, upstre
 }
 
 /**
- * Shortens a long text to its beginning and its end with `…` between them. The result has at least a few characters.
+ * Shortens a long text to its beginning and its end with `…` between them. A text of at most 16 characters is not
+ * shortened.
  */
 function shorten(text: string, length: number): string {
   const kept = Math.max(length, partShown);

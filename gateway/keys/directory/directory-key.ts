@@ -3,7 +3,7 @@ import { toLimitFields } from '../limit-fields.ts';
 
 /** The record of a key in the directory. */
 export interface DirectoryKey extends StatedKey {
-  /** All instants of this type are in epoch ms. */
+  /** All timestamps of this type are in epoch ms. */
   readonly createdMs: number;
   readonly changedMs: number;
   /** The revision is 1 for a new key, and each change adds one. */
@@ -21,11 +21,11 @@ export interface DirectorySecret {
   /** Lower-case hex SHA-256 digest. */
   readonly digest: string;
   readonly createdMs: number;
-  /** The secret is valid before this instant. A secret without this field never expires. */
+  /** The time at which the secret expires. A secret without this field never expires. */
   readonly expiresMs?: number | undefined;
 }
 
-/** The part of a directory key that an operator states, without its secrets, revision and instants. */
+/** The fields of a directory key that an operator states, without its secrets, revision and timestamps. */
 export function statedOf({
   createdMs: _,
   changedMs: __,

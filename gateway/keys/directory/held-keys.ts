@@ -10,8 +10,8 @@ export interface HeldKey extends Omit<FoundKey, 'kind'> {
    */
   readonly period: Period;
   /**
-   * The period in which a refusal of this key may be reused. It is shorter than the period for cached keys, because a refused key makes no
-   * quota decisions, so no decision reveals that the key has changed.
+   * The period in which the refusal of this key may be reused. A quota decision reveals that a key has changed, but a refused key makes no
+   * quota decisions. This period is therefore shorter than the period for cached keys.
    */
   readonly refusalPeriod: Period;
 }
@@ -126,7 +126,7 @@ function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): num
   return bytes;
 }
 
-/** Whether an instant is in a period. The start of the period is checked too, because the clock may have been set back. */
+/** Whether a time is in a period. The start of the period is checked too, because the clock may have been set back. */
 function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

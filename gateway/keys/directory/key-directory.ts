@@ -93,7 +93,7 @@ export function createKeyDirectory({
     readAgain: lookUps.readAgain,
     /** The figures of this process: look-ups by outcome, and the number of cached keys. */
     counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
-    /** Removes a cached key that has changed since this generation, so the next request reads it again. */
+    /** Removes a cached key of an outdated generation, so the next request reads the key again. */
     drop: (keyId: string, generation: number | undefined) => held.drop(keyId, generation),
     /** Returns the plan of a cached key. */
     planOf: (keyId: string) => held.planOf(keyId),

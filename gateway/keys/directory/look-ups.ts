@@ -115,8 +115,8 @@ export function createLookUps({
   }
 
   /**
-   * Discards a record that was read before this process changed the key. The in-memory store has no generation that would reveal
-   * an outdated record.
+   * Discards a record that was read before this process changed the key. In the in-memory store, no generation would reveal that the record
+   * is outdated.
    */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;

@@ -20,9 +20,9 @@ type RecentFigures = Pick<
 const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
-/** The counts of requests at one instant. */
+/** The counts of requests at one time. */
 interface Reading {
-  /** The instant, on the clock of `performance.now()`. */
+  /** The time, on the clock of `performance.now()`. */
   readonly atMs: number;
   readonly byOutcome: Readonly<Record<Outcome, number>>;
   readonly failures: ReadonlyMap<string, number>;
@@ -38,12 +38,15 @@ export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
   { nowMs, bounds }: { readonly nowMs: () => number; readonly bounds: Bounds },
 ): { read(): RecentFigures; close(): void } {
-  /** The readings of the last minute, oldest first, and the first reading of the shorter period. */
+  /**
+   * `readings` has the readings of the last minute, oldest first. `recent` is the oldest reading of the last
+   * `recentFiguresMs`.
+   */
   let readings = [readNow(metrics)];
   let [recent] = readings;
   /**
-   * The instant at which the share of failed requests became too large, ISO 8601 in UTC; undefined while the share is
-   * smaller.
+   * The time at which the share of failed requests became too large, ISO 8601 in UTC; undefined while the share is
+   * small.
    */
   const failingSince = {
     gateway: undefined as string | undefined,
@@ -58,7 +61,7 @@ export function createRecentFigures(
 
   function lastMinute(now: Reading): RecentFigures['lastMinute'] {
     const before = readings[0] ?? now;
-    // Each request is in one bucket, so the buckets add up to the number of requests.
+    // Each request is in one histogram bucket, so the sum of the buckets is the number of requests.
     const requests = total(difference(now.own, before.own));
     const failedBy = (whose: 'gateway' | 'upstream') => {
       const failed = (now.failures.get(whose) ?? 0) - (before.failures.get(whose) ?? 0);

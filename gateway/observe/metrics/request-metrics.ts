@@ -1,7 +1,10 @@
 import { type Exchange, failureOf, ownMsOf, upstreamMsOf } from '../../request/exchange.ts';
 import { Histogram } from '../../shared/structures/histogram.ts';
 
-/** The decision on a request. The last two values are decisions of a bucket, such as the bucket of an address. */
+/**
+ * The decision on a request. `counted` and `bucket_refused` are decisions of a bucket, such as the bucket of an
+ * address.
+ */
 export type DecisionLabel =
   | 'none'
   | 'admitted'

@@ -24,7 +24,7 @@ export interface DirectoryStore {
   page(query: PageQuery): Promise<IdPage | Away>;
   /** Returns the approximate number of keys. */
   count(): Promise<{ readonly kind: 'counted'; readonly keys: number } | Away>;
-  /** Stores a value under a name until it expires. If the name already has a value, that value is returned instead. */
+  /** Stores a value under a name until the value expires. If the name already has a value, that value is returned instead. */
   remember(name: string, value: string, expiryMs: number): Promise<Remembered | Away>;
 }
 

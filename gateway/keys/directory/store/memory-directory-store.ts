@@ -24,7 +24,7 @@ export function createMemoryDirectoryStore({
   const idOfDigest = new Map<string, string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
   const removed = new Map<string, number>();
-  /** All ids, sorted. The list is undefined after a key was added or removed, until the next sort. */
+  /** All ids, sorted. When a key is added or removed, the list becomes undefined until the next sort. */
   let sorted: readonly string[] | undefined;
 
   return {

@@ -31,7 +31,7 @@ const dropScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.c
 
 /** A text that sorts after every character that an id may have. */
 const lastCharacter = '\x7f';
-/** A text that is appended to an id. The result sorts after the id's own entries, and before the entries of longer ids. */
+/** An id with this suffix sorts after the id's own entries, and before the entries of longer ids. */
 const behindTags = '\x01';
 
 /**
@@ -39,13 +39,13 @@ const behindTags = '\x01';
  * on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of these commands
  * keeps the data consistent.
  *
- * A new key gets a unique tag, even when its id was used before. First the id is listed with the tag. Then the digests are indexed with the
- * tag. The record is written last. A removal deletes the record first, and then only the entries with its tag. A late removal therefore
- * does not affect a newer key with the same id.
+ * A new key gets a unique tag, even when its id was used before. First, the id and the tag are added to the list of ids. Then the digests
+ * and the tag are added to the index. The record is written last. A removal deletes the record first, and then only the entries with its
+ * tag. A late removal therefore does not affect a newer key with the same id.
  *
- * A process that dies between two steps leaves entries without a record. A look-up by an entry without a record finds no key, and a later
- * request removes the entry. The removal is safe, because a record is refused when its entry in the list is older than
- * `directoryCreatedWithinMs`.
+ * A process that dies before it writes the record leaves entries without a record. A look-up by an entry without a record finds no key, and
+ * a later request removes the entry. The removal of the entry is safe, because a new record is refused when its entry in the list is older
+ * than `directoryCreatedWithinMs`.
  */
 export function createRedisDirectoryStore({
   redis,
@@ -195,8 +195,9 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * Stores the time of the change before and after the record is written. A process that read the old record in between detects the second
-   * time. If this process dies before it stores the second time, processes that read the record earlier detect the first time.
+   * Stores a new time of change before and after the record is written. The time that is stored afterwards reveals the change to a process
+   * that read the old record between the two calls. If this process dies before it stores this time, the time that was stored first reveals
+   * the change to processes that read the record earlier.
    */
   async function change(
     id: string,
@@ -229,7 +230,7 @@ export function createRedisDirectoryStore({
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // The record is read after the entries. After this read, no record with the tag of a removed entry can be written.
+      // The record is read after the entries. A removed entry is so old that no record with its tag can be written after this read.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));
@@ -247,7 +248,7 @@ export function createRedisDirectoryStore({
   }
 
   function isLeftover(tag: string, nowMs: number): boolean {
-    // Entries of an earlier version have no tag.
+    // Entries that an earlier gateway version wrote have no tag.
     return tag !== '' && nowMs - Number.parseInt(tag, 16) > bounds.directoryLeftoverMs;
   }
 
@@ -278,7 +279,7 @@ const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not conne
 const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
 const tooLate: Away = { kind: 'away', mayHaveRun: false, reason: 'the key was listed too long ago' };
 
-/** An entry of the index or of the list of ids. An entry from an earlier version has no tag and consists of the id alone. */
+/** An entry of the index or of the list of ids. An entry that an earlier gateway version wrote has no tag and consists of the id alone. */
 function tagged(id: string, tag: string): string {
   return tag === '' ? id : `${id}\0${tag}`;
 }
@@ -296,7 +297,7 @@ function unchanged({ kind }: RecordChange): Absent | Changed {
   return kind === 'absent' ? absent : { kind: 'changed' };
 }
 
-/** Runs a step after the record has changed. If the step fails, the error states that the call has run in part. */
+/** Runs a step after the record has changed. If the step fails, the error states that only a part of the change was made. */
 function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
