@@ -27,7 +27,7 @@ export function createProgram(): Command {
     .version(packageVersion(), '--version', 'print the version')
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
     .showHelpAfterError('(--help lists the options, with examples)')
-    // By default, commander ends the process before an error of standard output arrives.
+    // By default, commander exits the process before a write error of standard output is reported.
     .exitOverride();
 
   addStartCommands(program);
@@ -81,8 +81,8 @@ function addConfigurationCommands(program: Command): void {
         counted(operations.length, 'operation'),
       ];
       console.log(`${config}: OK (${environment}, ${counts.join(', ')}, version ${version})`);
-      // The process exits explicitly, because a slow DNS lookup would keep it alive. `setImmediate` lets an error of standard
-      // output arrive first.
+      // The process exits explicitly, because a slow DNS lookup would keep it alive. `setImmediate` delays the exit until a write error of
+      // standard output is reported.
       setImmediate(() => process.exit());
     });
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command line as a process. This file decides what is written to which stream, and the exit code. */
+/** Runs the command line as a process. This file writes errors to standard error, and sets the exit code. */
 import { CommanderError } from 'commander';
 import { printable } from '../shared/terminal/printable.ts';
 import { createProgram } from './program.ts';

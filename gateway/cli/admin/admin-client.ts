@@ -176,7 +176,7 @@ function refusal(url: URL, status: number, json: unknown, hasBody: boolean): Com
   const known = Object.hasOwn(advice, String(code)) ? advice[code] : undefined;
   if (known !== undefined) return new CommandError(known(url, String(message)));
   if (code === 'not_found') {
-    // Other servers also use this error code, and so does a gateway version that lacks this path.
+    // Other servers, and gateway versions without the requested path, also respond with the code `not_found`.
     const isOurs = /^There is no (?!such path)/.test(message);
     return isOurs
       ? new CommandError(message, 'not_found')

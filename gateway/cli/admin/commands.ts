@@ -103,7 +103,7 @@ function addTop(program: Command): void {
         ending: process,
         bounds: defaultBounds,
       });
-      // The process ends without waiting for an outstanding response.
+      // The process exits without waiting for an outstanding response.
       process.exit();
     });
 }

@@ -8,7 +8,7 @@ import { CommandError, unreadable } from '../output/command-error.ts';
 export interface GatewayOptions {
   /** The URL of an admin listener. */
   readonly admin?: string | undefined;
-  /** A PEM file with the authorities that are trusted for this listener. */
+  /** A PEM file with the trusted certificate authorities for the admin listener. */
   readonly ca?: string | undefined;
   /** The configuration file of the gateway. The command reads this file if `admin` is absent. */
   readonly config?: string | undefined;
@@ -19,14 +19,14 @@ export interface GatewayToAsk {
   readonly url: URL;
   readonly token: string;
   /**
-   * The certificates (PEM) that are trusted in place of Node's authorities. If `isOwn` is true, the member has the certificate of the
-   * listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
+   * The trusted certificates, which replace the certificate authorities of Node.js. If `isOwn` is true, `pem` is the certificate of the
+   * admin listener itself. Only the gateway has the private key of this certificate, so the host name is not checked.
    */
   readonly trusted?: { readonly pem: string; readonly isOwn: boolean } | undefined;
 }
 
 /**
- * Finds the gateway of `--admin` or TOLLGATE_ADMIN. Without this option and this variable, the function finds the gateway of the
+ * Finds the gateway that `--admin` or TOLLGATE_ADMIN names. Without this option and this variable, the function finds the gateway of the
  * named configuration.
  *
  * @throws a CommandError that names the option or variable to set
@@ -61,8 +61,8 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
 
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
-  // A header field cannot contain characters outside of this range. The error message does not repeat the token, because the token is
-  // secret.
+  // A token has only printable ASCII characters, because it is sent in a header field. The error message does not repeat the token, because
+  // the token is secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new CommandError(
       'The token in TOLLGATE_ADMIN_TOKEN has a space, a line break or another character that no token has. Set it to the token alone.',
@@ -84,7 +84,7 @@ function parseUrl(text: string): URL {
   const url = URL.parse(text);
   const isPlain = url !== null && url.username === '' && url.password === '' && url.pathname === '/';
   if (isPlain && /^https?:$/.test(url.protocol) && !/[?#]/.test(text)) return url;
-  // The error message does not repeat the text, because the text may contain a password.
+  // The error message does not repeat the URL, because the URL may contain a password.
   throw new CommandError(
     'The address of the admin listener (--admin, TOLLGATE_ADMIN) must be a URL such as http://127.0.0.1:9090, without user and path.',
   );

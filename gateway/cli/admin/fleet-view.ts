@@ -19,7 +19,7 @@ export function processesLines(state: FleetState, screen: Screen, nowMs: number)
   return withNotice(state.isComplete, table(processColumns(state, nowMs), state.processes, screen));
 }
 
-/** The number of digits of a configuration version in a table, enough to distinguish versions. */
+/** The number of digits of a configuration version that a table shows. Eight digits suffice to distinguish versions. */
 const versionDigits = 8;
 
 export function processColumns(

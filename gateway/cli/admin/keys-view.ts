@@ -48,7 +48,7 @@ function fullestWindow({ windows }: KeyItem): string {
   return fullest === undefined ? '' : `${fullest.name} ${figure(fullest.used)}/${figure(fullest.limit)}`;
 }
 
-/** Where a key is stored: a file and line such as `keys.yaml:12`, or the directory. */
+/** Where a key is stored: a file and line such as `keys.yaml:12`, or the key directory. */
 export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file' | 'line'>): string {
   return file === undefined ? `the ${source}` : `${file}:${line}`;
 }

@@ -34,7 +34,9 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
   return table(columns, [...rows, total], screen, (row) => (row === total ? 'title' : undefined));
 }
 
-/** Lists the refusals by limit and the bans, such as `minute 10, day 2`. The largest number comes first. */
+/**
+ * Lists the number of refused requests for each limit and each other reason, such as `minute 10, ban 2`. The largest number comes first.
+ */
 export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): string {
   const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
   return all
@@ -75,7 +77,7 @@ function chargedUnits({ admitted, units = admitted }: Used): number {
   return units;
 }
 
-/** The column appears only if some request did not cost 1 unit. */
+/** Returns the UNITS column, or no column if every request cost 1 unit. */
 function unitsColumn(rows: readonly Used[]): { title: string; cell: (row: Used) => number }[] {
   return rows.some(({ units }) => units !== undefined) ? [{ title: 'UNITS', cell: chargedUnits }] : [];
 }
@@ -173,7 +175,7 @@ export function callersLines(
   return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
 }
 
-/** The requests of the key that brownouts refused, and whether the key has called the operation since then. */
+/** The column shows how many requests of the key brownouts refused, and whether the key has called the operation since then. */
 const brownoutColumn: Column<Callers['callers'][number]> = {
   title: 'BROWNOUTS',
   cell({ brownouts }) {

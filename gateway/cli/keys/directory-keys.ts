@@ -5,7 +5,7 @@ import { CommandError } from '../output/command-error.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, WritableKeys } from './file/writable-keys.ts';
 import { requireFutureDate } from './file-keys.ts';
 
-/** Changes keys of the directory through the admin API. The gateway records each change. */
+/** Changes keys of the key directory through the admin API. The gateway records each change. */
 export function createDirectoryKeys(client: AdminClient): WritableKeys {
   return {
     create({ expires, ...key }) {

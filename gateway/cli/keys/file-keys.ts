@@ -23,7 +23,7 @@ import type { YamlEdit } from './file/edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './file/writable-keys.ts';
 
 /**
- * Edits the keys of a configuration in their file. The functions also throw if the file cannot be locked or written.
+ * Edits keys in the keys file of a configuration. Each function throws an Error if the keys file cannot be locked or written.
  *
  * @param client asks whether the directory has a key already
  */
@@ -101,7 +101,7 @@ function indexOf(id: string, { written, settings, file }: KeysInFile): number {
   throw new CommandError(`There is no key ${id} in ${file}; "keys configured" shows its keys.`);
 }
 
-/** Gives each older secret an expiry, unless it expires earlier. */
+/** Sets the expiry of each older secret, unless the secret already expires earlier. */
 function endOlder(written: readonly WrittenKey[], index: number, overlap: string | undefined): YamlEdit[] {
   if (overlap === undefined) return [];
   const endMs = Date.now() + parseDuration(overlap);

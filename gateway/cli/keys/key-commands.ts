@@ -15,7 +15,7 @@ import { tellChange, toldKey, toldSecret } from './tell-change.ts';
 
 /** The options of every command that changes keys. */
 interface Changing extends Asking {
-  /** Whether the command changes the directory and not the keys file. */
+  /** Whether the command changes the key directory and not the keys file. */
   readonly directory?: true;
 }
 
@@ -117,7 +117,7 @@ function writable(options: Changing): WritableKeys {
   return createKeysOfBoth(createFileKeys(configuration, client), directory);
 }
 
-/** Earlier versions had only the option `--id`. */
+/** Returns the id of a new key. Earlier versions accepted the id only as the option `--id`. */
 function idOf(argument: string | undefined, option: string | undefined): string {
   if (argument !== undefined && option !== undefined && argument !== option) {
     throw new CommandError(`Which key, ${argument} or ${option}? Say its id once.`);

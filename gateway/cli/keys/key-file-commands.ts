@@ -20,7 +20,7 @@ interface Options extends GatewayOptions {
 }
 
 interface MovingOptions extends Options {
-  /** Whether the command uses the directory and not the keys file. */
+  /** Whether the command uses the key directory and not the keys file. */
   readonly directory?: true;
 }
 
@@ -106,8 +106,8 @@ export function addMovingCommands(keys: Command): void {
 }
 
 /**
- * Searches the configuration for a secret. If no configuration is named or the configuration has a directory, the function also
- * asks a gateway.
+ * Finds the owner of a secret in the configuration. If no configuration is named, the function asks a gateway. The function also asks a
+ * gateway if the configuration has a key directory and the keys file does not contain the secret.
  */
 async function findOwner(secret: string, options: Options): Promise<Owner> {
   const { config } = options;

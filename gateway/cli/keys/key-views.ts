@@ -38,7 +38,7 @@ export function configuredTable(
   return table(columns, written, screen);
 }
 
-/** The text above a new secret. The text names the file or directory of the key, and the state of the key's older secrets. */
+/** The text above a new secret. The text states where the key is stored, and until when the key's older secrets are valid. */
 export function issuedText(
   { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },

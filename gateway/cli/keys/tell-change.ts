@@ -14,9 +14,9 @@ export interface ToldChange {
 }
 
 /**
- * Reports a change of the keys file to a gateway, so that the record of changes contains the name of the token. The gateway
- * itself records changes of the directory. Without a token, the function does nothing. The file is already changed, so the
- * command does not fail if no gateway can be reached.
+ * Reports a change of the keys file to a gateway, so that the record of changes contains the name of the token. Changes of the key
+ * directory need no report, because the gateway itself records them. Without a token, the function does nothing. The file is already
+ * changed, so the command does not fail if no gateway can be reached.
  */
 export async function tellChange(
   options: GatewayOptions,
@@ -34,7 +34,7 @@ export async function tellChange(
   }
 }
 
-/** The plan, limits and other terms of a new key, for the record of changes. */
+/** The plan, limits and other members of a new key, for the record of changes. */
 export function toldKey({ id: _, disabled: __, source: ___, secrets: [first], ...terms }: KeyDefinition) {
   return { ...terms, ...(first && toldSecret(first)) };
 }

@@ -11,7 +11,7 @@ import { CommandError } from '../output/command-error.ts';
 import { movedJson } from './transfer.ts';
 
 /**
- * Yields the pages of the directory's keys.
+ * Yields the keys of the key directory, page by page.
  *
  * @throws a CommandError
  */
@@ -26,7 +26,7 @@ export async function* exportDirectory(client: Pick<AdminClient, 'get'>): AsyncG
 }
 
 /**
- * Writes `{ "keys": […] }` page by page, with one key a line. A directory may have a million keys, so they are not all held in
+ * Writes `{ "keys": […] }` page by page, with one key a line. A key directory may have a million keys, so the keys are not all held in
  * memory.
  */
 export async function writeExport(
@@ -45,7 +45,7 @@ export async function writeExport(
   await write(`${separator === ',' ? '' : separator}\n]}\n`);
 }
 
-/** Adds keys to the directory, in parts. @throws a CommandError with the number of keys that were added before the failure */
+/** Adds keys to the key directory, in parts. @throws a CommandError with the number of keys that were added before the failure */
 export async function importToDirectory(
   client: Pick<AdminClient, 'send'>,
   keys: readonly MovedKey[],
@@ -92,7 +92,7 @@ function* partsOf(
   keys: readonly unknown[],
   { importKeysMax, importBytesMax, importMembersMax }: Bounds,
 ): Generator<readonly unknown[]> {
-  // The list is a member of an object, so it is indented. A comma follows each key.
+  // The limits leave room for the object that contains the list. Each key also needs one octet for a comma.
   const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];
   let part: unknown[] = [];
   let [bytes, members] = [0, 0];

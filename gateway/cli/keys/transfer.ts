@@ -27,7 +27,7 @@ export function movedKey({ key: { secrets, ...key } }: WrittenKey): MovedKey {
   };
 }
 
-/** Formats a key of an export as JSON, with its instants as text. */
+/** Formats a key of an export as JSON, with its timestamps as text. */
 export function movedJson({ secrets, ...key }: MovedKey): object {
   return {
     ...key,

@@ -54,7 +54,7 @@ export function instant(at: number | string): string {
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Formats an instant as `10:31:00`. The date is added if the instant is not today. */
+/** Formats a timestamp as `10:31:00`. The date is added if it is not today. */
 export function clock(atMs: number, nowMs: number): string {
   const text = instant(atMs);
   return text.slice(0, 10) === instant(nowMs).slice(0, 10) ? text.slice(11) : text;

@@ -16,7 +16,7 @@ export interface Screen {
 
 const columnsMin = 40;
 
-/** The width is COLUMNS or the width of the terminal. The program `watch` sets COLUMNS, and shells do not export it. */
+/** The width is COLUMNS or the width of the terminal. The program `watch` sets COLUMNS, but shells do not export this variable. */
 export function screenOf(
   stream: { readonly isTTY?: boolean; readonly columns?: number },
   env: NodeJS.ProcessEnv,
@@ -37,7 +37,7 @@ export function isLive(
   return terminalOf(stream, env)?.rewrites === true;
 }
 
-/** The numbers of SGR (ECMA-48 8.3.117): bold, green, yellow, red, faint. */
+/** The SGR parameters (ECMA-48 8.3.117) for bold, green, yellow, red and faint text. */
 const codes: Readonly<Record<Tone, number>> = { title: 1, good: 32, warning: 33, bad: 31, faint: 2 };
 
 function coloured(tone: Tone, text: string): string {

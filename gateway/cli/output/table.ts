@@ -10,7 +10,7 @@ export interface Cell {
 
 export interface Column<Item> {
   readonly title: string;
-  /** The content of a cell. A number gets thousands separators and aligns its column right. */
+  /** The content of a cell. A number gets thousands separators, and its column is aligned right. */
   readonly cell: (item: Item) => string | number | Cell | undefined;
   readonly align?: 'right';
   /**

@@ -3,7 +3,7 @@ import { instant } from './figures.ts';
 import type { Screen, Tone } from './screen.ts';
 import { layOut } from './table.ts';
 
-/** An event with its instant. */
+/** An event with its timestamp. */
 export interface TimeListRow {
   readonly at: string;
   /** The kind of the event, or its author. */
@@ -15,11 +15,11 @@ export interface TimeListRow {
   readonly below?: readonly string[];
 }
 
-/** The minimum width of a text next to its instant. If there is less room, the text is printed below its instant. */
+/** The minimum width of a text next to its timestamp. If there is less room, the text is printed below its timestamp. */
 const textColumnsMin = 40;
 const indentColumns = 4;
 
-/** Prints rows in their order: the instant (UTC), the label, and the sentence. */
+/** Formats the rows in the given order. Each row has the timestamp (UTC), the label, and the sentence. */
 export function timeList(
   [labelTitle, textTitle]: readonly [label: string, text: string],
   rows: readonly TimeListRow[],

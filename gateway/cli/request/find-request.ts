@@ -9,9 +9,7 @@ import { requestStory } from './request-story.ts';
 
 /** A whole `X-Request-Id`. */
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/**
- * Matches the beginning of a request id. The beginning has at least the number of characters that the log prints at a terminal.
- */
+/** Matches the beginning of a request id. The beginning has at least eight characters, because the log at a terminal prints eight. */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 export function isRequestId(text: string): boolean {
@@ -70,10 +68,7 @@ export interface Search {
   readonly stdin: Readable;
 }
 
-/**
- * The number of lines read, the number of log entries among them, and the earliest and latest instants of these entries (ISO
- * 8601).
- */
+/** The number of lines read, the number of log entries among them, and the earliest and latest timestamps of these entries (ISO 8601). */
 interface LinesRead {
   lines: number;
   entries: number;

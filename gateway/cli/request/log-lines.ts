@@ -32,7 +32,7 @@ export async function* linesOf(
     }
     const rest = chunk.subarray(from, from + bytesMax - bytes);
     if (rest.length === 0) continue;
-    // The stream may reuse the memory of the chunk.
+    // The rest is copied, because the stream may reuse the memory of the chunk.
     kept.push(Buffer.from(rest));
     bytes += rest.length;
   }
@@ -49,7 +49,7 @@ async function* contentOf(file: string, stdin: Readable): AsyncGenerator<Buffer>
     const first = await firstOctets(chunks);
     const all = Readable.from(joined(first, chunks), { objectMode: false });
     if (first[0] !== 0x1f || first[1] !== 0x8b) yield* all;
-    // An error of the pipeline is passed to the reader of its output.
+    // The callback ignores an error of the pipeline, because the reader of its output also gets the error.
     else yield* pipeline(all, createGunzip(), () => {});
   } catch (error) {
     const name = file === '-' ? 'Standard input' : file;

@@ -1,6 +1,6 @@
 /**
- * Runs the gateway and the sample store in one terminal (`npm start`). The demo keys are valid as long as this process runs. This process
- * makes the secrets, and passes their digests to the gateway in the environment. No file and no argument list contains a secret.
+ * Runs the gateway and the example backend in one terminal (`npm start`). The demo keys are valid as long as this process runs. This
+ * process makes the secrets, and passes their digests to the gateway in the environment. No file and no argument list contains a secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -92,8 +92,8 @@ function spawnNode(script: string, args: readonly string[], env: Record<string, 
 }
 
 /**
- * Resolves when a child process has ended. The result is true if the child exited with 0, or was interrupted before it listened
- * for signals.
+ * Resolves when a child process has exited. The result is true if the child exited with 0, or was interrupted before it listened for
+ * signals.
  */
 async function ended(child: ChildProcess): Promise<boolean> {
   if (isRunning(child)) await once(child, 'exit');
@@ -111,7 +111,7 @@ function stopAll(): void {
   for (const child of children) child.kill('SIGINT');
 }
 
-/** The store of the counts, as `/readyz` reports it. */
+/** The store of request counts, as `/readyz` reports it. */
 interface Store {
   readonly kind: 'memory' | 'redis';
   readonly available?: boolean;
@@ -124,7 +124,7 @@ interface Store {
  */
 async function waitUntilUp(): Promise<Store | undefined> {
   const deadlineMs = Date.now() + startTimeoutMs;
-  // If a child has ended, another process may listen on its port.
+  // If a child has exited, another process may serve requests on its port.
   while (children.every(isRunning) && Date.now() < deadlineMs) {
     const [store, backend] = await Promise.all([
       readStore(),
@@ -160,7 +160,7 @@ async function readStore(): Promise<Store | undefined> {
 function mayReadTerminal(): boolean {
   if (!process.stdin.isTTY) return false;
   try {
-    // The fields after the name in parentheses are: state, parent, process group, session, terminal, the terminal's foreground
+    // The fields of the file after the name in parentheses are: state, parent, process group, session, terminal, the terminal's foreground
     // group.
     const [, , , group, , , foreground] =
       readFileSync('/proc/self/stat', 'utf8').split(')').at(-1)?.split(' ') ?? [];
@@ -172,7 +172,7 @@ function mayReadTerminal(): boolean {
 
 function repeatGuideOnEnter(storeBefore: Store): void {
   process.stdin.on('data', async () => printGuide((await readStore()) ?? storeBefore));
-  // A read error means that the terminal is gone. SIGHUP then ends this process.
+  // A read error means that the terminal was closed. This process then gets SIGHUP and stops.
   process.stdin.on('error', () => {});
 }
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Makes a sentence about a port of `npm start` that cannot be used. `npm start` checks the ports itself, because the gateway and
- * the store do not know the names of these variables.
+ * Makes a sentence about a port of `npm start` that cannot be used. `npm start` checks the ports itself, because error messages of the
+ * gateway and the backend do not name the variables that set the ports.
  */
 export function portProblem(name: string, value: string): Promise<string | undefined> {
   return new Promise((resolve) => {

@@ -16,7 +16,7 @@ export interface LiveTerminal {
 export interface LiveTop {
   readonly read: () => Promise<TopData>;
   readonly terminal: LiveTerminal;
-  /** The signals and events of the process that end `top`. */
+  /** The process whose signals and events end `top`. */
   readonly ending: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
   readonly bounds: Bounds;
 }
@@ -95,7 +95,7 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
 
   ending.on('uncaughtException', onBug).on('exit', restore);
   for (const signal of signals) ending.on(signal, end);
-  // The terminal is gone, so `top` cannot show anything more.
+  // A write error means that the terminal was closed, so `top` ends.
   output.on('error', end).on('resize', draw);
   if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
   output.write(enter);

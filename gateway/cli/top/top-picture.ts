@@ -143,10 +143,7 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
 
 const figureNamesColumns = 12;
 
-/**
- * Makes lines that begin with a name and list its parts. A part is never divided between lines, because a cut number would be
- * wrong.
- */
+/** Makes lines with a name and its figures. A figure is never divided between lines, because a cut number would be wrong. */
 function partLines(name: string, parts: readonly (string | Cell)[], { columns, paint }: Screen): string[] {
   const lines = [{ text: padText(name, figureNamesColumns, 'right'), width: figureNamesColumns }];
   for (const part of parts) {
@@ -164,7 +161,7 @@ function partLines(name: string, parts: readonly (string | Cell)[], { columns, p
   return lines.map(({ text }) => text);
 }
 
-/** Makes a table of the processes. Processes with a fault come first. */
+/** Sorts the processes. Processes with a fault come first. */
 function worstFirst({ processes }: FleetState, version: string): FleetState['processes'] {
   const badness = (one: FleetState['processes'][number]) =>
     Number(one.configVersion !== version) +
@@ -229,7 +226,7 @@ function shareRows(lengths: readonly number[], room: number): number[] {
   return given;
 }
 
-/** Makes a table of at most this number of rows. If there are more rows, the last row says how many. */
+/** Shortens a table to this number of rows. The last row of a shortened table shows how many rows are left out. */
 function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
   if (lines.length <= length) return [titles, ...lines];
   const shown = lines.slice(0, Math.max(0, length - 1));

@@ -11,7 +11,7 @@ export interface LimitVerdict {
   /** The window of the limit. The field is absent if all edits of the plan or key were simulated together. */
   readonly window?: string;
   /**
-   * The instant of a later change of a plan. The verdict states the effect that the changed limits would have had on the recorded
+   * The time of a scheduled change of a plan. The verdict states the effect that the changed limits would have had on the recorded
    * requests.
    */
   readonly from?: string;
@@ -58,7 +58,7 @@ export async function verdictsOf(
     verdicts.push({ plan, affectedKeys: keysOn(plan), ...changesOf(together.keys) });
   }
   if (Object.keys(keys).length === 0) return verdicts;
-  // One simulation is enough, because keys do not depend on each other.
+  // One simulation of all keys is enough, because the result of a key does not depend on other keys.
   const found = await ask({ plans, keys });
   for (const key of Object.keys(keys)) {
     verdicts.push({ key, affectedKeys: 1, ...changesOf(found.keys.filter(({ id }) => id === key)) });

@@ -15,9 +15,9 @@ export interface Tried {
 }
 
 /**
- * Returns the edits of limits between two configurations. The result contains each edited plan. The result contains a key if the edit of
- * the key's plan does not explain the new limits of the key. A key that is missing or disabled in one of the configurations has no limits
- * to compare.
+ * Returns the differences between the limits of two configurations as edits. The result contains each edited plan. The result contains a
+ * key if the edit of the key's plan does not explain the new limits of the key. A key that is missing or disabled in one of the
+ * configurations has no limits to compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));
@@ -48,7 +48,7 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
   };
 }
 
-/** A later change of a plan, as an edit of the plan's present limits. */
+/** A scheduled change of a plan, as an edit of the plan's present limits. */
 export interface LaterEdit {
   readonly plan: string;
   readonly from: string;
@@ -56,8 +56,8 @@ export interface LaterEdit {
 }
 
 /**
- * Returns the later changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the plan's
- * present limits in `before`.
+ * Returns the scheduled changes of plans that `after` has and `before` lacks. Each change is returned as an edit of the plan's present
+ * limits in `before`.
  */
 export function laterEdits(
   { settings: before }: Shown,

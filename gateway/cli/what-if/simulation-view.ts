@@ -8,8 +8,7 @@ import type { Simulation } from './ask-simulation.ts';
 const differencesShown = 10;
 
 /**
- * Makes the lines about a simulation: how well it reproduced the record, what would change, and the keys with the largest
- * changes.
+ * Makes the lines about a simulation: how many recorded refusals it reproduced, what would change, and the keys with the largest changes.
  */
 export function simulationLines(found: Simulation, limit: number, screen: Screen): string[] {
   const { totals, keys, plans, activeKeys } = found;

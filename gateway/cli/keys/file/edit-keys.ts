@@ -22,11 +22,14 @@ export interface LoadedKeys {
   readonly settings: Settings;
   /** The keys as the file states them, in the order of the file. */
   readonly written: readonly WrittenKey[];
-  /** The keys file or the main file. The field is undefined if all keys are in the directory. */
+  /**
+   * The file that contains the list of keys: the keys file or the main configuration file. The field is undefined if all keys are in the
+   * key directory.
+   */
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;
-  /** The value for the option `before` of the next load. */
+  /** The parsed entries. If the next load gets them as its option `before`, it does not parse unchanged entries again. */
   readonly entries: ValidSettings['entries'];
 }
 
@@ -51,7 +54,7 @@ export interface EditedKeys {
   readonly after: LoadedKeys;
 }
 
-/** Thrown if no file contains the key, but the configuration has a directory that may contain it. */
+/** Thrown if no file contains the key, but the configuration has a key directory that may contain the key. */
 export class NotInFile extends CommandError {
   readonly file: string;
 
@@ -88,7 +91,7 @@ export async function editKeys(
       file,
     );
   }
-  // Another process may open the file by another path. The lock is therefore next to the file, and not next to a link to the file.
+  // Another process may open the file through a symbolic link. The lock is therefore next to the file itself, and not next to the link.
   return withLock<EditedKeys>(fileBehind(keysFile), () => {
     const text = readText(keysFile);
     // Another process may have edited the file while this process waited for the lock.
@@ -115,8 +118,8 @@ export async function editKeys(
 }
 
 /**
- * Edits a list of keys like `editYaml`, but parses only the edited entries. Returns undefined if the text cannot be split, or if
- * an edited entry may depend on other entries. New entries are added after the last entry.
+ * Edits a list of keys like `editYaml`, but parses only the edited entries. Returns undefined if the text cannot be split into entries, or
+ * if an edited entry may depend on other entries. New entries are added after the last entry.
  */
 function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | undefined {
   const list = splitList(Buffer.from(text));

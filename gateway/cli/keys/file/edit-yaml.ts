@@ -6,7 +6,7 @@ import { type ParsedDocument, toPlain } from '../../../config/source/yaml-to-pla
 /** A path to a part of a document: field names and list indexes. */
 type Path = readonly (string | number)[];
 
-/** A change of a YAML text, as a change of data and not of characters. */
+/** A change of the data in a YAML text. */
 export type YamlEdit =
   /**
    * Adds entries at the end of a list. Undefined members of an entry are left out. An empty path means the document itself, which
@@ -52,7 +52,7 @@ export function editYaml(original: string, edits: readonly YamlEdit[]): EditedYa
   const text = original === '' || original.endsWith('\n') ? original : `${original}${eol}`;
   const document = parse(text);
   try {
-    // The JSON text contains the value of an alias once for each use, so `apply` changes only one of these copies.
+    // In this copy of the data, each alias has its own value. `apply` therefore changes only the value at the path of the edit.
     let wanted: unknown = JSON.parse(JSON.stringify(plainOf(document)));
     const splices = edits.map((edit) => {
       const { splice, apply } = planEdit(edit, { text, eol, document });
@@ -179,7 +179,7 @@ function spliceOfNewField(
     return { from, to: from, insert: `, ${field}` };
   }
   const start = startOf(sibling.key);
-  // The mark of the list entry may precede the name, as in `- id`.
+  // The dash of a list entry may precede the name of the field, as in `- id`.
   const margin = text.slice(lineStartOf(text, start), start).replace(/\S/g, ' ');
   const from = endOfLine(text, endOf(sibling.value));
   return { from, to: from, insert: `${margin}${field}${eol}` };

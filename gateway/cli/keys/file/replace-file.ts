@@ -17,8 +17,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 
 /**
- * Replaces a file's content atomically, so that a reader sees either the old text or the new text. Mode and owner of the file
- * stay.
+ * Replaces a file's content atomically, so that a reader sees either the old text or the new text. The file keeps its mode and its owner.
  *
  * If the file cannot be replaced, the function writes the text into the existing file. A file cannot be replaced if it is a
  * single bind-mounted file (EBUSY), if its folder has no write permission, or if only root could restore its owner. If the file
@@ -72,7 +71,7 @@ function replaceExisting(target: string, text: string): void {
     renameSync(draft, target);
   } catch (error) {
     rmSync(draft, { force: true });
-    // After any other error, such as a full disk, the old file stays, because a write to the old file could leave half a file.
+    // After an error such as a full disk, the old file is kept, because a write to the old file could also stop in the middle.
     if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }

@@ -35,7 +35,7 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: Bounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  // The loop counts its checks, because elapsed time would include time in which this process was suspended and checked nothing.
+  // The loop counts its checks and not the elapsed time, because the elapsed time would include a suspension of this process.
   const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
   const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;
@@ -78,15 +78,12 @@ function ownersOf(lock: string): string[] {
   try {
     return readdirSync(lock);
   } catch {
-    // The folder is gone because the lock was just released, or it belongs to another user and cannot be read.
+    // The lock folder is missing because the lock was just released, or unreadable because it belongs to another user.
     return [];
   }
 }
 
-/**
- * Whether the owner's process has ended. Returns false for a process on another host or in another container, whose state is
- * unknown.
- */
+/** Whether the owner's process has exited. Returns false for a process on another host or in another container, whose state is unknown. */
 function isDead(owner: string): boolean {
   const [pid, host] = owner.split('@');
   if (host !== hostname()) return false;
@@ -103,6 +100,6 @@ function release(lock: string): void {
   try {
     rmdirSync(lock);
   } catch {
-    // The folder is not empty, because another process has already taken the lock.
+    // The removal of the lock's folder fails if another process has already taken the lock.
   }
 }

@@ -6,7 +6,7 @@ import { printable } from '../../../shared/terminal/printable.ts';
 import { CommandError } from '../../output/command-error.ts';
 import { NotInFile } from './edit-keys.ts';
 
-/** A key of the file or the directory, in the form of the admin API. Members that are not listed here are kept unchanged. */
+/** A key of the keys file or the key directory, in the form of the admin API. Members that this schema does not list are kept unchanged. */
 const changedDefinition = keyDefinition
   .partial({ revision: true, createdAt: true, changedAt: true })
   .extend({ source: words('file', 'directory'), secrets: list(definedSecret.partial({ createdAt: true })) })
@@ -38,13 +38,13 @@ export interface ChangedKey {
   readonly key: KeyDefinition;
   /** The key in the form of the admin API, for programs. The key contains the new secret if the command issued a secret. */
   readonly json: unknown;
-  /** Where the key is stored: a file and a line, or the directory. */
+  /** Where the key is stored: a file and a line, or the key directory. */
   readonly where: string;
   /** Whether the command changed the key. The value is false if the key already had the requested state. */
   readonly isChanged: boolean;
 }
 
-/** The new secret. Only this object contains the secret, because file and directory store only its digest. */
+/** The new secret. Only this object contains the secret, because the keys file and the key directory store only its digest. */
 export interface IssuedKey extends ChangedKey {
   readonly secret: string;
   readonly kept?: z.output<typeof issuedKey>['kept'];
@@ -58,8 +58,8 @@ export interface WritableKeys {
 }
 
 /**
- * The keys of both file and directory, for a command whose options name neither. If the file does not contain a key, the command
- * changes the key in the directory.
+ * Changes keys for commands without the option `--directory`. If the keys file does not contain a key, the key is changed in the key
+ * directory.
  *
  * @param directory throws a CommandError where no gateway is known
  */
