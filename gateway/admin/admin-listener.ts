@@ -38,7 +38,7 @@ interface Connection {
   /** The client address under which this connection is counted. */
   readonly group: string;
   readonly socket: Socket;
-  /** Drops the received octets that are not parsed yet; undefined until the connection is read. */
+  /** Drops the received octets that are not parsed yet; undefined until the listener starts to read the connection. */
   dropOctets: (() => void) | undefined;
   /** The number of received requests that have no response yet. */
   unanswered: number;
@@ -55,13 +55,14 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
   /** A client address gets at most half of the connections. */
   const shares = new Shares(bounds.adminConnectionsMax);
-  /** Open connections by `endsOf`, ordered by their last use. */
+  /** Open connections by the addresses of their two ends (`endsOf`), ordered by their last use. */
   const connections = new Map<string, Connection>();
   const arrivals = new Pace(bounds.adminConnectionsPerSecondMax, bounds.adminConnectionsAtOnceMax);
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
   const http = createHttpServer({
-    // Node does not check `Host`, because it would not send our error body. `checkSite` checks `Host` instead.
+    // Node's own check of `Host` is off, because Node would refuse a request without our error body. `checkSite` checks
+    // `Host` instead.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
@@ -96,8 +97,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   /** The HTTP or TLS server, which receives each admitted connection. */
   const receiver = front?.server ?? http;
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-  // Node starts its check for slow requests at the event `listening`. `receiver` never listens, so it gets the event
-  // from `server`.
+  // Node starts its check for slow requests at the event `listening`. `receiver` never listens, so `server` passes its
+  // event on.
   server.on('listening', () => receiver.emit('listening'));
 
   /** Admits a connection. The connection is not read until the limit on connections per second allows it. */

@@ -66,7 +66,7 @@ export type AdminErrorCode = keyof typeof catalogue;
 
 /**
  * An error with the same form of body as on the public listener. @param message public text; default: the message of
- * the catalogue
+ * the code in `catalogue`
  */
 export function errorResponse(
   code: AdminErrorCode,

@@ -1,7 +1,7 @@
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
-/** The state of the gateway that decides its readiness. Instants are ISO 8601, in UTC. */
+/** The state of the gateway that decides its readiness. All times are ISO 8601, in UTC. */
 export interface GatewayState {
   readonly phase: Phase;
   /** The worker processes; absent in a gateway without workers. */
@@ -22,7 +22,7 @@ export interface GatewayState {
   readonly upstreams: Readonly<Record<string, UpstreamReadiness>>;
 }
 
-/** The part of the configuration on disk that the gateway does not use. */
+/** The parts of the configuration on disk that the gateway does not use, because they are invalid or need a restart. */
 export interface NotInForce {
   /**
    * Every problem of the configuration on disk, in the form of `tollgate check`; undefined while the configuration is
@@ -39,7 +39,7 @@ interface KeptContent {
   readonly file: string;
   /** The first problem, with file and line. */
   readonly reason: string;
-  /** The instant at which the gateway found the invalid content. */
+  /** The time at which the gateway found the invalid content. */
   readonly since: string;
   /** Whether the gateway refuses the keys and tokens that are disabled or missing in the content on disk. */
   readonly revokes: boolean;
@@ -47,7 +47,7 @@ interface KeptContent {
 
 interface UsageReadiness {
   readonly keptDays: number;
-  /** The reason while recording is paused. */
+  /** The reason for the pause of recording; undefined while recording runs. */
   readonly pausedBecause?: string | undefined;
   /** The number of requests of this process that are missing from the usage record. */
   readonly lostRequests: number;
@@ -56,7 +56,7 @@ interface UsageReadiness {
 interface UpstreamReadiness {
   readonly url: string;
   readonly targets: readonly TargetReadiness[];
-  /** The error while the DNS lookup of the host name fails. */
+  /** The error of the last DNS lookup of the host name; undefined after a successful lookup. */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
   /** An edit of the upstream that waits for the DNS lookup of the new host name. */
@@ -79,7 +79,7 @@ interface TargetReadiness {
 interface CertificateReadiness {
   /** End of the certificate's validity. */
   readonly notAfter: string;
-  /** A warning that the certificate has expired or will expire soon, and the instant at which the warning began. */
+  /** A warning that the certificate has expired or will expire soon, and the time at which the warning began. */
   readonly notice?: string;
   readonly noticeSinceAt?: string;
   readonly isExpired?: boolean;
@@ -89,11 +89,11 @@ interface StoreOnRedis {
   readonly kind: 'redis';
   readonly available: boolean;
   readonly onFailure: 'local' | 'refuse';
-  /** The instant of the last change of `available`. */
+  /** The time at which `available` last changed. */
   readonly since: string;
-  /** The reason while the store is not available. */
+  /** The reason why the store is not available; undefined while the store is available. */
   readonly reason?: string | undefined;
-  /** Redis commands that the gateway needs and the user's ACL refuses. */
+  /** Redis commands that the gateway needs but the ACL of the Redis user refuses. */
   readonly missingCommands?: readonly string[];
   /** The servers of a Redis Cluster. A single server may be unavailable. */
   readonly servers?: readonly {
@@ -115,7 +115,7 @@ export interface Readiness {
 
 /**
  * Judges whether the gateway can serve. Some faults affect all replicas at the same time: the upstream is down, Redis
- * is away under `local`, an edit is invalid, a certificate expires. The status is then `degraded` and not
+ * is away and `onFailure` is `local`, an edit is invalid, a certificate expires. The status is then `degraded` and not
  * `unavailable`, because a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {

@@ -77,7 +77,10 @@ export async function apiDocument(bounds: Bounds): Promise<ApiDocument> {
 
 const anyError = { $ref: '#/components/responses/Error' };
 
-/** Replaces the short form of `openapi.yaml`, where `schema` is the name of a component. Every response has an `X-Request-Id`. */
+/**
+ * Expands a response of `openapi.yaml`, in which `schema` is only the name of a component. Every response has an
+ * `X-Request-Id`.
+ */
 function wholeResponse(response: object): object {
   if ('$ref' in response) return response;
   const { schema, headers, ...rest } = response as { schema?: string; headers?: object };
@@ -164,7 +167,7 @@ const conversion = {
   io: 'input',
   override({ zodSchema, jsonSchema: made }) {
     delete made.readOnly;
-    // A schema from `membersByName` is a pipe of two schemas. The first schema checks for the reserved name, and the
+    // A schema from `membersByName` is a pipe of two schemas. The first schema rejects the reserved name, and the
     // second schema describes the members.
     const isByName = zodSchema instanceof z.ZodPipe && zodSchema.in instanceof z.ZodUnknown;
     const stated = isByName ? zodSchema.out : z.globalRegistry.get(zodSchema)?.of;

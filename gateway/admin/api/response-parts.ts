@@ -6,13 +6,15 @@ import { planWindows, type WindowName } from '../../shared/model.ts';
  * Parts that several response schemas share. The file that makes a response also has the response's schema. The
  * response's type, the admin API's document and the checks in commands all come from this schema.
  *
- * A command ignores unknown members, and accepts texts that are not among the listed `words`. A command can therefore
- * read the responses of a later release.
+ * A command ignores unknown members. A command also accepts texts that are not in the list of a `words` schema. A
+ * command can therefore read the responses of a later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
 /** A whole number from 1. */
 export const positive = z.number().meta({ type: 'integer', minimum: 1 });
-/** The units that were charged to the limits. A response omits them if they equal the admitted requests. */
+/**
+ * The units that were charged to the limits. A response omits this number if it equals the number of admitted requests.
+ */
 export const chargedUnits = count
   .optional()
   .describe('The units that were charged to the limits. Absent if they equal the admitted requests.');
@@ -26,7 +28,7 @@ export function list<Entry extends z.ZodType>(entry: Entry) {
   return z.array(entry).readonly();
 }
 
-/** An object whose members have any name and a number as value. */
+/** An object whose members may have any name. The value of each member is a number. */
 export function byName(numbers: z.ZodType<number>) {
   return z.record(z.string(), numbers);
 }

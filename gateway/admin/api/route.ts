@@ -24,8 +24,9 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * Set when the route reads many keys, minutes or lines. The route then runs in the reading thread and does not delay
-   * customers' requests. The reading thread has its own data sources. In that thread, the route gets no header fields.
+   * Set when the route reads many keys, recorded minutes or recorded changes. The route then runs in the reading thread
+   * and does not delay customers' requests. The reading thread has its own data sources. In the reading thread, the
+   * route does not get the header fields of the request.
    */
   readonly inThread?: true;
   /**
@@ -77,7 +78,7 @@ export type Routed =
   | { readonly kind: 'routed'; readonly route: Route; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   | { readonly kind: 'not_found' }
-  /** A segment of the path is not valid percent-encoded UTF-8. */
+  /** The result when a segment of the path is not valid percent-encoded UTF-8. */
   | { readonly kind: 'malformed' };
 
 /**

@@ -100,7 +100,7 @@ function lookupErrorOf(name: string, { processes }: Fleet): string | undefined {
   return seen.find((upstream) => upstream.lookupError !== undefined)?.lookupError;
 }
 
-/** The instants are compared as texts, because ISO 8601 instants in UTC sort by time. */
+/** The timestamps are compared as texts, because ISO 8601 timestamps in UTC sort by time. */
 function sinceOf(views: readonly Pick<TargetSeen, 'healthy' | 'sinceAt'>[]): string {
   const unhealthy = views.filter(({ healthy }) => !healthy);
   const instants = (unhealthy.length > 0 ? unhealthy : views).map(({ sinceAt }) => sinceAt).toSorted();

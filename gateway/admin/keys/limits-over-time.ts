@@ -41,14 +41,13 @@ interface Granted {
 }
 
 /**
- * Computes the limits of a key at each instant of a period. The function begins with the present limits and undoes
- * the recorded changes, the newest first. The limits before the oldest recorded change are assumed for all earlier
- * time.
+ * Computes which limits a key had over a period. The function begins with the present limits and undoes the recorded
+ * changes, the newest first. The function assumes that the limits did not change before the oldest recorded change.
  *
  * @param options.plans the stated plans
  * @param options.grant the present grant of the key
  * @param options.changes the newest first
- * @param options.toMs the present instant
+ * @param options.toMs the present time
  */
 export function limitsOverTime({
   key,
@@ -160,7 +159,7 @@ function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: str
 }
 
 /**
- * Returns the recorded grants of a key with their instants, the oldest first. An entry without a grant means that the
+ * Returns the recorded grants of a key with their timestamps, the oldest first. An entry without a grant means that the
  * grant was ended.
  */
 function grantsOf(

@@ -40,12 +40,12 @@ export type KeyPage = z.output<typeof keyPage>;
 
 /**
  * Lists a page of the keys of the configuration and of the directory. In every order except `id`, the active keys come
- * first (at most 10,000, from an index), and all other keys follow by id. The cost therefore depends on the active keys
- * and not on the number of all keys. A filter checks keys one after the other, so a search ends after
- * `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
+ * first (at most 10,000, from an index), followed by all other keys, sorted by id. The cost therefore depends on the
+ * active keys and not on the number of all keys. With a filter, the function checks one key after the other, so a
+ * search ends after `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
  *
  * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
- * next page continues by id.
+ * next page contains only keys sorted by id.
  *
  * While one server of a Redis Cluster is away, the list shows this server's keys as `unknown`. While the server with
  * the index of active keys is away, the list is sorted by id.
@@ -108,7 +108,7 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
     for (let from = behind; ; ) {
       await fill(configured, rest, size + 1);
       const ofFile = configured.splice(0, size);
-      // The directory can only search ids by their beginning.
+      // The directory can search only for ids with a given prefix.
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
@@ -141,7 +141,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   /** Returns the active keys in the chosen order; an empty map while the index cannot be read. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
     const active = (await usage?.reader.active()) ?? [];
-    // The list keeps every key of the directory. When the key is read, the read shows whether the key still exists.
+    // All active ids that may belong to the directory stay in the list. A later read of the key shows whether the key
+    // still exists.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(

@@ -228,8 +228,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
 }
 
 /**
- * Describes the requests with invalid secrets of the key. After a leak or a rotation, their addresses show who still
- * uses an old secret.
+ * Describes the requests with invalid secrets of the key. After a leak or a rotation, the client addresses of these
+ * requests show who still uses an old secret.
  */
 function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]): string {
   const requests = unauthorizedIn(minutes);
@@ -299,7 +299,7 @@ function hourSentence(
   return text === '' ? '' : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** Formats a time to the minute. The zone is omitted, because an earlier sentence names it. */
+/** Formats a time to the minute. The time zone is omitted, because an earlier sentence names it. */
 function minuteOf(atMs: number, nowMs: number): string {
   const clock = clockOf(atMs).slice(0, 5);
   return dayOf(atMs) === dayOf(nowMs) ? clock : `${clock} on ${dayOf(atMs)}`;

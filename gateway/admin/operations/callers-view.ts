@@ -121,8 +121,8 @@ async function callersView(
 }
 
 /**
- * Returns the calls of an operation on each recorded day, including calls of inactive keys. The days show whether the
- * calls decrease.
+ * Returns the calls of an operation on each recorded day, including calls of inactive keys. An operator can see from
+ * the result whether the number of calls decreases.
  */
 async function callsByDay(
   reader: Pick<UsageReader, 'operations'>,

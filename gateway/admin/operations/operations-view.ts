@@ -131,7 +131,7 @@ function describe(
   };
 }
 
-/** Returns a deprecation in the form of a response, with its instants as text. */
+/** Returns a deprecation in the form of a response, with its timestamps as text. */
 export function deprecationShown({
   sinceMs,
   sunsetMs,

@@ -70,8 +70,7 @@ export interface SimulateSources {
 
 /**
  * `POST /simulate` replays the recorded requests under other limits. The simulation changes nothing. The function is
- * long because it contains the route's handler and the function that reads the circumstances. The handler and this
- * function use the same sources.
+ * long because it contains two functions that use the same sources: the route's handler and `circumstances`.
  */
 export function simulateRoute({ keys, events, changes, presence }: SimulateSources): Route {
   const { bounds } = keys;
@@ -118,8 +117,8 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
   });
 
   /**
-   * Lists events that may explain a difference between the replay and the record. The list begins with the first day
-   * of the period.
+   * Lists events that may explain a difference between the replay and the record. The list includes all events since
+   * the start of the period's first day.
    */
   async function circumstances(fromMs: number): Promise<readonly Circumstance[]> {
     const sinceMs = Math.floor(fromMs / dayMs) * dayMs;

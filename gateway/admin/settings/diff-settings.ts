@@ -126,7 +126,7 @@ function planChangesText(changes: unknown): string {
   return texts.join('; ');
 }
 
-/** Shortens an instant at the beginning of a UTC day to its date. */
+/** Shortens a time at the beginning of a UTC day to its date. */
 export function dateText(iso: string): string {
   return iso.replace(/T00:00:00(\.000)?Z$/, '');
 }

@@ -163,9 +163,9 @@ const keysPerTurn = 500;
 
 /**
  * Returns the effective configuration as JSON, with all defaults and without secrets. Secrets and PEM files are shown
- * by the first digits of their digests. Credentials in URLs are masked. The order is always the same, so that two texts
- * can be compared. Keys, plans and operations are sorted by name. Upstreams keep their configured order, because the
- * first is the default.
+ * by the first digits of their digests. Credentials in URLs are masked. The order is always the same, so that two
+ * responses can be compared. Keys, plans and operations are sorted by name. Upstreams keep their configured order,
+ * because the first is the default.
  */
 export async function settingsText(settings: Settings): Promise<string> {
   const keys = tableIn(settings.keys);

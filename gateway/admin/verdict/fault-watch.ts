@@ -4,19 +4,22 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FoundFault } from './judge-gateway.ts';
 
 export interface FaultWatch {
-  /** Returns the present faults, each with the instant when it began. */
+  /** Returns the present faults, each with its start time. */
   read(): readonly Fault[];
   close(): void;
 }
 
 /**
- * Checks for faults once a second, so that the beginning of each fault is recorded even without requests to `/state`.
+ * Checks for faults once a second, so that the start time of each fault is recorded even without requests to `/state`.
  */
 export function watchFaults(
   find: () => readonly FoundFault[],
   { nowMs, bounds }: { /** Epoch ms. */ readonly nowMs: () => number; readonly bounds: Bounds },
 ): FaultWatch {
-  /** The beginning of each fault, by its code. The text does not identify a fault, because its figures change. */
+  /**
+   * The start time of each fault, by the fault's code. The text of a fault cannot identify the fault, because the
+   * figures in the text change.
+   */
   let since: ReadonlyMap<string, string> = new Map();
 
   function read(): readonly Fault[] {

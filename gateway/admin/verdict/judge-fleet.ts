@@ -36,7 +36,10 @@ export const verdictShown = z
 
 export type Verdict = z.output<typeof verdictShown>;
 
-/** The codes of faults, the gravest first. A fault that customers notice is listed before a fault that may cause it. */
+/**
+ * The codes of faults, the most serious first. A fault that customers notice is listed before a fault that may cause
+ * it.
+ */
 const order: readonly string[] = [
   'no_worker',
   'gateway_fails_requests',
@@ -59,8 +62,8 @@ const namedMax = 3;
 /**
  * Finds the faults of the fleet, with their severity and a sentence for each. Pages and commands only show this result.
  *
- * If several processes report a fault, the earliest reported beginning counts. A restarted process therefore does not
- * change the beginning of an outage.
+ * If several processes report a fault, the earliest reported start time counts. A restarted process therefore does not
+ * change the start time of an outage.
  *
  * @param own the faults of the gateway that makes the response, which may have no published process
  */
@@ -280,7 +283,7 @@ function sumOf(processes: readonly KnownProcess[], figureOf: (process: KnownProc
   return processes.reduce((sum, process) => sum + figureOf(process), 0);
 }
 
-/** Returns the earliest instant. Sorting the texts is correct, because ISO 8601 instants in UTC sort by time. */
+/** Returns the earliest timestamp. Sorting the texts is correct, because ISO 8601 timestamps in UTC sort by time. */
 function earliest(instants: readonly (string | undefined)[]): string | undefined {
   return instants.filter((one) => one !== undefined).toSorted()[0];
 }

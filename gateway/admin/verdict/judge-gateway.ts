@@ -2,7 +2,7 @@ import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import type { GatewayState } from '../readiness.ts';
 
-/** A fault whose beginning may be unknown. */
+/** A fault whose start time may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
 
 /** The largest length of the text about an invalid file. The page Changes shows the whole error. */

@@ -14,8 +14,8 @@ interface Counted {
 const minuteMs = 60_000;
 
 /**
- * Counts in the memory of this process. The minute of a name begins with its first event. Above `namesMax` names, the
- * count whose minute began first is dropped.
+ * Counts in the memory of this process. A count starts with the first event of a name, and is reset one minute later.
+ * If there are more than `namesMax` names, the oldest count is dropped.
  */
 export function createMinuteCounts({
   perMinuteMax,
@@ -31,7 +31,8 @@ export function createMinuteCounts({
   function countedOf(name: string, atMs: number): Counted {
     const before = byName.get(name);
     if (before !== undefined && before.untilMs > atMs) return before;
-    // Deleting the name first moves it to the end of the Map, so the Map is ordered by the beginning of the minute.
+    // The name is deleted and added again, which moves it to the end of the Map. The Map is therefore ordered by the
+    // start of each count.
     byName.delete(name);
     for (const [oldest, { untilMs }] of byName) {
       if (untilMs > atMs && byName.size < namesMax) break;

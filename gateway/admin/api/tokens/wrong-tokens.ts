@@ -4,8 +4,8 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { createMinuteCounts } from './minute-counts.ts';
 
 /**
- * Limits the wrong tokens of a client address in a minute. Valid tokens are accepted even from an address with too many
- * wrong tokens.
+ * Limits how many wrong tokens a client address may send in a minute. Valid tokens are accepted even from an address
+ * with too many wrong tokens.
  */
 export interface WrongTokens {
   /** Counts a wrong token. @returns the seconds that the address must wait; undefined below the limit */

@@ -47,7 +47,7 @@ interface Verb {
   readonly kind: 'verb';
   readonly action: KeyAction;
   readonly run: (keyId: string) => Promise<StoreReply>;
-  /** Returns the reason why the key's status does not allow the change; undefined if it allows the change. */
+  /** Returns the reason why the key's status does not allow the change; undefined if the status allows the change. */
   readonly obstacle?: (status: KeyStatus) => string | undefined;
   /** Returns the part of the key's status that the route changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
@@ -183,8 +183,8 @@ function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
 }
 
 /**
- * Returns an error if one grant is effective now and the other grant is for later. A key has only one grant, so a new
- * grant for later would end the present grant at once.
+ * Returns an error if one grant is effective now and the other grant starts later. A key has only one grant, so a new
+ * grant that starts later would end the present grant at once.
  */
 function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
   if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))

@@ -34,8 +34,8 @@ export const directoryPage = z.object({
 });
 
 /**
- * `GET /directory` exports the whole directory as a backup. The response contains whole digests, so the request needs a
- * token that may write.
+ * `GET /directory` exports the whole directory as a backup. The response contains the complete digests of secrets, so
+ * the request needs a token that may write.
  */
 export function exportRoute({ directory, bounds: { importKeysMax: keysMax } }: KeySources): Route {
   return defineRoute({

@@ -135,8 +135,8 @@ async function importOne(
 }
 
 /**
- * Writes an existing key again if the index does not find all its secrets. A failover of Redis may have lost these
- * index entries.
+ * Writes an existing key again if the index lacks an entry for one of its secrets. A failover of Redis may have lost
+ * this entry.
  */
 async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Outcome> {
   const found = await Promise.all(key.secrets.map(({ digest }) => directory.find(digest)));

@@ -21,7 +21,10 @@ export const issueSecretBody = fields('an object with overlap and expiresAt', {
 /** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
 const digestPattern = /^[0-9a-f]{8,64}$/;
 
-/** The routes that issue and remove secrets of a directory key. Issuing a secret can end the older secrets. */
+/**
+ * The routes that issue and remove secrets of a directory key. A request for a new secret can also set when the older
+ * secrets expire.
+ */
 export function secretRoutes(sources: KeyChangeSources): readonly Route[] {
   return [
     defineRoute({

@@ -43,7 +43,7 @@ export class ApiError extends Error {
 /** How far the gateway's clock is ahead of the browser's clock, ms. */
 let aheadMs = 0;
 
-/** Returns the time of the gateway's clock, epoch ms. Instants in responses use the same clock. */
+/** Returns the time of the gateway's clock, epoch ms. The times in responses come from the same clock. */
 export function nowMs() {
   return Date.now() + aheadMs;
 }
@@ -61,7 +61,7 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** Functions that start each poll of the open page at once. @type {Set<() => void>} */
+/** Functions that request the polled paths of the open page at once, one for each path. @type {Set<() => void>} */
 const polls = new Set();
 
 /** Requests all data of the page again after a change. */
@@ -101,15 +101,16 @@ async function request(path, { headers, ...options }) {
   noteClock(response.headers.get('Date'));
   if (response.ok) return body;
   const message = typeof body?.message === 'string' ? body.message : `The status is ${response.status}.`;
-  // A 401 means a wrong token, and `no_tokens` means that no token is configured. The listener is called only if the
-  // tab still uses the refused token.
+  // A 401 means a wrong token, and `no_tokens` means that no token is configured. `onRefused` is called only if the tab
+  // still uses the refused token.
   const isToken = response.status === 401 || body?.code === 'no_tokens';
   if (isToken && sessionStorage.getItem(tokenName) === token) onRefused(message);
   throw new ApiError(response.status, message);
 }
 
 /**
- * Updates the difference of the clocks. `Date` has only whole seconds, so a change below two seconds is ignored.
+ * Updates the difference between the two clocks. `Date` has only whole seconds, so a difference below two seconds is
+ * ignored.
  * @param {string | null} date
  */
 function noteClock(date) {
@@ -118,14 +119,15 @@ function noteClock(date) {
 }
 
 /**
- * The largest part of the time that requests to a polled path may take. A slow path is therefore polled less often.
+ * The largest share of the time that requests to one polled path may take. A path with slow responses is therefore
+ * polled less often.
  */
 const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
 /**
- * The interval of rendering. The page shows the first response at once. Later responses that arrive in the same
- * interval are shown together.
+ * The shortest interval between two renderings of a page. The page shows the first response at once. Later responses
+ * that arrive in the same interval are shown together.
  */
 const showEveryMs = 500;
 /** @type {(() => void)[]} */
@@ -151,8 +153,8 @@ export function showSoon(show) {
 const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
- * Polls a path while the page is visible. While the gateway is unreachable, polling continues, so that the page
- * recovers by itself. Until then the page shows the last body with its age.
+ * Polls a path while the page is visible. Polling continues while the gateway is unreachable, and meanwhile the page
+ * shows the last body with its age. The page therefore recovers by itself.
  *
  * @template {string} Path
  * @param {Path | undefined} path below `/api/v1`; undefined: no request
@@ -189,9 +191,9 @@ const keptBeforeMs = 3_600_000;
  * later requests read only the last minutes.
  *
  * @template {string} Path
- * @param {(fromMs: number) => Path} pathOf returns the path that requests the rows since this instant
+ * @param {(fromMs: number) => Path} pathOf returns the path that requests the rows since this time
  * @param {{ id: string, fromMs: () => number, everyMs: number }} options `id` identifies the requested rows
- * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their instants, epoch ms
+ * @returns {Polled<Map<number, RowOf<Path>>>} the rows by their timestamps, epoch ms
  */
 export function useRows(pathOf, { id, fromMs, everyMs }) {
   const [polled, setPolled] = useState(/** @type {Polled<Map<number, RowOf<Path>>>} */ (nothingYet));
@@ -242,7 +244,8 @@ function repeat(everyMs, find, tell) {
 
   async function run() {
     clearTimeout(timer);
-    // A request that is already under way may show the state before the change, so another request follows.
+    // The response to a request that is already in flight may show the state before the change, so another request
+    // follows.
     isWanted = isUnderWay;
     if (isUnderWay || left.signal.aborted || document.visibilityState === 'hidden') return;
     isUnderWay = true;

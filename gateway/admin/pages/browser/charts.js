@@ -8,7 +8,7 @@ import { useTheme } from './theme.js';
  * @typedef {object} Series
  * @property {string} label
  * @property {string} colour the name of a custom property of styles.css, without the dashes
- * @property {(number | undefined)[]} values one for each instant; undefined where nothing was recorded
+ * @property {(number | undefined)[]} values one for each time; undefined where nothing was recorded
  * @property {boolean} [isDashed]
  *
  * @typedef {object} Marker an event, as a vertical line in the chart
@@ -36,12 +36,12 @@ import { useTheme } from './theme.js';
 
 const height = 220;
 const logFrom = 0.1;
-/** uPlot's key for synchronized charts: the pointer selects the same instant in all charts of a page. */
+/** uPlot's key for synchronized charts: the pointer selects the same time in all charts of a page. */
 const syncKey = 'page';
 
 /**
- * A chart over time. The text below the chart shows the value of each series at the instant under the pointer, or at
- * the last instant. The space for this text is reserved, so that the page does not move.
+ * A chart over time. The text below the chart shows the value of each series at the time under the pointer, or at the
+ * last time with a value. The space for this text is reserved, so that the page does not move.
  *
  * @param {ChartProps} props
  */
@@ -103,7 +103,7 @@ export function Chart(props) {
   </figure>`;
 }
 
-/** Returns the index of the last instant with a known value. @param {Series[]} series */
+/** Returns the index of the last time with a known value. @param {Series[]} series */
 function lastKnown(series) {
   const length = series[0]?.values.length ?? 0;
   for (let index = length - 1; index >= 0; index--) {
@@ -334,7 +334,8 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  // The newest text is placed first. A text without space is omitted, because the list of events also shows it.
+  // The newest text is placed first. A text is omitted if there is no space for it, because the list of events also
+  // shows this text.
   const freeUntil = Array.from({ length: markerRows }, () => right);
   for (const { text, x } of placed) {
     const { width } = ctx.measureText(text);

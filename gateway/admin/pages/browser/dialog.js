@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * A modal dialog. Esc closes the dialog and returns the focus. With `isHeld` the dialog cannot be closed, because the
- * awaited response may contain a secret that no other page shows.
+ * A modal dialog. Esc closes the dialog, and the element that opened it gets the focus again. With `isHeld` the dialog
+ * cannot be closed, because the awaited response may contain a secret that no other page shows.
  *
  * @param {{ title: string, onClose: () => void, isHeld?: boolean, children?: any }} props
  */
@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
-    // The browser returns the focus by itself, except after the dialog was opened again.
+    // When a dialog closes, the browser restores the focus, but not if `showModal` was called a second time.
     const opener = document.activeElement;
     dialog?.showModal();
     return () => {

@@ -78,7 +78,7 @@ export function duration(ms) {
 }
 
 /**
- * Formats an instant relative to now, for example "in 24 s" or "12 s ago".
+ * Formats a time relative to now, for example "in 24 s" or "12 s ago".
  *
  * @param {number} atMs
  * @param {number} nowMs
@@ -107,7 +107,7 @@ export function axisTime(atMs) {
   return time === '00:00' ? dayAndMonth.format(atMs) : time;
 }
 
-/** Formats an instant with its date, in local time and in UTC. @param {number} atMs */
+/** Formats a time with its date, in local time and in UTC. @param {number} atMs */
 export function fullInstant(atMs) {
   return `${inFull.format(atMs)} (${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC)`;
 }

@@ -128,7 +128,7 @@ function Search() {
   const open = async (/** @type {string} */ wanted) => {
     if (wanted === '') return;
     setAsking(true);
-    // The check does not request `/keys/{id}`, because a browser reports a 404 as an error.
+    // The check does not request `/keys/{id}`, because the browser's console logs each 404 as an error.
     const isKey =
       suggested.some(({ id }) => id === wanted) ||
       (await findKeys(wanted, 500).then(
@@ -198,7 +198,7 @@ async function findKeys(text, limit, signal) {
   return keys;
 }
 
-/** Opens the list of keyboard shortcuts, also after `?`. */
+/** The button that opens the list of keyboard shortcuts. The key `?` clicks this button. */
 function Shortcuts() {
   const [isOpen, setOpen] = useState(false);
   return html`<button class="help" type="button" id=${shortcutsButtonId} aria-label="Keyboard shortcuts" aria-keyshortcuts="?" onClick=${() => setOpen(true)}>?</button>

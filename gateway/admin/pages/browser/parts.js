@@ -27,7 +27,7 @@ export function useNow() {
 }
 
 /**
- * Shows an instant relative to now. The full instant is shown on hover and to screen readers.
+ * Shows a time relative to now. The full date and time are shown on hover and to screen readers.
  *
  * @param {{ atMs: number | undefined, prefix?: string }} props
  */
@@ -247,7 +247,7 @@ export function instead({ body, error }, empty) {
   return html`<div class="empty" role=${error ? 'alert' : 'status'}>${error?.message ?? 'Loading …'}</div>`;
 }
 
-/** Returns the text in place of a chart's figures. @param {Polled} polled @param {string} empty */
+/** Returns the text that a page shows in place of a chart's figures. @param {Polled} polled @param {string} empty */
 export function noteOf({ body, error }, empty) {
   return error?.message ?? (body ? empty : 'Loading …');
 }
@@ -268,7 +268,11 @@ export function Section({ title, polled, tools, children, name = '', heading = '
   </section>`;
 }
 
-/** Shows its content in grey when it is stale. @param {{ polled?: Polled, children?: ComponentChildren }} props */
+/**
+ * Shows its content in grey while the polled data is stale.
+ *
+ * @param {{ polled?: Polled, children?: ComponentChildren }} props
+ */
 export function Fresh({ polled, children }) {
   useNow();
   return html`<div class=${polled && isStale(polled) ? 'stale' : ''}>${children}</div>`;

@@ -44,17 +44,17 @@ export function Key({ params: { id = '' }, query, live }) {
   const now = useNow();
   const [done, setDone] = useState(/** @type {import('../key-actions.js').Done | undefined} */ (undefined));
   const [isDeleted, setDeleted] = useState(false);
-  // A deleted key is not requested again, because a browser reports a 404 as an error.
+  // A deleted key is not requested again, because the browser's console logs each 404 as an error.
   const polled = usePolled(isDeleted ? undefined : `/keys/${encodeURIComponent(id)}`, 3_000);
   const known = usePolled('/operations', minuteMs).body?.operations ?? [];
   const { body: key, error } = polled;
-  // The last body of a deleted key is still in memory, and is not shown.
+  // The page still has the last response about a deleted key in memory, but does not show it.
   if (isDeleted || error?.status === 404) {
     return html`${result(done)}
       <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
   }
-  // The response of `/state` contains the rights of the token. Buttons that appear later would move the rest of the
-  // page.
+  // The page waits for the response of `/state`, which contains the rights of the token. Otherwise the buttons would
+  // appear later and move the rest of the page.
   const isPending = !live.state && !live.polled.error;
   if (!key || isPending) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${noteOf(key ? live.polled : polled, '')}</p>`;

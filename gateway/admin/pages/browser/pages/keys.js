@@ -96,7 +96,7 @@ export function Keys({ query }) {
 function Filters({ filter, plans }) {
   const typed = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const [text, setText] = useState(filter.q ?? '');
-  // The text follows the URL, which the Back button or a link may change.
+  // The search field shows the text in the URL, which the Back button or a link may change.
   useEffect(() => setText(filter.q ?? ''), [filter.q]);
   useEffect(() => () => clearTimeout(typed.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {

@@ -42,8 +42,8 @@ import {
 const minuteMs = 60_000;
 
 /**
- * The largest number of keys to request, the most refused keys first. A request for all limited keys would make the
- * gateway check every key.
+ * The largest number of keys to request. The keys with the most refused requests come first. A request for all limited
+ * keys would make the gateway check every key.
  */
 const refusedMax = 100;
 
@@ -91,7 +91,7 @@ function startOf(atMs, stepMs) {
 const toneOf = { well: 'well', bad: 'bad', warning: 'near', notice: 'muted' };
 
 /**
- * Shows the verdict of `/state`: the gravest fault in large letters, and other faults below.
+ * Shows the verdict of `/state`: the most serious fault in large letters, and other faults below.
  *
  * @param {{ live: Live }} props
  */
@@ -375,7 +375,7 @@ function NeedsALook({ refused }) {
   const now = useNow();
   /** @type {Map<string, Key>} */
   const byId = new Map();
-  // If a key is in several lists, the last list wins. The last list is the one with the shortest polling interval.
+  // If a key is in several lists, the page uses its entry in the last list, which has the shortest polling interval.
   for (const { body, atMs } of [near, busiest, refused]) {
     for (const key of body?.keys ?? []) byId.set(key.id, { ...key, atMs });
   }

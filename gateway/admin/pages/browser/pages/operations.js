@@ -84,7 +84,7 @@ function columnsOf(open, hasCosts) {
       title: '5xx',
       kind: 'number',
       cell: (one) => count(requestsWith(one, (status) => status >= 500)),
-      // A 501 without an operation is not marked, because the client sent an unknown method.
+      // A 501 without an operation is not marked as a failure, because the client sent an unknown method.
       isBad: (one) =>
         requestsWith(one, (status) => status >= 500 && !(status === 501 && one.operationId === '')) > 0,
     },

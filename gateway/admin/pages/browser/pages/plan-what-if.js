@@ -22,14 +22,15 @@ const againMs = 4_000;
 const periods = { '': '24 h', '7d': '7 days' };
 
 /**
- * Shows the effect of the tried limits, in words and by key.
+ * Shows the effect of the limits that the operator tries, in words and by key.
  *
  * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
  */
 export function WhatIf({ plan, windows, tried, query }) {
   const period = query.get('days') === '7' ? '7d' : '';
   const openKey = query.get('key') ?? undefined;
-  // The period ends with the last whole minute before the page was opened, so the gateway reads the record once.
+  // The period ends with the last whole minute before the page was opened, so the gateway reads the usage record only
+  // once.
   const toMs = useMemo(() => Math.floor(nowMs() / minuteMs) * minuteMs - 1, []);
   const fromMs = toMs + 1 - (period === '' ? 1 : 7) * dayMs;
   const isTried = Object.keys(tried).length > 0;
@@ -77,8 +78,8 @@ function useSimulation(order) {
   const latest = useRef(wanted);
   latest.current = wanted;
   /**
-   * The last key of the first result, by the beginning of the simulated period. Later requests stop at this key, so
-   * that all results cover the same keys.
+   * The last key of the first result for each simulated period, by the start of the period. Later requests stop at this
+   * key, so that all results cover the same keys.
    */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
@@ -127,7 +128,10 @@ function useSimulation(order) {
 
 /** @param {{ window: string, limit: number, value: number }} props */
 function LimitField({ window, limit, value }) {
-  /** The typed text while it is not a valid limit, for example an empty text. A valid limit is in the URL. */
+  /**
+   * The text that the operator typed, if it is not a valid limit, for example an empty text. A valid limit is in the
+   * URL.
+   */
   const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {
     const number = Number(target.value);
@@ -163,7 +167,7 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
 }
 
 /**
- * Shows how exact the simulation's result is: a summary with folded details.
+ * Shows how exact the simulation's result is: a summary with collapsed details.
  *
  * @param {Simulation['totals']} totals @param {Simulation['reproduced']} reproduced
  */
@@ -279,7 +283,8 @@ function changeWord({ refusedNow, refusedThen }) {
 }
 
 /**
- * A chart of a key's requests, with the admitted requests under the present and under the tried limits.
+ * A chart of a key's requests, with the requests that the present limits admit and the requests that the tried limits
+ * would admit.
  *
  * @param {{ id: string, minutes: NonNullable<Simulation['minutes']>, isTried: boolean, fromMs: number, toMs: number
  * }} props

@@ -190,12 +190,12 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
   const handle = useRef(/** @type {HTMLElement | null} */ (null));
   const isMovedByKey = useRef(false);
   useEffect(() => {
-    // The line loses the focus when it is moved between other rows.
+    // A line that moves to another place in the table loses the focus.
     if (isMovedByKey.current) handle.current?.focus();
     isMovedByKey.current = false;
   }, [limit]);
   const onPointerDown = (/** @type {any} */ event) => {
-    // The document handles the pointer during a drag, because the line itself is moved between other rows.
+    // The document handles the pointer during a drag, because the line itself moves to another place in the table.
     const dragged = new AbortController();
     const { signal } = dragged;
     const move = (/** @type {PointerEvent} */ { clientY }) => {
