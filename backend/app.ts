@@ -26,7 +26,8 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     // A request that arrives while the server closes is still served, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: {
-      // A `petId` that does not exist gets a 404, even if it is very long. Fastify's default limit would turn the 404 into a 414.
+      // A request for a `petId` that does not exist gets a 404, even if the `petId` is very long. Fastify's default limit would
+      // turn the 404 into a 414.
       maxParamLength: bounds.headersBytesMax,
       querystringParser: (query) => ({ parameters: new URLSearchParams(query) }),
     },
@@ -35,7 +36,7 @@ export function createApp({ pets, logger }: { pets: PetStore; logger: FastifyBas
     },
     clientErrorHandler: answerClientError,
   });
-  // Node's own 417 has no Error body. RFC 9110 §10.1.1 makes 417 optional, so the expectation is ignored.
+  // Node's own 417 has no Error body. RFC 9110 §10.1.1 makes 417 optional, so the store ignores an unknown `Expect` field.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
 
   app.removeAllContentTypeParsers();
@@ -100,7 +101,7 @@ function addRoutes(app: FastifyInstance, pets: PetStore): void {
     return pets.get(id) ?? refuse(reply, 'not_found', `there is no animal with petId ${id}`);
   });
 
-  // The specification lists this operation, but defines no order and no operation that creates an order.
+  // The specification lists this operation, but defines neither the schema of an order nor an operation that creates an order.
   app.get('/v1/store/orders', () => []);
 }
 

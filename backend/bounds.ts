@@ -1,16 +1,16 @@
 /** Every limit of the store, with its unit in the name and its reason in the comment. */
 export const bounds = {
-  /** The limit equals the gateway's default, so that both reject the same bodies. */
+  /** The maximum body size, which equals the gateway's default, so that gateway and store reject the same bodies. */
   bodyBytesMax: 1_048_576,
   /** How many bytes of an oversized body are read and discarded, so that the client can read the 413. */
   lingerBytesMax: 8_388_608,
-  /** The limit exceeds the gateway's limit for clients, because the gateway adds header fields. */
+  /** The maximum size of the header fields, which exceeds the gateway's limit for clients, because the gateway adds header fields. */
   headersBytesMax: 65_536,
   /**
    * The maximum nesting depth of a body. A NewPet needs one level. At this depth the recursion of a JSON reviver cannot overflow the stack.
    */
   jsonDepthMax: 32,
-  /** The maximum number of Unicode code points, which `maxLength` of JSON Schema counts. */
+  /** The maximum length of a name in Unicode code points, which `maxLength` of JSON Schema counts. */
   nameCharactersMax: 1_000,
   /**
    * The maximum number of animals in memory: about 30 MB with typical names, 400 MB with the longest names. A further animal is refused

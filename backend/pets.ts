@@ -26,7 +26,9 @@ export interface PetQuery {
 export interface PetStore {
   add(pet: NewPet): { readonly kind: 'added'; readonly pet: Pet } | { readonly kind: 'full' };
   get(id: bigint): Pet | undefined;
-  /** Sorted by ascending id. `more` is true when further matching animals follow this page. */
+  /**
+   * A page of animals, sorted by ascending id. `more` is true when further matching animals follow this page.
+   */
   list(query: PetQuery): { readonly pets: readonly Pet[]; readonly more: boolean };
 }
 

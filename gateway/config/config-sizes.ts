@@ -12,8 +12,9 @@ export const configSizes = Object.freeze({
    */
   tokensMax: 5_500_000,
   /**
-   * A longer text may be half written, so it is not parsed until two successive checks of the file have found the same content. A parse of
-   * half a text would delay the load of the whole text for seconds. A text of the maximum length is parsed in 0.1 s.
+   * The maximum length of a text that is parsed at once. Parsing a text of this length takes 0.1 s. A longer file may be half written, so
+   * it is not parsed until two successive checks of the file have found the same content. Parsing a half-written file would delay the load
+   * of the complete file by seconds.
    */
   parsedAtOnceCharsMax: 262_144,
   /**
@@ -35,12 +36,12 @@ export const configSizes = Object.freeze({
    */
   adminTokensMax: 100,
   adminHostsMax: 100,
-  /** The maximum number of worker processes. The largest machines have fewer CPUs than this. */
+  /** The maximum number of worker processes. The largest machines have fewer CPUs than this maximum. */
   workersMax: 256,
   /** The maximum number of upstreams. The health of each target is checked five times a second. */
   upstreamsMax: 32,
   /**
-   * The shortest timeout of an upstream, and the longest timeout of each kind. A connection attempt takes seconds at most. A slow
+   * The minimum of an upstream's timeouts, and the maximum of each kind of timeout. A connection attempt takes seconds at most. A slow
    * response may take an hour to begin. An event stream may last a day.
    */
   timeoutMinMs: 50,

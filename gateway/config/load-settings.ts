@@ -91,7 +91,7 @@ export interface ValidSettings {
   readonly warnings: readonly string[];
   /** The URLs of the upstreams, each with its position in the configuration. */
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
-  /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the directory. */
+  /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the key directory. */
   readonly keysFile: string | undefined;
   /** The value for the option `before` of the next load. This value cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
@@ -319,8 +319,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
 }
 
 /**
- * Warns once about each plan whose `changes` have begun to apply. The last applied entry replaces the plan's own limits and all
- * earlier entries.
+ * Warns once about each plan whose `changes` have begun to apply. The last applied change replaces the plan's own limits and all earlier
+ * changes.
  */
 function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): string[] {
   return Object.entries(raw.plans).flatMap(([name, { changes = [] }]) => {
@@ -369,8 +369,7 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  // At this point, the digests include the main file, the keys and the secret files. These files must not appear in the API
-  // reference.
+  // The digests already include the main file, the keys file and the secret files. These files must not appear in the API reference.
   const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
   const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
   const open = (path: string, mentionedAt: Place) => {

@@ -17,8 +17,8 @@ export type AdminAddress =
   | { readonly kind: 'unreadable'; readonly problems: readonly Problem[] };
 
 /**
- * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables do not matter,
- * because operators check a gateway's status when something is wrong.
+ * Reads only the address of the admin listener. Mistakes elsewhere in the configuration and unset variables are ignored,
+ * so that operators can query a gateway while its configuration file is broken.
  */
 export function readAdminAddress({
   file,

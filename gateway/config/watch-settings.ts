@@ -51,8 +51,8 @@ export interface Rejected {
   /** The version of the content on disk that was read. */
   readonly version: string;
   /**
-   * The files that keep their last valid content. The list is empty if the whole load failed, because then all files keep their
-   * last valid content.
+   * The files whose last valid content is in use. The list is empty if the whole load failed, because the last valid content of every file
+   * is then in use.
    */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
@@ -64,7 +64,7 @@ interface UnsettledLoad {
   readonly digests: Digests;
 }
 
-/** A load that has not ended yet. */
+/** A load that is still running. */
 interface LoadUnderWay {
   /** The files that the load has read so far, each with the digest of its content. */
   readonly read: Map<string, string>;
@@ -84,13 +84,13 @@ interface LoadUnderWay {
  * comparisons in a row have found the loaded content, the load takes effect even if the file was edited again after them. Loads therefore
  * take effect even if edits are frequent.
  *
- * A long text that may be half written is not parsed (`UnsettledContent`), because its parse takes seconds and would delay the load of the
- * whole text. A long text is loaded after two comparisons have found the same content.
+ * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the load of the
+ * complete text. A long text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled after some time if a file has changed since the load read it. Without the cancellation, a text that takes minutes to
- * parse would delay its own correction. A load without a long text gets more time before it is cancelled, because it usually ends soon. The
- * thread of a cancelled load loses the keys that it has read. After each cancelled load, this time is doubled for the next load. A load
- * therefore completes eventually, even if every load is slow and edits continue.
+ * A load is cancelled after some time if a file has changed since the load read it. An outdated load that continued for minutes would delay
+ * the load of the corrected file. A load without a long text gets more time before it is cancelled, because it usually ends soon. A
+ * cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next load gets twice
+ * as much time. A load therefore completes eventually, even if every load is slow and edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -134,7 +134,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isSettled = !isNews && candidate?.kind === 'unsettled' && wasSeenTwice(candidate.digests);
     const isDue = isNews || isSettled || performance.now() >= retryAtMs;
     if (underWay === undefined && isDue) void load(seen, isSettled);
-    // The timer starts at the end, so that comparisons do not overlap.
+    // The timer of the next comparison starts when this comparison ends, so that comparisons do not overlap.
     timer = setTimeout(compare, intervalMs);
   }
 
@@ -164,7 +164,8 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   }
 
   /**
-   * Schedules a new load after the thread has died, for example because the thread was out of memory. The current settings stay.
+   * Schedules a new load after the thread has died, for example because the thread was out of memory. The gateway keeps the current
+   * settings.
    */
   function retryLater(error: unknown, digests: Digests): LoadedInThread {
     retryPauseMs = Math.min(2 * retryPauseMs || bounds.configRetryPauseMs, bounds.configRetryPauseMaxMs);
@@ -237,7 +238,7 @@ const fixedAtStart = [
 /** The settings that are completely fixed at the start. Only some parts of a listener are fixed. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
-/** The settings that `restartNeeded` compares, either complete or as the admin API shows them. */
+/** The settings that `restartNeeded` compares. `Settings` and the settings in a response of the admin API both have this type. */
 type FixedSettings = { readonly [Name in 'listen' | 'admin']: FixedListener } & {
   readonly [Name in FixedWhole]?: unknown;
 };

@@ -3,8 +3,8 @@ import { type Tally, talliesIn } from './tally.ts';
 import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
 
 /**
- * The fields of a record and the numbers in each field. In each field, number 0 is the latest instant (`counts.ts`), in
- * ms since the beginning of the day.
+ * The fields of a record and the numbers in each field. In each field, number 0 is the latest timestamp (`counts.ts`), in ms since the
+ * beginning of the day.
  *
  * | record | field | numbers |
  * |---|---|---|

@@ -4,7 +4,8 @@ import type { Counts } from './store/counts.ts';
 /**
  * The outcome of a request with a valid key. If a window refused the request and the response names this window, the
  * outcome is the name of the window. `undecided` means that Redis was away. `concurrent` means that the concurrency
- * limit refused the request. The store uses each position as a number, so add new outcomes at the end.
+ * limit refused the request. The store identifies an outcome by its position in this list, so add new outcomes at the
+ * end.
  */
 export const outcomes = [
   'admitted',
@@ -109,7 +110,7 @@ export function talliesIn({ counts, later, units }: TallyFields): Map<number, Ta
   return tallies;
 }
 
-/** The number of outcomes that `tallyNumber` has numbers for, for each period. */
+/** The number of outcomes per period to which `tallyNumber` assigns a number. */
 export const firstOutcomes = 8;
 
 /**
@@ -130,7 +131,10 @@ export function outcomeAt(tallyNumber: number): number {
   return (tallyNumber - 1) % firstOutcomes;
 }
 
-/** At least the 60 minutes of an hour and the 31 days of a month. */
+/**
+ * The maximum number of periods in a field, which must be at least 60 for the minutes of an hour and 31 for the days
+ * of a month.
+ */
 const placesMax = 64;
 
 /**

@@ -4,8 +4,9 @@ import type { UnsentCounts } from './unsent-counts.ts';
 import { hourOfDay, minuteOfHour, type UsageCalendar } from './usage-calendar.ts';
 
 /**
- * The ways in which a request can end: served; refused by a limit or a ban; rejected before a key was known; failed
- * at the gateway; failed at the upstream. The store uses each position as a number, so add new endings at the end.
+ * The ways in which a request can end: served; refused by a limit or a ban; rejected before a key was known; failed at
+ * the gateway; failed at the upstream. The store identifies an ending by its position in this list, so add new endings
+ * at the end.
  */
 export const trafficEndings = [
   'served',
@@ -19,8 +20,8 @@ export const trafficEndings = [
 export type TrafficEnding = (typeof trafficEndings)[number];
 
 /**
- * The number of values for each minute: first in the field `ended:<hour>`, then in `own:<hour>` and `upstream:<hour>`,
- * which have one value for each bucket.
+ * The number of values that a field has for each minute: `endingsPerMinute` in `ended:<hour>`, and `bucketsPerMinute`
+ * in `own:<hour>` and `upstream:<hour>`.
  */
 const endingsPerMinute = 8;
 const bucketsPerMinute = 20;

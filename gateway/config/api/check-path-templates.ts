@@ -11,7 +11,7 @@ import {
   type TemplateSegment,
 } from '../../shared/path-template.ts';
 
-/** Returns why no accepted request can match a template; undefined if a request can match. */
+/** Returns the reason why no accepted request can match a template, or undefined if a request can match the template. */
 export function templateFault(template: string): string | undefined {
   if (!template.startsWith('/')) return `\`${template}\` could never match; a path begins with \`/\``;
   const names = template.match(parameter) ?? [];
@@ -37,11 +37,11 @@ function isMatchable(segment: string): boolean {
   return literal.test(segment.replaceAll(parameter, ''));
 }
 
-/** Two templates that match the same path, although neither is more specific. */
+/** Two templates that match the same path, while neither template is more specific. */
 export interface Overlap {
   /**
-   * The template that receives a request whose path matches both templates. If the templates have the same shape, the other template
-   * receives the methods that only the other template has.
+   * The template that receives a request whose path matches both templates. If the templates differ only in parameter names, the other
+   * template receives requests whose method only the other template has.
    */
   readonly winner: string;
   readonly other: string;
@@ -74,8 +74,8 @@ interface Search {
   readonly segments: readonly TemplateSegment[];
   readonly index: number;
   /**
-   * The order at the first segment in which the templates differ. The number is positive if the new template takes precedence, and 0 if no
-   * compared segment differs.
+   * The result of the comparison at the first segment in which the templates differ. The result is positive if the new template takes
+   * precedence, and 0 if no compared segment differs.
    */
   readonly first: number;
   /** Whether the new template is more specific in some segment. */
@@ -117,7 +117,7 @@ interface Continuation {
   readonly isCrossed?: boolean;
 }
 
-/** Yields the branches whose segment can match the same text as the given segment. */
+/** Yields the branches of the template tree whose segment can match the same text as the given segment. */
 function* continuations(branch: Branch, segment: TemplateSegment): Generator<Continuation, void> {
   if (typeof segment === 'string') {
     const same = branch.literal.get(segment);

@@ -1,8 +1,8 @@
 /**
  * Reads one entry of a keys file without the YAML library, which takes thirty times as long. This reader supports the usual YAML
- * of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain and simply quoted scalars, and comments. For this
- * subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts` compares them). The reader
- * rejects all other YAML, and text with variables.
+ * of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain scalars, quoted scalars without escapes, and
+ * comments. For this subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts`
+ * compares them). The reader rejects all other YAML, and text with variables.
  *
  * @param text the lines of one entry; the first line begins with `- `
  * @returns undefined for an entry that needs the library
@@ -30,7 +30,7 @@ type Mapping = Record<string, unknown>;
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
-/** The given characters except `#`, because `#` after a blank begins a comment. */
+/** The characters that may follow a blank in a scalar. `#` is left out, because `#` after a blank begins a comment. */
 const behindBlank = (characters: string) => characters.replace('!', '!"$');
 
 /** Sticky patterns, which match at the reader's current position. */
@@ -77,7 +77,7 @@ class EntryReader {
     return sticky.fieldName.test(this.#text) ? this.#mapping(column) : this.#valueOnLine();
   }
 
-  /** Reads the fields that begin at this column. */
+  /** Reads a mapping whose field names begin at the given column. */
   #mapping(column: number): Mapping {
     const mapping: Mapping = {};
     for (;;) {
@@ -149,7 +149,7 @@ class EntryReader {
   #flowList(depth: number): unknown[] {
     const items: unknown[] = [];
     this.#flowItems(']', depth, () => {
-      // `[a: 1]` is a list with a mapping in it.
+      // In YAML, `[a: 1]` is a list that contains a mapping.
       sticky.fieldName.lastIndex = this.#at;
       if (sticky.fieldName.test(this.#text)) throw unfamiliar;
       items.push(this.#value(sticky.plainInFlow, depth));
@@ -204,7 +204,7 @@ class EntryReader {
 }
 
 const wholeNumber = /^(?:0|[1-9]\d{0,14})$/;
-/** Further texts that are numbers in YAML's core schema. */
+/** Other spellings of numbers in YAML's core schema. */
 const otherNumber = /^(?:\d+|0o[0-7]+|0x[\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)$/;
 const otherWord = /^(?:True|TRUE|False|FALSE|null|Null|NULL)$/;
 

@@ -20,7 +20,7 @@ export interface ReadEntries {
  */
 export type ReadEntry = (text: string) => { readonly value: unknown } | undefined;
 
-/** The maximum number of changed keys in a table. If more keys have changed, all keys are packed again. */
+/** The maximum number of changed keys in a key table. If more keys have changed, the table is built again from all keys. */
 export const changesMax = 256;
 
 /**
@@ -28,8 +28,8 @@ export const changesMax = 256;
  *
  * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed
- * @returns undefined when an entry is invalid, or two keys share an id or a digest. The caller must then parse the whole list to report
- *   each problem with its line and column
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest. In this case, the caller must parse the whole list to
+ *   report each problem with its line and column
  */
 export function readEntries(
   list: SplitList,

@@ -16,7 +16,7 @@ import { createSplitSource } from './split-source.ts';
 
 /** A list of keys, where each key is valid by itself. */
 export interface ReadKeyList {
-  /** The file that contains the list. The field is undefined if all keys are in the directory. */
+  /** The file that contains the list. The field is undefined if all keys are in the key directory. */
   readonly file: string | undefined;
   /** The path of this file relative to the folder of the main file. */
   readonly shownAs?: string;
@@ -29,7 +29,7 @@ export interface ReadKeyList {
   readonly lines: () => Uint32Array;
   /** All keys, and the index of each key's entry in the list, both sorted by id. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** The entries for the next load. The entries are absent if the file was parsed as a whole. */
+  /** The entries that the next load reuses. The entries are absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
@@ -82,7 +82,7 @@ export function readKeyList({
   if (list !== undefined) {
     const isFixed = !hasVariables(list) && before !== undefined && !hasVariables(before.list);
     const known = isFixed ? before : undefined;
-    // A half-written file usually lacks many entries.
+    // A list with many changes may be half written, because a half-written file usually lacks many entries.
     const onManyChanges = () => reader.requireSettled(at.file, bytes.length);
     const entries = readEntries(list, readEntry, plans ?? new Map(), known, onManyChanges);
     const areFit = entries && (!isMapping(definedPlans) || fitPlans(entries.uses, definedPlans));
@@ -105,8 +105,8 @@ function hasVariables({ bytes }: SplitList): boolean {
 }
 
 /**
- * Reads an entry by the YAML library. Returns undefined if the entry has a problem, may refer to other entries, or does not begin
- * on its first line.
+ * Reads an entry with the YAML library. Returns undefined if the entry has a problem, may refer to other entries, or does not
+ * begin on its first line.
  */
 function readOddEntry(text: string, parse: (text: string) => ParsedYaml): ReturnType<ReadEntry> {
   if (/^- +[#&*!\r\n]|[\s,[{]\*/.test(text)) return undefined;

@@ -28,7 +28,7 @@ export interface KeptFile {
   readonly revokes: boolean;
 }
 
-/** Valid settings. For some files, the settings may use the last valid content and not the content on disk. */
+/** Valid settings. For some files, the settings may come from the last valid content and not from the content on disk. */
 export interface KeepingSettings extends ValidSettings {
   /** The files whose content on disk is rejected. The list is empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
@@ -46,8 +46,8 @@ export interface KeepingSettings extends ValidSettings {
  * files are loaded from disk:
  *
  * 1. The load uses the last valid content of a file that is invalid by itself.
- * 2. If two files conflict, the load uses the last valid content of the file with the problem. If only the other file has changed, the load
- *    uses the last valid content of the other file.
+ * 2. If two files conflict, the load uses the last valid content of the file with the problem. If the file with the problem is unchanged,
+ *    the load uses the last valid content of the file that has changed.
  * 3. If the settings are still invalid, the load uses the last valid content of every file except the keys file. If the settings are then
  *    still invalid, the load also uses the last valid content of the keys file.
  *

@@ -93,7 +93,10 @@ export function withoutRevoked(
   };
 }
 
-/** The ids to compare between two tables. Tables that share their packed keys can differ only in their changed keys. */
+/**
+ * The ids of keys that may differ between two key tables. Tables with the same base can differ only in the keys that changed
+ * after the base was built.
+ */
 function idsToCompare(one: KeyTable, other: KeyTable): Iterable<string> {
   if (one.packed !== other.packed) return one.ids();
   return new Set([...one.changes.keys(), ...other.changes.keys()]);

@@ -19,7 +19,7 @@ export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled
 
 /** The thread's answer to a request. */
 export type LoadReply =
-  /** To complete the load, the worker must parse a long text that may be half written. */
+  /** The load stopped before a long text that may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
 /**
@@ -46,7 +46,7 @@ let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
   const inForce = results.get(base);
-  // Drop other results before reading, to free their memory.
+  // Other results are dropped before the load, to free their memory.
   results = new Map(inForce && [[base, inForce]]);
   const loaded = loadSettled(
     { ...files, before: inForce?.entries, onRead: tellRead },

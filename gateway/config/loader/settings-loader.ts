@@ -43,8 +43,8 @@ export interface ValidInThread extends HandedSettings {
 /**
  * Makes a loader that runs in a thread, because 100,000 keys take a second to read and would delay requests.
  *
- * The first load starts the thread. The thread remains for a while, because one edit often follows another. The next load in the
- * same thread reads only the changes. An idle thread ends after a while to free its memory.
+ * The first load starts the thread. The thread stays for a while, because one edit often follows another. The next load in the
+ * same thread reads only the changes. An idle thread exits after a while to free its memory.
  */
 export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;

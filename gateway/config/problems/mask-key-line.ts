@@ -4,8 +4,8 @@ import { closestName } from '../../shared/schema/closest-name.ts';
  * Masks a line about keys. The result shows only harmless parts: structure, field names, and the values of fields without
  * secrets. Every other character becomes an asterisk, so that a caret below the line still points to the right place.
  *
- * The function works on text, because invalid YAML has no tree. The function uses an allowlist, because a secret without the
- * prefix `tg_` cannot be recognised.
+ * The function works on text, because invalid YAML cannot be parsed. The function uses an allowlist, because a secret without
+ * the prefix `tg_` cannot be recognised.
  */
 export function maskKeyLine(line: string, fieldNames: readonly string[]): string {
   return line.replace(piece, (text: string, harmless: string | undefined, name: string | undefined) => {
@@ -25,7 +25,7 @@ const harmlessFields = [
   field('keys|file', String.raw`[\w./-]+\.ya?ml`),
 ];
 
-/** Text that is shown: brackets, the YAML indicators `-`, `?` and `#`, and `${NAME}` variables. */
+/** Patterns of harmless text: brackets, the YAML indicators `-`, `?` and `#`, and `${NAME}` variables. */
 const structure = [String.raw`[\s[\]{},]+`, String.raw`[-?#](?=\s|$)`, String.raw`\$\{\w+\}`];
 
 /** Matches the next piece of a line: harmless text, a field name, quoted text, or any other word. */

@@ -7,7 +7,7 @@ import { type Problem, wholeFile } from './problem.ts';
 
 /**
  * Reports a file that is not a configuration at all as a single problem. The problem quotes nothing from the file. Returns
- * undefined if a name in the file is a setting or resembles a setting. The later checks then report the problems of this file.
+ * undefined if a name in the file is a setting or resembles a setting. Later checks report the problems of such a file.
  */
 export function otherDocument(file: string, value: unknown): Problem | undefined {
   const names = isMapping(value) ? Object.keys(value) : [];

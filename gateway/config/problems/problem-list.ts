@@ -42,7 +42,7 @@ export function createUniqueValues({
 }) {
   const taken = new Map<string, Path>();
   return {
-    /** Reports a value that an earlier call has already claimed. */
+    /** Records a value, or reports the value as a duplicate if an earlier call has recorded it. */
     claim(value: string, at: Path) {
       const first = taken.get(value);
       if (first === undefined) {

@@ -40,8 +40,8 @@ const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
 
 /**
- * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines
- * the lines above, because a file with a syntax error has no tree. The function returns false if it cannot decide.
+ * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines the lines
+ * above, because a file with a syntax error cannot be parsed. The function returns false if it cannot decide.
  *
  * The function examines each line once, in the order of the file, and stores only the lines where the result changes. A separate
  * search for each of a hundred problems at the end of a million lines would take a minute.
@@ -84,8 +84,8 @@ const secretShapes = [
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
   // A key's secret or an admin token that Tollgate has issued.
   /\btga?_\w+/g,
-  // The rest of a line after a field with one of these names. The pattern ends at the end of the line, because a password may contain any
-  // character.
+  // The rest of a line after a field for digests, secrets, passwords or tokens. The pattern ends at the end of the line, because a password
+  // may contain any character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 

@@ -3,8 +3,8 @@ export const defaults = {
   /** One process is the simplest setup and needs no Redis. */
   workers: 1,
   /**
-   * The public listener accepts connections on all interfaces, because clients reach the gateway from other hosts. The host of a
-   * container decides which ports it publishes.
+   * The public listener accepts connections on all interfaces, because clients reach the gateway from other hosts. In a
+   * container, the container's host decides which ports are published.
    */
   listen: { host: '0.0.0.0', port: 8080 },
   /**
@@ -12,7 +12,7 @@ export const defaults = {
    * another address.
    */
   admin: { host: '127.0.0.1', port: 9090 },
-  /** While Redis is down, an API with slightly generous limits is better than no API. */
+  /** While Redis is down, slightly higher limits are better than an outage of the API. */
   redisOnFailure: 'local',
   /** The client's `Host` is kept, because many backends build links from it and need the API's public name. */
   upstreamHost: 'keep',
@@ -21,9 +21,9 @@ export const defaults = {
    * requests in a loop. A ban of one day stops a persistent client.
    */
   bans: { after: 100, within: '60s', for: '60s', max: '24h' },
-  /** The default is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
+  /** The default limit is enough for a person who mistypes a key, and too low for an attacker who guesses keys. */
   addressBucket: { perMinute: 30 },
-  /** 1 MiB is far more than a JSON record of this API needs. A body of 1 MiB cannot exhaust the memory. */
+  /** 1 MiB is far more than a usual JSON request needs. A body of 1 MiB cannot exhaust the memory. */
   bodyBytesMax: 1_048_576,
   /** The usage record keeps figures per minute for eight days: the current day, and the week before it for comparison. */
   usage: { keepDays: 8 },

@@ -338,7 +338,7 @@ export type RawSettings = z.output<typeof settingsSchema>;
 export type RawUpstream = z.output<typeof upstream>;
 
 /**
- * The schema of a path that the gateway serves itself. The path contains only characters that have a single spelling and that the gateway
+ * The schema of a path that the gateway serves itself. The path contains only characters that need no percent-encoding and that the gateway
  * accepts in requests.
  */
 function ownPath(example: string) {

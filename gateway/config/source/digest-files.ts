@@ -8,8 +8,8 @@ import { type Digests, reasonOf, unfitReason } from './read-config-file.ts';
 export type DigestFiles = (files: Iterable<string>, nowMs: number) => Promise<Digests>;
 
 /**
- * The last observation of a file. The observation contains the file's identity, which includes its times, and the digest of its
- * content.
+ * The last observation of a file. The observation contains the file's identity, which includes its timestamps, and the digest of
+ * its content.
  */
 interface Sighting {
   readonly identity: string;
@@ -54,7 +54,10 @@ async function digestFile(
   }
 }
 
-/** Whether the file system records times finer than milliseconds. Coarser times can hide the second of two edits. */
+/**
+ * Whether the file system's timestamps are more precise than a millisecond. With less precise timestamps, two quick edits may get
+ * the same timestamp.
+ */
 function isFine(timeNs: bigint): boolean {
   return timeNs % 1_000_000n !== 0n;
 }

@@ -35,8 +35,8 @@ type ProblemAt = (offset: number, message: string) => Problem;
 /**
  * Parses one YAML document, or an API document in JSON. Line and column numbers are computed only for problems.
  *
- * @param substitute fills in `${…}` in a scalar. The function receives the scalar's path, and is called after parsing, so that a
- *   value cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
+ * @param substitute fills in `${…}` in a scalar. `substitute` receives the scalar's path, and is called after parsing, so that a value
+ *   cannot add YAML structure. Without `substitute`, `${…}` is ordinary text
  * @param tokensMax the maximum number of YAML tokens in the file
  */
 export function parseYaml(options: {
@@ -68,7 +68,7 @@ export function parseYaml(options: {
   const document = parseDocument(text, {
     prettyErrors: false,
     stringKeys: true,
-    // The library's check takes quadratic time; `addNameProblems` finds duplicates in linear time.
+    // The library's check for duplicate fields takes quadratic time; `addNameProblems` finds duplicates in linear time.
     uniqueKeys: false,
   });
 
@@ -137,7 +137,7 @@ function syntaxProblems(
           'inside `{ }` and `[ ]` a text with a variable needs quotes, `"${NAME}"`, and a number a line of its own, `port: ${NAME}`',
         ),
       );
-      // Further syntax errors are consequences of this error.
+      // The library's further syntax errors are consequences of the unquoted variable.
       break;
     }
     problems.push(problemAt(visibleOffset(text, offset), syntaxMessage(error)));
@@ -154,7 +154,7 @@ function visibleOffset(text: string, offset: number): number {
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Our messages for faults for which the library gives no advice. */
+/** Tollgate's messages for faults for which the YAML library gives no advice. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',

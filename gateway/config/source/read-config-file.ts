@@ -66,7 +66,10 @@ export function digestOfContent(content: string | Uint8Array): string {
   return hash('sha256', content, 'hex');
 }
 
-/** Returns the reason why an existing file is refused, to complete "the file …". Returns undefined if the file is accepted. */
+/**
+ * Returns the reason why an existing file is refused, or undefined if the file is accepted. The reason completes a sentence
+ * that begins with "the file".
+ */
 export function unfitReason(stats: {
   readonly isFile: () => boolean;
   readonly isDirectory: () => boolean;
@@ -84,7 +87,7 @@ export function unfitReason(stats: {
 /** The reason for a missing file. */
 export const missing = 'does not exist';
 
-/** The reason why a file could not be read, to complete "the file …". */
+/** Returns the reason why a file could not be read. The reason completes a sentence that begins with "the file". */
 export function reasonOf(error: unknown, file: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {

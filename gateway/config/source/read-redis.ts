@@ -45,7 +45,10 @@ export function readRedis(
   };
 }
 
-/** Moves the user out of a URL whose password is in a file. A URL with a user but no password would mean an empty password. */
+/**
+ * Separates the user name from a URL whose password is in a file. A URL with a user name but no password would mean an empty
+ * password.
+ */
 function splitUser(text: string | undefined): { readonly url?: string; readonly username?: string } {
   const url = URL.parse(text ?? '');
   if (url === null) return {};

@@ -28,7 +28,7 @@ interface TextToParse {
   readonly text: string;
 }
 
-/** Thrown in place of parsing a long text that may be half written. */
+/** The error that a load throws when it would have to parse a long text that may be half written. */
 export class UnsettledContent extends Error {}
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
@@ -70,7 +70,7 @@ export function createSourceReader(options: {
   const digests = new Map<string, string>();
   const contents = new Map<string, FileContent>();
   const variables = new Map<string, Variable>();
-  /** The variables that are part of the configuration's version. */
+  /** The environment variables whose values are part of the configuration's version. */
   const versioned = new Set<string>();
 
   function readContent(file: string): ReadFile {

@@ -17,8 +17,8 @@ const placeholderStart = '${';
 
 /**
  * Whether variables in this text would be filled in if the text were part of a configuration. A text with variables must not be written to
- * a configuration. With a variable, a key's name could contain a secret from the environment, or make the file invalid. The syntax cannot
- * escape a variable.
+ * a configuration. With a variable, a key's name could contain a secret from the environment, or make the file invalid. The syntax has no
+ * escape for `${`.
  */
 export function isFilledIn(text: string | undefined): boolean {
   return text?.includes(placeholderStart) ?? false;

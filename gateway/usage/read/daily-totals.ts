@@ -34,9 +34,9 @@ export const totalsKeptDays = 400;
 const sender = 'days';
 
 /**
- * Adds the counts of a key's day to the totals, one full day after the end of that day. Every process has sent its
- * counts by then. The day is added when the key sends requests on a new day, or by a daily pass over all recently
- * active keys.
+ * Adds the counts of a key's day to the totals, one full day after the end of that day. By then, every process has
+ * sent its counts of the day. The day is added when the key sends requests on a new day, or by a daily pass over
+ * all recently active keys.
  */
 export function createDailyTotals({
   store,
@@ -73,7 +73,8 @@ export function createDailyTotals({
     const [keyId] = waiting;
     if (keyId !== undefined) {
       waiting.delete(keyId);
-      // A failed key moves to the end of the queue, because maybe only this key's server is away or almost full.
+      // A key whose write failed moves to the end of the queue, because the Redis servers of other keys may be
+      // available.
       if (!(await addDays(keyId))) waiting.add(keyId);
     }
     isBusy = false;

@@ -4,8 +4,8 @@ import { firstOutcomes, outcomeAt, outcomes, placeOf, unitsNumber } from '../tal
 const minutesPerHour = 60;
 
 /**
- * The minutes in which one key sent requests, ascending, with one column for each figure. A list of keys may contain
- * millions of minutes. A minute therefore takes only 28 octets, and is not an object.
+ * The minutes in which one key sent requests, ascending, with one column for each figure. A query about many keys
+ * may read millions of minutes. A minute therefore takes only 28 octets, and is not stored as an object.
  */
 export interface KeyMinutes {
   /** The number of each minute since 1970. */
@@ -89,7 +89,7 @@ export class KeyMinutesBuilder {
   /** The costs by column and by the minute's position. Most keys have no costs. */
   private readonly costs = new Map<Column, Map<number, { extra: number; free: number }>>();
 
-  /** Adds requests with one outcome. The minute must be the last added minute or a later one. */
+  /** Adds requests with one outcome. The minute must be the last added minute or a later minute. */
   add(minute: number, outcome: number, requests: number, extra = 0, free = 0): void {
     if (this.minutes.at(-1) !== minute) {
       this.minutes.push(minute);

@@ -47,7 +47,7 @@ export interface Calls {
 export interface Caller extends Calls {
   readonly keyId: string;
   readonly lastMs: number;
-  /** The number of requests that brownouts refused, and the instant of the last refusal; absent without refusals. */
+  /** The number of requests that brownouts refused, and the time of the last refusal; absent without refusals. */
   readonly brownouts?: { readonly requests: number; readonly lastMs: number } | undefined;
 }
 

@@ -72,7 +72,7 @@ export interface UsageReader extends OperationsReader {
    * result is large.
    */
   minutesOf(keyIds: readonly string[], period: Period): Promise<readonly KeyMinutes[] | undefined>;
-  /** Returns the keys that were active last, at most `usageActiveKeysMax`, the most recently active key first. */
+  /** Returns at most `usageActiveKeysMax` recently active keys, the most recently active key first. */
   active(): Promise<readonly ActiveKey[] | undefined>;
 }
 
@@ -87,9 +87,9 @@ export interface UsageMinute {
   readonly unauthorized?: number;
 }
 
-/** The use of a secret. Instants are epoch ms, or 0 without a use. */
+/** The use of a secret. Timestamps are in epoch ms. A timestamp is 0 if the secret was not used. */
 export interface SecretUse {
-  /** The instant of the decision on the last request with the secret. */
+  /** The time of the decision on the last request with the secret. */
   readonly lastMs: number;
   /** The number of requests with the secret while the secret was not valid. */
   readonly unauthorized: number;
@@ -279,7 +279,7 @@ export function createUsageReader({
       const recent = new Map<string, RecentUsage | 'unknown'>();
       for (const [index, keyId] of keyIds.entries()) {
         const sum = { offered: 0, admitted: 0, units: 0 };
-        // The index of active keys has the last request of a key that sent no request today or yesterday.
+        // If a key sent no request today or yesterday, the time of its last request is in the index of active keys.
         let lastSeenMs = indexed?.[index] ?? 0;
         const ofDays = records.slice(2 * index, 2 * index + 2);
         for (const [place, day] of days.entries()) {
@@ -343,7 +343,8 @@ export function createUsageReader({
         ),
       );
       if (records === undefined) return undefined;
-      // Few keys have costs, so only the days of keys with costs are read a second time, with the costs.
+      // Few keys have requests that did not cost 1 unit. Only the days of such keys are read a second time, with the
+      // costs.
       const withUnits = records.flatMap((found, place) =>
         found.get(hoursField)?.has(withCosts) ? [place] : [],
       );

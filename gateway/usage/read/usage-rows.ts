@@ -39,11 +39,11 @@ export function rowsOf({ fromMs, toMs, step }: UsageQuery): number {
 }
 
 /**
- * Returns the usage of a key as rows. A day whose minutes are no longer recorded is included only if the step is a
+ * Returns the usage of a key as rows. A day whose minutes are already deleted is included only if the step is a
  * day. The result is undefined when the store does not reply.
  *
  * @param days `minutes` makes the row of a day from its minutes while they are kept, and `totals` from the daily
- * totals if they exist. Totals are cheaper to read, but do not contain `unauthorized`.
+ *   totals if they exist. Daily totals are cheaper to read than minutes, but do not contain `unauthorized`.
  */
 export async function usageRows(
   usage: RowSources,

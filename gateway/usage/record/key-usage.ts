@@ -60,17 +60,16 @@ interface SecretUse {
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
- * The requests of one key since the last batch. Plain numbers count the current minute and the operations of the current hour, so counting
- * a request takes only a few additions. The counts of the minute and the hour move into `unsent` when the minute or hour ends, or when the
- * record is read.
- * The class is long because all counts of a key move into `unsent` together.
+ * The requests of one key since the last batch. The counts of the current minute, and of the operations in the current hour, are plain
+ * numbers. Counting a request therefore takes only a few additions. The counts of the minute and the hour move into `unsent` when the
+ * minute or hour ends, or when the record is read. The class is long because all counts of a key move into `unsent` together.
  */
 export class KeyUsage {
   readonly keyId: string;
   readonly unsent: UnsentCounts;
   private readonly calendar: UsageCalendar;
   private readonly room: UnsentRoom;
-  /** The instant of the key's last decision, on the store's clock. */
+  /** The time of the key's last decision, on the store's clock. */
   lastSeenMs = 0;
   private minute = -1;
   private minuteEndsMs = 0;
@@ -98,7 +97,7 @@ export class KeyUsage {
   private addressesDay = -1;
   /** The bit of today's first address in the bitmap. */
   private firstAddressBit = -1;
-  /** The bitmap of today's addresses, which is created for the second address. The size of the bitmap is fixed. */
+  /** The bitmap of today's addresses, which is created when the second address is counted. The size of the bitmap is fixed. */
   private addressesSeen: Uint8Array | undefined;
 
   constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {
@@ -119,7 +118,7 @@ export class KeyUsage {
   decided(outcome: number, units: number, atMs: number, address: string, secret: string): void {
     if (atMs >= this.minuteEndsMs || atMs < this.minuteEndsMs - this.calendar.minuteMs) this.openMinute(atMs);
     this.byOutcome[outcome] = (this.byOutcome[outcome] ?? 0) + 1;
-    // A later outcome is a refusal that no simulation replays, so its units are not needed.
+    // Each outcome after the eighth is a refusal that no simulation replays, so its units are not needed.
     if (units !== 1 && outcome < firstOutcomes) this.countUnits(outcome, units);
     if (atMs > this.lastSeenMs) this.lastSeenMs = atMs;
     if (address !== this.lastAddress) this.see(address);
@@ -245,7 +244,7 @@ export class KeyUsage {
     this.freeRequests = undefined;
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
-    // A later minute of this day may already have been counted. The record keeps the latest instant.
+    // A later minute of this day may already have been counted. The record keeps the latest timestamp.
     const lastMs = Math.min(this.lastSeenMs, startMs + minuteMs - 1);
     this.unsent.add(day, hoursField, latest, lastMs - day * dayMs);
     for (const use of this.secrets.values()) {

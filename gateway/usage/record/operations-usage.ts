@@ -8,7 +8,7 @@ import { hourOfDay, type UsageCalendar } from '../usage-calendar.ts';
 export interface EndedRequest {
   /** The id of the operation; empty if the request matched no operation. */
   readonly operationId: string;
-  /** The instant at which the request is counted, epoch ms. The instant of a decision is on the store's clock. */
+  /** The time at which the request is counted, epoch ms. The time of a decision is on the store's clock. */
   readonly atMs: number;
   readonly status: number;
   readonly ending: TrafficEnding;
@@ -27,7 +27,7 @@ class OperationHour {
   readonly byStatus = Array<number>(statusesMax).fill(0);
   readonly own = new Histogram();
   readonly upstream = new Histogram();
-  /** The instant of the last request; 0 if no request has ended since the last batch. */
+  /** The time of the last request; 0 if no request has ended since the last batch. */
   lastMs = 0;
 
   constructor(id: string) {
@@ -36,8 +36,8 @@ class OperationHour {
 }
 
 /**
- * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, plain numbers count the
- * current hour. The counts of the hour move into `unsent` when the hour ends, or when the record is read.
+ * The statuses and durations of each operation since the last batch. As in `key-usage.ts`, the counts of the current
+ * hour are plain numbers. The counts of the hour move into `unsent` when the hour ends, or when the record is read.
  */
 export class OperationsUsage {
   readonly unsent: UnsentCounts;
@@ -103,8 +103,9 @@ export class OperationsUsage {
 }
 
 /**
- * Records hold whole milliseconds, but a request often takes less than one. The fraction stays in the sum for the next
- * flush. If the fraction were dropped, the recorded time of an operation with few requests per flush would be zero.
+ * Records hold whole milliseconds, but a request often takes less than one millisecond. The fraction of a millisecond
+ * stays in the sum until the next flush. If the fraction were dropped, the recorded time of an operation with few
+ * requests per flush would be zero.
  */
 function moveDurations(
   histogram: Histogram,

@@ -20,17 +20,17 @@ export interface UsageRecorder {
    * secret.
    */
   decided(keyId: string, decision: Decision, address: string, secret: string): void;
-  /** Counts an exchange that has ended. */
+  /** Counts a request that has ended. */
   ended(exchange: EndedExchange): void;
   /**
    * Returns the counts that each stored record may lack, in the order of `records`; undefined for a record without such
-   * counts. A caller must read the record first. If a batch is sent between the two calls, both results contain the
-   * batch, and its number identifies the duplicate.
+   * counts. A caller must read the record first. If a batch is sent between the read and this call, both results
+   * contain the batch, and the batch number identifies the duplicate.
    */
   unsent(records: readonly RecordName[]): readonly (UnsentRecord | undefined)[];
   /**
-   * Returns the instant of the last request of each key that this process has counted recently. The index of active
-   * keys may contain an older instant.
+   * Returns the time of the last request of each key that this process has counted recently. The index of active keys
+   * may contain an older time.
    */
   lastSeen(): ReadonlyMap<string, number>;
   /** Returns the number of requests that were not recorded because the store was away for too long. */
@@ -63,7 +63,7 @@ interface Source {
 
 interface KeySource extends Source {
   readonly counted: KeyUsage;
-  /** The instant of the key's last request in the index of active keys. */
+  /** The time of the key's last request in the index of active keys. */
   notedMs: number;
   /** The day of the key's last batch. */
   day: number;
@@ -76,11 +76,11 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 >;
 
 /**
- * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are spread over this interval
- * in slices. A failed batch is sent again unchanged and under the same number, so the store adds it only once. When
- * the store answers again, the recorder sends the failed batch and newer counts at once. Other processes must see a
- * request after at most one interval.
- * The function is long because counting, sending and repeating share the keys and their batches.
+ * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are divided into slices, which
+ * are sent one after another during this interval. A failed batch is sent again unchanged and under the same number, so
+ * the store adds it only once. When the store answers again, the recorder sends the failed batch and newer counts at
+ * once. Other processes must see a request after at most one interval. The function is long because counting, sending
+ * and retrying share the keys and their batches.
  */
 export function createUsageRecorder({
   store,
@@ -126,14 +126,14 @@ export function createUsageRecorder({
     batch: undefined,
     confirmed: [],
   };
-  /** The key of the last event, cached because the next event often belongs to the same key. */
+  /** The key of the last counted request, cached because the next request often belongs to the same key. */
   let lastSource: KeySource | undefined;
   let nextSlice = 0;
   /** The number of keys that were added since the last early flush of a slice. */
   let keysAdded = 0;
   let batches = 0;
   let isNoting = false;
-  /** Sources whose last call failed, in the order in which they are tried again. */
+  /** Sources of counts whose last write failed, in the order of their retries. */
   const failed = new Set<Source>();
   let isSendingFailed = false;
   const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
@@ -257,8 +257,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Forgets confirmed batches when the timeouts of a store call and of a call between threads have passed. All reads
-   * that began before the confirmation have ended by then.
+   * Drops confirmed batches when the timeouts of a store call and of a call between threads have passed. All reads that
+   * began before the confirmation have ended by then.
    */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;
@@ -267,8 +267,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Sends the counts of one failed source per call. If the store answers, the counts of many other failed sources
-   * follow at once.
+   * Retries one source of counts per call, out of the sources whose last write failed. If the store answers, many of
+   * the other sources are retried at once.
    */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;
@@ -276,8 +276,7 @@ export function createUsageRecorder({
     const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);
     const send = (source: Source) => mayBeSent(source) && sendParts(source);
     if (first !== undefined) {
-      // The failed source moves to the end of the queue, because maybe only this source's server is away or almost
-      // full.
+      // The source moves to the end of the queue, because the Redis servers of other sources may be available.
       failed.delete(first);
       failed.add(first);
       if (await send(first)) await Promise.all(others.map(send));

@@ -1,6 +1,8 @@
 import type { Difference } from './verdict.ts';
 
-/** An entry of the events or changes list that can explain why a replay differs. */
+/**
+ * An entry of the list of events or of the list of changes that can explain why a replay differs from the record.
+ */
 export interface Circumstance {
   readonly kind:
     | 'store_away'
@@ -23,9 +25,9 @@ const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Returns a sentence that explains why a minute differs. The circumstances are sorted by time. An event during the
- * minute has precedence. An earlier event of the same day can also explain the difference, because the day window
- * lasts until midnight.
+ * Returns a sentence that explains why the replay of a minute differs from the record. `circumstances` is sorted by
+ * time. An event during the minute has precedence. An earlier event of the same day can also explain the difference,
+ * because the day window lasts until midnight.
  */
 export function explainDifference({ at, of }: Difference, circumstances: readonly Circumstance[]): string {
   const fromMs = Date.parse(at);

@@ -13,7 +13,9 @@ import {
 } from './replayed-key.ts';
 import { type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 
-/** Requests of a key in the period. Refused requests are all offered requests that were not admitted, including bans and 503. */
+/**
+ * The numbers of a key's requests in the period. Refused requests are all offered requests that were not admitted, including bans and 503.
+ */
 export interface KeyVerdict {
   readonly offered: number;
   readonly refusedNow: number;
@@ -25,26 +27,26 @@ export interface KeyVerdict {
    */
   readonly refusedThenMin: number;
   readonly refusedThenMax: number;
-  /** The number of the first minute with a refusal under the edited terms; Infinity without refusals. */
+  /** The number of the first minute with a refusal under the edited limits and bans; Infinity without refusals. */
   readonly firstRefusedMinute: number;
   /**
    * Minutes with refusals or bans. Clients send fewer requests in a minute with refusals. The number of requests that
    * the clients would have sent without limits is unknown.
    */
   readonly censoredMinutes: number;
-  /** Requests that windows refused, in the record and in the replay under the present terms. */
+  /** The numbers of requests that windows refused, in the record and in the replay under the present limits and bans. */
   readonly recordedRefusals: number;
   readonly replayedRefusals: number;
 }
 
-/** Receives each minute in which the replay under the present terms differs from the record. */
+/** Receives each minute in which the replay under the present limits and bans differs from the record. */
 export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
 
 /**
- * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second
- * replay uses the other limits.
+ * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second replay uses the edited
+ * limits.
  *
- * If the edited terms equal the present terms and the first replay agrees, the record itself is the result.
+ * If the edited limits and bans equal the present ones and the first replay agrees with the record, the record itself is the result.
  */
 export function replayKey(
   key: ReplayedKey,
@@ -71,9 +73,8 @@ export function replayKey(
 }
 
 /**
- * Replays the present limits to check the replay against the record. Counts by minute cannot reproduce bans, refusals
- * by the limit per second, and requests without a decision (503). The check uses their recorded numbers if these
- * numbers are possible.
+ * Replays the present limits to check the replay against the record. Counts by minute cannot reproduce bans, refusals by the limit per
+ * second, and requests without a decision (503). The check uses the recorded numbers of these refusals if the numbers are possible.
  */
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
@@ -131,16 +132,18 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 }
 
 /**
- * Computes bounds of the requests that the edited terms admit, for every order of the requests within a minute:
+ * Computes bounds of the number of admitted requests under the edited limits and bans. The bounds hold for every order of the requests
+ * within a minute:
  *
- * - At most: no ban begins, and requests are spread over the seconds of a minute. Each window lies within the longer
- *   windows. Admitting every request that has room therefore gives the largest number of admitted requests at every
- *   instant. If the limit per second is not raised, a request that it refused stays refused, because either the same
- *   second or a longer window is full.
- * - At least: after every minute in which a ban can begin, all requests are refused for the ban's longest time. All requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as were recorded.
+ * - The upper bound assumes that no ban begins, and that requests are spread over the seconds of a minute. Each window lies within every
+ *   longer window. Admitting every request that has room therefore gives the largest number of admitted requests at every moment. If the
+ *   limit per second is not raised, a request that it refused stays refused, because either the same second or a longer window is full.
+ * - The lower bound assumes that all requests are refused for the longest ban after every minute in which a ban can begin. The lower bound
+ *   also assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many
+ *   requests as it admitted in the record.
  *
- * Recorded bans are not used, because under other limits a ban begins at another instant or never. The estimate of
- * each minute is the mean of both bounds, so the error is at most half of the distance between the bounds.
+ * Recorded bans are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
+ * both bounds, so the error is at most half of the distance between the bounds.
  */
 function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
   const { minutes, fromMinute, usedEarlier, present, edited } = key;

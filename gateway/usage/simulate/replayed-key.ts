@@ -9,7 +9,7 @@ export interface Terms {
   readonly bans: BanPolicy;
 }
 
-/** The record of one key, and the terms of the replay. */
+/** The record of one key, and the limits and bans for the replay. */
 export interface ReplayedKey {
   /** The recorded minutes, from the beginning of a day. Minutes before `fromMinute` only fill the windows. */
   readonly minutes: KeyMinutes;
@@ -62,7 +62,7 @@ export function costsAt(minutes: KeyMinutes, place: number) {
 /** The limit per second; Infinity without such a limit. */
 export interface Second {
   readonly max: number;
-  /** The limit multiplied by the number of seconds in a minute. */
+  /** The limit per second, multiplied by the number of seconds in a minute. */
   readonly inMinute: number;
 }
 
@@ -79,7 +79,7 @@ export function refusedBySecond(decided: number, recorded: number, { max }: Seco
   return Math.min(recorded, Math.max(0, decided - max));
 }
 
-/** Computes the possible bans at the beginning of the period, under the edited terms. */
+/** Computes the possible bans at the beginning of the period, under the edited limits and bans. */
 export function possibleBans(
   { minutes, fromMinute, edited }: ReplayedKey,
   { minuteMs }: Calendar,
@@ -94,7 +94,8 @@ export function possibleBans(
 }
 
 /**
- * Returns the mean of both bounds, rounded down. The mean equals the offered requests only if both bounds equal them.
+ * Returns the mean of both bounds, rounded down. The mean equals the number of offered requests only if both bounds
+ * equal this number.
  */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);

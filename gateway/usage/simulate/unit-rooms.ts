@@ -23,7 +23,10 @@ export interface MixedMinute {
   readonly mayBeBanned: boolean;
 }
 
-/** The fewest and the most requests that are admitted, for every order of the requests and every division of the units among them. */
+/**
+ * The smallest and the largest possible number of admitted requests, over every order of the requests and every division of the units among
+ * them.
+ */
 export interface Admitted {
   readonly least: number;
   readonly most: number;
@@ -32,16 +35,19 @@ export interface Admitted {
 /**
  * Computes bounds of the requests that calendar windows admit if requests cost different numbers of units. The record has the requests (n)
  * and the units (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when its cost
- * exceeds the remaining room, so a later and cheaper request may still be admitted. Skipping a request can therefore reduce the number of
- * admitted requests. This class does not replay one order of requests. Instead the class tracks four numbers for each window, each with its
- * own proof:
+ * exceeds the remaining room, so a later and cheaper request may still be admitted. Leaving out a cheap request can make room for an
+ * expensive request, and can therefore reduce the number of admitted requests. This class does not replay one order of requests. Instead,
+ * the class tracks four numbers for each window, each with its own proof:
  *
  * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute is at most the limit, no request is
  *   refused. A refused request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
- * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let the admitted requests have e of the extra units. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e` units, of which e are extra.
+ * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let e be the number of extra units that the
+ *   admitted requests cost. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e`
+ *   units, of which e are extra.
  * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. `mostUsed` cannot exceed the
- *   limit, so it bounds the number of admitted requests up to every instant.
- * - `leastUsed` follows from a refusal: the refusing window has admitted at least its limit minus all extra units since it began.
+ *   limit, so it bounds the number of admitted requests at every moment.
+ * - `leastUsed` follows from a refusal. Since the refusing window began, it has admitted at least as many requests as its limit minus all
+ *   extra units.
  *
  * If every request costs 1 unit and there is no ban and no limit per second, all bounds are equal.
  */
@@ -138,7 +144,7 @@ export class UnitRooms {
   }
 
   /**
-   * Returns the fewest units that a minute charges to a window. The minute charges all units, or else a window or the
+   * Returns the smallest number of units that a minute can charge to a window. If the minute does not charge all its units, a window or the
    * limit per second has at most `extra` units left.
    */
   private leastUnits(of: UnitWindow, { extra, leastBySecond }: MixedMinute, units: number): number {
@@ -149,7 +155,7 @@ export class UnitRooms {
   }
 }
 
-/** Returns the fewest requests of a minute that are admitted into this number of remaining units. */
+/** Returns the smallest number of a minute's requests that are admitted if `room` units remain. */
 export function leastIn(requests: number, extra: number, room: number, mayBeBanned: boolean): number {
   const units = requests + extra;
   if (units <= room) return requests;

@@ -49,7 +49,7 @@ export interface Difference {
   readonly why?: string | undefined;
 }
 
-/** The result of a simulation. Instants are ISO 8601, in UTC. */
+/** The result of a simulation. Timestamps are ISO 8601, in UTC. */
 export interface Verdict {
   readonly reproduced: {
     readonly recordedRefusals: number;

@@ -122,7 +122,7 @@ export function minuteMaxOf(limits: Limits): number {
   return limits.find(({ window }) => window === 'minute')?.max ?? Number.POSITIVE_INFINITY;
 }
 
-/** Returns how many of the requests have room. */
+/** Returns how many of the given requests fit into the windows. */
 export function fitting(requests: number, minuteMax: number, room: number): number {
   const fits = requests < minuteMax ? requests : minuteMax;
   return fits < room ? fits : room > 0 ? room : 0;

@@ -4,11 +4,11 @@
 -- seconds), and for each field its name and its counts as MessagePack.
 -- Returns 1 if the counts were added, and 0 if the batch had already been added.
 --
--- The script replaces unreadable data under the record's name. If the data stayed, every batch for the record would fail, and unsent counts
--- would fill the memory of the gateway processes.
+-- The script replaces unreadable data under the record's name. If the script kept this data, every batch for the record would fail, and
+-- unsent counts would fill the memory of the gateway processes.
 
--- The field with the last batch number of each process: process, number, process, number, … The process that wrote last is
--- at the end. A process that is no longer in this list could add a batch twice, so the list has room for a whole fleet.
+-- The field with the last batch number of each process: process, number, process, number, … The process that wrote last is at the end. A
+-- process that is no longer in this list could add a batch twice, so the list has room for all processes of a fleet.
 local batchesField = 'batches'
 local processesMax = 128
 
@@ -37,7 +37,7 @@ local function sum(one, other)
     end
     if otherNumber == lowest then
       local added = other[j + 1]
-      -- Number 0 is the latest instant, not a sum.
+      -- Number 0 is the latest timestamp, not a sum.
       value = lowest == 0 and math.max(value, added) or value + added
       j = j + 2
       otherNumber = other[j] and otherNumber + other[j]

@@ -7,7 +7,7 @@ interface Kept {
   readonly expiresMs: number;
 }
 
-/** Stores the usage record in the memory of this process, for the keys that were active last. */
+/** Stores the usage record in the memory of this process, for the most recently active keys. */
 export function createMemoryUsageStore({
   nowMs,
   keysMax,
