@@ -3,27 +3,27 @@
  * is used up, waits at least Retry-After plus a random time, and never retries a request that the API may have carried out.
  */
 const attemptsMax = 5;
-const waitMaxMs = 60_000; // a longer wait (the day is spent, a ban) is left to the caller
+const waitMaxMs = 60_000; // after a longer Retry-After (the day limit is used up, a ban), the caller gets the response
 const gapMaxMs = 5_000;
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function createClient(baseUrl, key) {
-  let nextMs = 0; // no request is sent before
-  let gapMs = 0; // between two requests
+  let nextMs = 0; // the earliest time of the next request
+  let gapMs = 0; // the pause between two requests
 
   /** Spreads the last fifth of a window's requests over the window's remaining time. */
   function pace({ headers }) {
     const [limit, remaining, reset] = ['Limit', 'Remaining', 'Reset'].map((name) =>
       Number(headers.get(`X-RateLimit-${name}`) ?? Number.NaN),
     );
-    const leftMs = reset * 1_000 - (Date.parse(headers.get('Date')) || Date.now()); // by the server's clock
+    const leftMs = reset * 1_000 - (Date.parse(headers.get('Date')) || Date.now()); // on the server's clock
     const isScarce = remaining < limit / 5 && leftMs > 0;
     gapMs = isScarce ? Math.min(leftMs / (remaining + 1), remaining > 0 ? gapMaxMs : waitMaxMs) : 0;
     if (isScarce) nextMs = Math.max(nextMs, performance.now() + gapMs);
   }
 
-  /** @param options the options of `fetch`; the body must be one that can be sent twice, such as a string */
+  /** @param options the options of `fetch`; the body must be a value that can be sent twice, such as a string */
   return async function request(path, { method = 'GET', headers = {}, ...options } = {}) {
     for (let attempt = 1; ; attempt++) {
       for (let waitMs = nextMs - performance.now(); waitMs > 0; waitMs = nextMs - performance.now())

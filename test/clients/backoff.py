@@ -1,5 +1,6 @@
-"""A client that backs off correctly, with Python's standard library, to be copied and changed. It slows down before the
-limit is spent, waits at least Retry-After plus a random time, and retries nothing that may have been done already."""
+"""An example client that backs off correctly, with Python's standard library. Copy this client and adapt it. The client
+slows down before the limit is used up, waits at least Retry-After plus a random time, and never retries a request that the
+API may have carried out."""
 import http.client
 import random
 import time
@@ -8,7 +9,7 @@ import urllib.request
 from email.utils import parsedate_to_datetime
 
 ATTEMPTS_MAX = 5
-WAIT_MAX = 60  # seconds; a longer wait (the day is spent, a ban) is left to the caller
+WAIT_MAX = 60  # seconds; after a longer Retry-After (the day limit is used up, a ban), the caller gets the response
 GAP_MAX = 5
 IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}
 
@@ -16,11 +17,11 @@ IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"}
 class Client:
     def __init__(self, base_url, key):
         self.base_url, self.key = base_url, key
-        self.next = 0.0  # no request is sent before
-        self.gap = 0.0  # between two requests
+        self.next = 0.0  # the earliest time of the next request
+        self.gap = 0.0  # the pause between two requests, in seconds
 
     def request(self, path, method="GET", body=None, headers=None):
-        """Returns status, header fields and body; raises OSError when there was no response."""
+        """Returns status, header fields and body. Raises OSError if there is no response."""
         for attempt in range(1, ATTEMPTS_MAX + 1):
             time.sleep(max(0.0, self.next - time.monotonic()))
             self.next = time.monotonic() + self.gap
@@ -36,8 +37,8 @@ class Client:
                 self._pace(fields)
                 value = fields.get("Retry-After", "0")
                 retry_after = float(value) if value.isdigit() else float("inf")
-            # A 429 shows that the API did not carry out the request. After 502, 503, 504 or no response it may have
-            # done.
+            # A 429 shows that the API did not carry out the request. After 502, 503, 504 or without a response, the API
+            # may have carried out the request.
             repeatable = status == 429 or (status in (None, 502, 503, 504) and method in IDEMPOTENT)
             if not repeatable or attempt == ATTEMPTS_MAX or retry_after > WAIT_MAX:
                 return response
@@ -51,12 +52,12 @@ class Client:
             return error.code, error.headers, error.read()
 
     def _pace(self, fields):
-        """The last fifth of a window is spread over what is left of it, so that it is not spent early."""
+        """Spreads the last fifth of a window's requests over the window's remaining time."""
         self.gap = 0.0
         if "X-RateLimit-Remaining" not in fields:
             return
         limit, remaining, reset = (int(fields[f"X-RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset"))
         now = parsedate_to_datetime(fields["Date"]).timestamp() if "Date" in fields else time.time()
-        if remaining < limit / 5 and reset > now:  # by the server's clock
+        if remaining < limit / 5 and reset > now:  # on the server's clock
             self.gap = min((reset - now) / (remaining + 1), GAP_MAX if remaining > 0 else WAIT_MAX)
             self.next = max(self.next, time.monotonic() + self.gap)
