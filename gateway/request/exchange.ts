@@ -13,15 +13,15 @@ import type { OfferedOperation } from './route/operation-table.ts';
 import type { KnownKey, Snapshot } from './snapshot.ts';
 
 /**
- * One request and all results of the steps that process it. A member is undefined until its step has run. The interfaces below are narrower
- * types of the same object. The compiler uses these types to check the order of the steps.
+ * One request and all results of the steps that process it. A member is undefined until the step that sets it has run. The interfaces below
+ * are narrower types of the same object. The compiler uses these types to check the order of the steps.
  */
 export class Exchange {
   readonly id = randomUUID();
   readonly arrival: Arrival;
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
-  /** The configuration when the exchange began. A reload does not change the configuration of a running exchange. */
+  /** The configuration with which the exchange began. A reload does not change the configuration of a running exchange. */
   readonly snapshot: Snapshot;
   /** Monotonic, ms. */
   readonly startedMs = performance.now();
@@ -30,13 +30,13 @@ export class Exchange {
   readonly origin: ClientOrigin | undefined = undefined;
   /** The raw path without the query. The query is not stored, because a client may put a secret into it. */
   readonly path: string | undefined = undefined;
-  /** The raw `Authorization` field. A secret in a WebSocket subprotocol was converted to this field. */
+  /** The raw `Authorization` field. If the client sent the secret as a WebSocket subprotocol, this field was made from the subprotocol. */
   readonly authorization: string | undefined = undefined;
   /** Whether the connection must close after the response, because the end of the request is uncertain. */
   readonly endsConnection: boolean = false;
   readonly offered: OfferedOperation | undefined = undefined;
   readonly key: KnownKey | undefined = undefined;
-  /** The refused secret, for the log. Set instead of `key` when the client cannot use the secret. */
+  /** The refused secret, for the log. Set instead of `key` when the gateway refuses the secret. */
   readonly invalidSecret: InvalidSecret | undefined = undefined;
   readonly decision: Decision | BucketDecision | undefined = undefined;
   /** The time at which the limiter decided the request; monotonic, ms. */
@@ -44,7 +44,7 @@ export class Exchange {
   readonly upstream: UpstreamUse | undefined = undefined;
   /** The time at which the exchange ended; monotonic, ms; 0 before the end. */
   readonly endedMs: number = 0;
-  /** The status of the response, or 499 when the client closed the connection before the response; 0 at first. */
+  /** The status of the response, or 499 when the client closed the connection before the response; 0 until the status is known. */
   readonly status: number = 0;
   readonly errorCode: ErrorCode | undefined = undefined;
   readonly fault: Fault | undefined = undefined;
@@ -94,7 +94,7 @@ export interface Permitted extends Decided {
   readonly offered: OfferedOperation;
 }
 
-/** Returns the exchange with writable members. Setting members with `Object.assign` took 3 % of the CPU of a refusal. */
+/** Returns the exchange with writable members. Setting members with `Object.assign` took 3 % of the CPU time of a refused request. */
 export function writable(exchange: Exchange): { -readonly [Name in keyof Exchange]: Exchange[Name] } {
   return exchange;
 }
@@ -134,7 +134,9 @@ export function permit(exchange: Decided, offered: OfferedOperation): Permitted 
   return exchange as Permitted;
 }
 
-/** Adds the results of a step to the exchange. Frequent paths use `writable` instead, because `Object.assign` is slow. */
+/**
+ * Adds the results of a step to the exchange. Code that runs for most requests uses `writable` instead, because `Object.assign` is slow.
+ */
 export function found<Stage extends Exchange, Finding extends Partial<Exchange>>(
   exchange: Stage,
   finding: Finding,

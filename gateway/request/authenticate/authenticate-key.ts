@@ -4,7 +4,7 @@ import type { FoundKey, Key, Period, ReadSecret, Settings } from '../../shared/m
 import { withoutOptionalWhitespace } from '../../shared/optional-whitespace.ts';
 import { digestStart } from '../../shared/secrets.ts';
 
-/** The result of authentication. `Known` is the type of the key, with the members that the snapshot adds to it. */
+/** The result of authentication. `Known` is the type of the key with the members that the snapshot adds. */
 export type Caller<Known> =
   | { readonly kind: 'authenticated'; readonly key: Known }
   | { readonly kind: 'refused'; readonly code: 'missing_key' }
@@ -88,8 +88,9 @@ interface Restriction {
   readonly ranges: AddressRanges;
   readonly refused: Caller<never>;
   /**
-   * When to read a key of the directory again. Only the limiter detects that a key has changed, and refused requests do not reach
-   * the limiter. The cached restriction is therefore valid only for a short period. Undefined for a key of the configuration.
+   * The period after which the gateway reads a key of the key directory again. Only the limiter detects that a key has changed, and refused
+   * requests do not reach the limiter. The cached list of allowed addresses is therefore valid only for a short period. Undefined for a key
+   * of the configuration.
    */
   readonly rereads: { readonly period: Readonly<Period>; readonly unread: UnreadSecret } | undefined;
 }
@@ -99,8 +100,8 @@ interface Restriction {
  * secret, and the duration of a comparison reveals nothing about a secret. Unknown, expired and disabled secrets get the same refusal,
  * so a client cannot find valid secrets by guessing.
  *
- * A known secret is cached when a client first presents it. The entry contains the key and everything that its requests need, so
- * later requests compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. Each new
+ * A known secret is cached when a client first presents it. The cache entry contains the key and everything that requests of the key need,
+ * so later requests compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. Each new
  * configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is valid.
  *
  * @param know adds to a key what depends on the key and the presented secret; called once for each secret
@@ -132,7 +133,8 @@ export function createAuthenticateKey<Known>(
     const shown = digestStart(digest);
     const found = 'kind' in known ? rememberedOfRead(known, digest) : rememberedOf(known, shown);
     if (remembered.size >= rememberedMax) remembered.clear();
-    // The cache key is a copy. A substring would keep the whole header field in memory, which a client may pad.
+    // The cache key is a copy of the secret. A substring would keep the whole header field in memory, and a client can make this field
+    // long.
     remembered.set(bytes.toString('latin1'), found);
     return callerAt(found, address, nowMs, isReadNow);
   }

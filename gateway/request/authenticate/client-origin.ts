@@ -50,7 +50,10 @@ export function clientOrigin(fields: OriginFields, trusted: AddressRanges | unde
   };
 }
 
-/** Returns the first untrusted address from the right. A malformed hop ends the search, because hops left of it may be forged. */
+/**
+ * Returns the first untrusted address of `X-Forwarded-For`, read from the right. A malformed address ends the search, because the client
+ * may have forged the addresses to its left.
+ */
 function firstUntrusted(chain: readonly string[], trusted: AddressRanges): string | undefined {
   let nearest: string | undefined;
   for (const hop of chain.toReversed()) {

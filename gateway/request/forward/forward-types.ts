@@ -53,7 +53,7 @@ export interface TunnelOpener {
   readonly keyId: string;
   /** The client's address. */
   readonly address: string;
-  /** The raw `Authorization` field. A secret in a WebSocket subprotocol was converted to this field. */
+  /** The raw `Authorization` field. If the client sent the secret as a WebSocket subprotocol, this field was made from the subprotocol. */
   readonly authorization: string | undefined;
   readonly operation: Operation;
 }
@@ -81,8 +81,8 @@ interface Failed extends UpstreamUse {
   readonly kind: 'failed';
   readonly code: ErrorCode;
   /**
-   * Whether a part of the response was already sent. The connection is then closed, so the client notices that the response is
-   * incomplete. The caller writes an error response if nothing was sent.
+   * Whether a part of the response was already sent. If so, the gateway closes the connection, and the client notices that the response is
+   * incomplete. If not, the caller writes an error response.
    */
   readonly headersSent: boolean;
   /** The cause of the failure, for the log. The text contains no part of the request. */

@@ -16,7 +16,7 @@ export type Forwarder = ReturnType<typeof createForwarder>;
 type ForwarderOptions = Omit<UpstreamDeps, 'random' | 'resolve'> &
   Partial<Pick<UpstreamDeps, 'random' | 'resolve'>> & { readonly upstreams: readonly Upstream[] };
 
-/** Options of http-proxy-3 with the gateway's own handler of the request. */
+/** The options of http-proxy-3, and the gateway's own handler of the request. */
 interface RelayOptions extends ServerOptions {
   readonly relay?: RequestRelay;
 }
@@ -40,7 +40,8 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     atTurnEnd,
   };
 
-  // http-proxy-3 requires a target, so it gets a placeholder. Each attempt chooses the real target. `toProxy` keeps the raw path.
+  // http-proxy-3 requires a target, so it gets a placeholder. Each attempt chooses the real target. The option `toProxy` keeps the raw
+  // path.
   const proxy = new ProxyServer({ target: new URL('http://upstream.invalid'), toProxy: true });
   proxy.before('web', 'deleteLength', (_req, _res, options: RelayOptions) => {
     options.relay?.start();
@@ -53,7 +54,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
   let sweep = startSweep();
 
   function startSweep(): NodeJS.Timeout {
-    // After a long pause the timer fires before pending data is read. `setImmediate` lets Node read that data first.
+    // If the process was paused for long, the timer fires before Node reads pending data. `setImmediate` lets Node read the data first.
     const check = () => setImmediate(checkDeadlines, performance.now());
     return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }

@@ -25,7 +25,7 @@ export function namedInConnection(fields: readonly string[]): ReadonlySet<string
   return new Set(value.split(/[,\t ]/));
 }
 
-/** Joins the values of all `Connection` lines to one list (RFC 9110 §5.3). */
+/** Joins the values of all `Connection` lines into one list (RFC 9110 §5.3). */
 function connectionOf(fields: readonly string[]): string {
   let connection = '';
   for (let i = 0; i < fields.length; i += 2) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../../shared/structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/** Receives the outcome of buffering a body in one of these calls. `onTooLarge` may also follow `onReady`. */
+/** Callbacks for the outcome of buffering a body. One callback is called, but `onTooLarge` may also follow `onReady`. */
 export interface BodyListener {
   /**
    * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The rest is read while the body is sent.
@@ -80,13 +80,13 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Stops reading the body. The code that writes the error response decides what happens to the rest. */
+  /** Stops reading the body. The code that writes the error response decides what happens to the rest of the body. */
   stopReading(): void {
     this.state = 'stopped';
     this.options.req.off('data', this.onData).off('end', this.onEnd).pause();
   }
 
-  /** Releases the memory of the buffered part. */
+  /** Releases the memory of the buffered part of the body. */
   release(): void {
     this.options.collected.give(this.options.holder, this.collectedBytes);
     this.collectedBytes = 0;

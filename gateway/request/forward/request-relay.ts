@@ -59,14 +59,14 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   private attempts = 0;
   /** The number of attempts whose connection was lost before the first octet of the response. */
   private losses = 0;
-  /** Created at the first check of deadlines, because most requests end before that check. */
+  /** The two paces are created at the first check of deadlines, because most requests end before the first check. */
   private sendPace: ClientPace | undefined;
   private readPace: ClientPace | undefined;
   private status = 0;
   /** The whole response, if its body (in Latin-1) arrived together with the head. The client gets head and body in one write. */
   private whole: WholeResponse | undefined;
   private hasBodyBegun = false;
-  /** Whether the outcome of the request is decided. Later events then have no effect. */
+  /** Whether the outcome of the request is decided. Events after this decision have no effect. */
   private settled = false;
 
   constructor(context: RelayContext, request: ForwardRequest, settlers: Settlers) {
@@ -99,7 +99,10 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     } else this.readBody(upstream, head);
   }
 
-  /** Returns the current upstream. Ends the request if a reload has removed it. Makes a new head, because `Host` may differ. */
+  /**
+   * Returns the current upstream. Ends the request if a reload has removed the upstream. Makes a new head if a reload has replaced the
+   * upstream, because `Host` may differ.
+   */
   private findUpstream(): LiveUpstream | undefined {
     const upstream = this.context.upstreams.find(this.request.upstream);
     if (upstream === undefined) {

@@ -16,7 +16,7 @@ export function responseFields({ status, fields, ownFields }: ResponseFieldsOpti
   const named = namedInConnection(fields);
   const passed: string[] = [];
   let cacheControl: string | undefined;
-  /** One bit for each singleton field that the loop has passed. */
+  /** A bit mask of the singleton fields that the loop has already copied. */
   let seen = 0;
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
@@ -59,8 +59,8 @@ export function interimFields(fields: readonly string[]): string[] {
 }
 
 /**
- * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. A shared cache could otherwise reuse a
- * response with `public`, `s-maxage` or `must-revalidate` for other keys (RFC 9111 §3.5, §5.2.2.7).
+ * Adds `private` to the target's Cache-Control. A response belongs to the key that requested it. Without `private`, a shared cache could
+ * send a response with `public`, `s-maxage` or `must-revalidate` to other keys (RFC 9111 §3.5, §5.2.2.7).
  *
  * @returns the target's directives, unchanged if they already contain `private` or `no-store`
  */

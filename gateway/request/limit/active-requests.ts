@@ -14,7 +14,7 @@ export function createActiveRequests({
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'leaseMs' | 'leaseRenewalMs'>;
 }) {
-  // 48 random bits, because two processes with one name would replace each other's lease.
+  // 48 random bits, because two processes with the same name would replace each other's lease.
   const process = randomBytes(6).toString('base64url');
   const entries = new Map<string, Entry>();
 
@@ -25,7 +25,7 @@ export function createActiveRequests({
     /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
     has: (keyId: string) => entries.has(keyId),
 
-    /** Records that a call of the key is open. The call ends with `end`. */
+    /** Records that a call to the store is open for the key. `end` ends the call. */
     markAsking(keyId: string): void {
       entryOf(keyId).isAsking = true;
     },
@@ -37,7 +37,7 @@ export function createActiveRequests({
       return { max, process, active: entry.active, leaseMs: bounds.leaseMs };
     },
 
-    /** Whether a call of the key is open: the call waits for the end of the turn, or for its reply. */
+    /** Whether a call to the store is open for the key. An open call waits for the end of the event-loop turn, or for its reply. */
     isAsking: (keyId: string) => entries.get(keyId)?.isAsking === true,
 
     /**
@@ -57,16 +57,16 @@ export function createActiveRequests({
       return stored && entry.known !== entry.active;
     },
 
-    /** A request has ended. */
+    /** Called when an admitted request of the key has ended. */
     release(keyId: string): void {
       const entry = entries.get(keyId);
       if (entry !== undefined) entry.active -= 1;
     },
 
-    /** Keys with requests in progress, and keys whose last ends are not reported yet. */
+    /** Keys with requests in progress, and keys whose ended requests are not reported to the store yet. */
     keyIds: (): string[] => [...entries.keys()],
 
-    /** Whether no report to the store is open or due. A report that failed counts as made. */
+    /** Whether all reports to the store are completed. A failed report counts as completed. */
     isSettled: (): boolean =>
       [...entries.values()].every(
         ({ isAsking, known, active }) => !isAsking && (known === undefined || known === active),

@@ -116,7 +116,7 @@ export function createKeyLedger(bounds: Bounds) {
       return outcome;
     },
 
-    /** Returns the last known counts of a key, in the windows of `nowMs`. */
+    /** Returns the last known counts of a key, in the windows that contain `nowMs`. */
     lastSeen({ keyId, limits }: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState> {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
       openWindows(state, limits, windowsMs, nowMs);

@@ -13,7 +13,7 @@ import type { StoreClock } from './store/store-clock.ts';
 export interface StoreHealth {
   /** Resolves when the store was reached for the first time, or after a time limit. */
   readonly started: Promise<void>;
-  /** Whether all, some or no servers are available. In a Redis Cluster each server can be away by itself. */
+  /** Whether all, some or no servers are available. The servers of a Redis Cluster can fail independently. */
   reach(): 'all' | 'some' | 'none';
   /** Returns the part of the store that contains the counts of a key. */
   partOf(keyId: string): StorePart;
@@ -33,14 +33,14 @@ export interface StorePart {
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /**
- * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which becomes one call. A
- * batch is a list of runs, which are consecutive requests with equal cost. All calls of a turn leave in one write. If the store has
- * just refused a request of a key, further requests of this key are refused without a call.
+ * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which becomes one call. A batch is a
+ * list of runs, which are consecutive requests with equal cost. All calls of a turn are sent in one write. If the store has just refused a
+ * request of a key, further requests of this key are refused without a call.
  *
  * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. A call
  * that timed out is therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can
- * remain uncounted if its call was open when the store went away.
- * The function is long because each stage of a batch uses the same maps.
+ * remain uncounted if its call was open when the store became unavailable. The function is long because each stage of a batch uses the same
+ * maps.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
@@ -63,9 +63,9 @@ export function createKeyLimiter(deps: {
   const active = createActiveRequests({ nowMs, bounds });
   /** Batches that wait for the reply to an earlier call of the same key, in order of arrival. */
   const waiting = new Map<string, Batch[]>();
-  /** Keys whose next call waits (`bounds.crowdedPauseMs`), with the batch that the store has just refused. */
+  /** Keys whose next call is delayed by `bounds.crowdedPauseMs`, each with the batch that the store has just refused. */
   const paused = new Map<string, { readonly batch: Batch; readonly timer: NodeJS.Timeout }>();
-  /** The last terms of each key with a concurrency limit. A call that reports the end of requests needs these terms. */
+  /** The last used definition and ban policy of each key with a concurrency limit. A call that reports the end of requests needs both. */
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
@@ -88,7 +88,7 @@ export function createKeyLimiter(deps: {
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
     },
-    /** Returns the local counts of a key, or `unavailable` under `onFailure: refuse`. Called while the store is away. */
+    /** Returns the local counts of a key, or `unavailable` under `onFailure: refuse`. Called while the store is unavailable. */
     readAlone(key: Key) {
       const storeNowMs = clock.nowMs();
       if (onFailure === 'refuse') return unavailable({ keyId: key.id, limits: key.limits }, storeNowMs);
@@ -316,7 +316,7 @@ export function createKeyLimiter(deps: {
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || active.isAsking(keyId)) return;
-    // No request waits for this answer.
+    // No request waits for the reply to this report, so a failure needs no handling here.
     openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
   }
 

@@ -47,7 +47,7 @@ export interface LimiterDeps {
   /** The Redis settings. Absent when the store is in memory. */
   readonly redis?: RedisSettings | undefined;
   readonly log: Logger;
-  /** This process's clock, epoch ms. Decisions use Redis's clock if there is a Redis. */
+  /** This process's clock, epoch ms. Decisions use Redis's clock if the store is Redis. */
   readonly nowMs: () => number;
   /** Returns the plan of a key, for the log. */
   readonly planOf: (keyId: string) => string | undefined;
@@ -117,7 +117,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Charges one request with which a key reads its own limits, in a separate bucket. */
     chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
-     * Reads the counts of a key without charging anything. When the store is away, `onFailure: local` reads the local counts, and
+     * Reads the counts of a key without charging anything. While the store is unavailable, `onFailure: local` reads the local counts, and
      * `onFailure: refuse` returns `unavailable`.
      */
     async readOwn(key: Key): Promise<OwnLimits | Unavailable> {
@@ -137,16 +137,18 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
-    /** Lifts a key's ban: on this process at once, on other processes within `bounds.refusalRememberedMs`. */
+    /** Lifts a key's ban: in this process at once, in other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
-    /** Resets all counts and bans of a key, on other processes within `bounds.refusalRememberedMs`. Does not change a grant. */
+    /**
+     * Resets all counts and bans of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does not change a grant.
+     */
     reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
     /**
      * Gives a key temporary limits (a grant), which replace an earlier grant. Other processes apply the grant within
      * `bounds.refusalRememberedMs`. The grant ends automatically. The counts do not change.
      */
     grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
-    /** Removes a key's grant, on other processes within `bounds.refusalRememberedMs`. */
+    /** Removes a key's grant. Other processes apply the removal within `bounds.refusalRememberedMs`. */
     ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
     /** Makes the store decide the next request of each key. Called after a reload, because a reload may raise limits. */
     forgetRefusals: ledger.forgetRefusals,
@@ -163,7 +165,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     state: backing.state,
     /** This process's estimate of the store's clock, epoch ms. */
     storeNowMs: clock.nowMs,
-    /** Reads the store's clock, epoch ms. Returns the estimate while the store is away. */
+    /** Reads the store's clock, epoch ms. Returns the estimate while the store is unavailable. */
     readStoreNowMs: backing.readNowMs,
     /**
      * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. `bannedKeys`

@@ -11,8 +11,8 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
  * Creates a limit per minute, by client address or by key, for requests that are not charged to a key's quota. The library
- * rate-limiter-flexible counts these requests in Redis for all processes. The library refuses holders above the limit without a call
- * to Redis, and counts in this process's memory while Redis is away.
+ * rate-limiter-flexible counts these requests in Redis for all processes. The library refuses an address or key above the limit without a
+ * call to Redis. While Redis is unavailable, the library counts in the memory of this process.
  */
 export function createMinuteBucket(deps: {
   /** The name of the window, which is also a part of the Redis keys. */
@@ -56,8 +56,8 @@ export function createMinuteBucket(deps: {
   };
 
   /**
-   * Makes a new limiter when a reload changes the limit, because the old limiter remembers the holders above the old limit. Only one
-   * limiter may exist at a time, because the library defines its script as a command on the Redis client.
+   * Makes a new limiter when a reload changes the limit, because the old limiter remembers which addresses or keys exceeded the old limit.
+   * Only one limiter may exist at a time, because the library defines its script as a command on the Redis client.
    */
   function setLimit(perMinute: number): void {
     own.points = perMinute;
@@ -82,7 +82,7 @@ export interface MinuteBucket {
 
 const windowSeconds = 60;
 
-/** Charges one request. The library rejects with a `RateLimiterRes` above the limit. Any other rejection is a bug. */
+/** Charges one request. Above the limit, the library rejects the promise with a `RateLimiterRes`. Any other rejection is a bug. */
 async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder: string) {
   try {
     const { remainingPoints, msBeforeNext } = await limiter.consume(holder);

@@ -26,7 +26,7 @@ export function createStatusReader({
   return async (of) => {
     const read = await store.read(of.map(({ id }) => id));
     if (read.kind === 'failed') {
-      // The servers that are away may store the counts of all these keys.
+      // The read fails if all these keys are on unavailable servers, even if other servers are available.
       return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
     }
     const { nowMs } = read;
@@ -38,7 +38,7 @@ export function createStatusReader({
   };
 }
 
-/** Computes the status of a key at an instant from its last counts. */
+/** Computes the status of a key at the time `nowMs` from its last counts. */
 export function statusOf(
   { limits }: Key,
   counted: Readonly<QuotaState> | undefined,

@@ -10,7 +10,7 @@ import { closeInsteadOfDestroy, dropRequests } from './node-patches.ts';
 
 interface ConnectionOptions {
   readonly socket: Socket;
-  /** Starts to serve a request, or the response to refused input. Never throws. */
+  /** Starts to serve a request, or to send the response to refused input. Never throws. */
   readonly serve: (res: ClientResponse) => void;
   readonly bounds: Bounds;
 }
@@ -35,7 +35,7 @@ export class ClientConnection {
   readonly socket: Socket;
   private readonly serve: (res: ClientResponse) => void;
   private readonly bounds: Bounds;
-  /** Restores Node's own behaviour at the end of the connection. */
+  /** Restores Node's own function for the end of the connection, which this class has replaced. */
   private readonly leaveToNode: () => void;
   private state: State = { kind: 'new' };
   /** How many further requests are accepted: any number (`open`), one (`last`), or none. */
@@ -165,7 +165,10 @@ export class ClientConnection {
     else this.socket.setTimeout(isWaiting ? Math.min(leftMs, writeTimeoutMs) : writeTimeoutMs);
   }
 
-  /** Starts a graceful stop. The last response gets `Connection: close`. If its head is already sent, one more request is served. */
+  /**
+   * Starts a graceful stop. The last response gets `Connection: close`. If the head of the last response is already sent, one more request
+   * is served.
+   */
   drain(): void {
     const last = this.newest();
     if (last !== undefined && !last.hasBegun) this.endAfter(last);
@@ -215,7 +218,10 @@ export class ClientConnection {
     this.begin(next);
   }
 
-  /** Pauses reading. The pause also delays the client's FIN. Node would treat the FIN as the end of the connection. */
+  /**
+   * Pauses reading while requests wait. The pause also delays the client's FIN, because Node would treat the FIN as the end of the
+   * connection.
+   */
   private pauseWhileWaiting(): void {
     if (this.waiting.length > 0) this.pauseReading();
   }

@@ -75,10 +75,10 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     headersTimeout: bounds.headersTimeoutMs,
     requestTimeout: bounds.requestTimeoutMs,
     connectionsCheckingInterval: bounds.connectionsCheckingIntervalMs,
-    // `onInactive` closes idle connections. Node's own timer is set twice per request, which took 3 % of the CPU of a refusal.
+    // `onInactive` closes idle connections. Node's own timer is set twice per request, which took 3 % of the CPU time of a refused request.
     keepAliveTimeout: 0,
     noDelay: true,
-    // Requests without a body get no stream, which saves 4 % of the CPU of a refusal.
+    // Requests without a body get no stream, which saves 4 % of the CPU time of a refused request.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: mayUpgrade,
   });
@@ -126,7 +126,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   function connect(socket: Socket): void {
-    // A reset can happen in any state. Node removes its own error listener from an upgraded socket.
+    // The client can reset the connection in any state. This listener is needed because Node removes its own error listener from an
+    // upgraded socket.
     socket.on('error', () => socket.destroy());
     const connection = new ClientConnection({ socket, serve, bounds });
     if (draining) connection.drain();
@@ -142,8 +143,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol uses this protocol in its first request. The listener therefore checks only first requests and HTTP/1.0
-    // requests.
+    // A client of another protocol, such as RTSP, uses the other protocol from its first request. The listener therefore checks only first
+    // requests and HTTP/1.0 requests.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;
@@ -220,7 +221,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     listen: (address: ListenAt) => listenOn(listening, address),
     /** Accepts connections of an additional socket until `stop` is called. `stop` does not close open connections. */
     alsoAccept(socket: ListeningSocket): { stop(): void } {
-      // node:http creates its own server with the same options.
+      // These options are the same as the options with which node:http creates its own server.
       const further = new NetServer({ allowHalfOpen: true, noDelay: true }, (connection) =>
         listening.emit('connection', connection),
       );

@@ -189,9 +189,9 @@ export function readInTurns(
   };
 }
 
-/** The number of pieces that are passed on unchanged. Most bodies have fewer pieces. */
+/** The number of pieces at the start of a body that are passed on unchanged. Most bodies have fewer pieces. */
 const singlePiecesMax = 32;
-/** The maximum size to which later pieces are joined. */
+/** The maximum size of a joined piece, in octets. */
 const gatheredBytesMax = 4_096;
 
 /**

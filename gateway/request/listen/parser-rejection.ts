@@ -24,7 +24,7 @@ export function parserRejection(error: ParserError): Rejection | undefined {
         ? { code: 'method_not_implemented', message: 'The gateway does not know this method.' }
         : malformed(error);
     case 'HPE_PAUSED_H2_UPGRADE':
-      // The usual cause is a proxy in front of the gateway that uses HTTP/2 for its backends.
+      // This error usually means that a proxy in front of the gateway uses HTTP/2 for its backends.
       return { code: 'invalid_request', message: 'This is HTTP/2, and the gateway speaks HTTP/1.1 only.' };
     default:
       return error.code?.startsWith('HPE_') ? malformed(error) : undefined;

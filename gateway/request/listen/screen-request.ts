@@ -41,7 +41,10 @@ export function screenRequest(
   return { kind: 'accepted', path, authorization: `Bearer ${secrets[0]}` };
 }
 
-/** All methods of Node without CONNECT and TRACE. CONNECT would bypass the limiter. TRACE would reveal the gateway's fields. */
+/**
+ * All methods that Node supports, except CONNECT and TRACE. CONNECT would bypass the limiter. TRACE would reveal the fields that the
+ * gateway adds to a request.
+ */
 const knownMethods: ReadonlySet<string> = new Set(
   METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE'),
 );

@@ -50,8 +50,8 @@ function isDotSegment(uri: string, start: number): boolean {
 
 /**
  * Finds a fault in the percent-escapes of a path. An escaped unreserved character is equivalent to the plain character (RFC 3986 §2.3). The
- * gateway would not know `/%70ets`, but an upstream may decode it to `/pets`. Escaped dots are also refused. A separator that is escaped
- * twice is refused, because it could bypass the path checks of an upstream that decodes twice.
+ * gateway would find no operation for `/%70ets`, but an upstream may decode this path to `/pets`. Escaped dots are also refused. A
+ * separator that is escaped twice is refused, because it could bypass the path checks of an upstream that decodes twice.
  */
 function escapeFault(path: string): ScreenRefusal | undefined {
   for (let i = path.indexOf('%'); i !== -1; i = path.indexOf('%', i + 1)) {

@@ -4,7 +4,7 @@ import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 
 /**
- * Makes the JSON value that shows a key its own limits. Instants are ISO 8601.
+ * Makes the JSON value that shows a key its own limits. Timestamps are in ISO 8601 format.
  *
  * @param changes later changes of the key's limits
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
@@ -59,5 +59,5 @@ function grantView({ limits, noBrownouts, fromMs, untilMs }: Grant) {
   return { limits: limited, noBrownouts, fromAt: isoOf(fromMs), untilAt: isoOf(untilMs) };
 }
 
-/** The only possible reason for a ban. */
+/** The text for the only possible reason for a ban. */
 const banReason = 'The key kept sending requests after 429.';

@@ -40,7 +40,11 @@ const fileTypes = { script: 'text/javascript; charset=utf-8', style: 'text/css; 
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Makes a file of the program. @param specifier the path of a file in a package, or of a file relative to this one */
+/**
+ * Makes a served file from a file of the gateway or of an npm package.
+ *
+ * @param specifier the path of a file in a package, or a path relative to this module
+ */
 export function programFile(
   type: keyof typeof fileTypes,
   specifier: string,

@@ -2,7 +2,7 @@ import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
 import { secondsUntil } from './rate-limit-fields.ts';
 import type { Refusal } from './refusal-response.ts';
 
-/** Returns the refusal during a brownout, a rehearsal of the removal of an operation. Instants are epoch ms. */
+/** Returns the refusal during a brownout, a rehearsal of the removal of an operation. Timestamps are epoch ms. */
 export function brownoutRefusal({
   nowMs,
   endMs,
@@ -22,7 +22,7 @@ export function brownoutRefusal({
   return { code: 'gone', message, fields: ['Retry-After', String(seconds)] };
 }
 
-/** Formats an instant, rounded up to a whole second, so that a retry at this second is served. */
+/** Formats a timestamp, rounded up to a whole second, so that a request that is retried at this second is served. */
 function secondOf(epochMs: number): string {
   return isoSecondOf(Math.ceil(epochMs / 1_000) * 1_000);
 }

@@ -71,7 +71,7 @@ export class ClientResponse extends ServerResponse {
 
   /**
    * Writes a whole response at once. Closes the connection afterwards unless `shouldKeepAlive` is set. The method does not use Node's
-   * `writeHead` and `end`, which saves 5 % of the CPU. Field names are not checked, because they are constants of the gateway or were
+   * `writeHead` and `end`, which saves 5 % of the CPU time. Field names are not checked, because they are constants of the gateway or were
    * checked by `request/transport/response-head.ts`.
    *
    * @throws like `responseMessage`, before anything is written

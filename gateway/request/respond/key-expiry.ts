@@ -1,8 +1,8 @@
 /** The expiry of a secret, which `X-Key-Expires` announces. */
 export interface KeyExpiry {
-  /** The secret is valid before this instant, epoch ms. */
+  /** The time at which the secret expires, epoch ms. */
   readonly atMs: number;
-  /** Responses to requests with this secret have `X-Key-Expires` from this instant, epoch ms. */
+  /** The time from which responses to requests with this secret have `X-Key-Expires`, epoch ms. */
   readonly announcedFromMs: number;
   /** The value of `X-Key-Expires`: an IMF-fixdate (RFC 9110 §5.6.7), as in `Date` and `Sunset`. */
   readonly date: string;

@@ -1,7 +1,7 @@
 import type { Brownouts, Operation } from '../../shared/model.ts';
 
 /**
- * Returns the end of the operation's present brownout, epoch ms; undefined when there is none. A brownout ends at the sunset at the latest.
+ * Returns the end of the operation's current brownout, epoch ms; undefined when there is none. A brownout ends at the sunset at the latest.
  *
  * @param nowMs the clock that decided the request, epoch ms. With Redis all processes have the same clock
  */
@@ -22,7 +22,7 @@ export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number
   return Math.min(endMs, sunsetMs);
 }
 
-/** Returns the end of the brownout at an instant of the series; undefined outside of brownouts. */
+/** Returns the end of the brownout that contains `nowMs`; undefined outside of brownouts. */
 function endIn({ fromMs, everyMs, forMs }: Brownouts, nowMs: number): number | undefined {
   // A series without pauses is one brownout.
   if (everyMs === forMs) return Number.POSITIVE_INFINITY;

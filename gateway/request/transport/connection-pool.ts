@@ -24,9 +24,9 @@ interface PendingRequest {
  * The kept-alive HTTP/1.1 connections to one target, and the queue of requests that wait for a connection.
  *
  * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders") share the
- * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection that
- * was idle for the whole turn. A connection that has received unexpected octets or a FIN is closed by then. Octets of one key's response
- * therefore never become part of another key's response.
+ * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection that was
+ * idle for the whole turn. A connection that receives unexpected octets or a FIN during this turn is closed before a request can take it.
+ * Octets of one key's response therefore never become part of another key's response.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
@@ -56,8 +56,8 @@ export class ConnectionPool implements ConnectionOwner {
     const { connectionsPerTargetMax, queuedPerTargetMax, sweepIntervalMs } = options.bounds;
     this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
-    // After SIGSTOP or a long pause the timer fires before pending data is read. `setImmediate` lets Node read that data first.
-    // `expire` gets the time at which the timer fired, because the process may pause again before `setImmediate` runs.
+    // After SIGSTOP or another long pause of the process, the timer fires before Node reads pending data. `setImmediate` lets Node read the
+    // data first. `expire` gets the time at which the timer fired, because the process may pause again before `setImmediate` runs.
     const expire = (nowMs: number) => {
       for (const connection of this.connections) connection.expire(nowMs);
     };

@@ -283,7 +283,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.deadlineMs = performance.now() + this.idleTimeoutMs;
   }
 
-  /** Closes the connection. The current request fails. */
+  /** Closes the connection and makes the current request fail. */
   private fail(kind: TransportFailure['kind'], cause: string): void {
     const { handler } = this;
     const reach = this.reach();

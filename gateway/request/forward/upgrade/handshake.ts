@@ -48,8 +48,8 @@ interface Handshake {
 }
 
 /**
- * Waits for the target's response to a handshake and forwards it to the client. Node's HTTP client parses leniently. The strict
- * parser of the gateway therefore reads the same octets, and both must agree. The promise rejects only when the gateway has a bug.
+ * Waits for the target's response to a handshake and forwards it to the client. Node's HTTP client parses leniently. The strict parser of
+ * the gateway therefore reads the same octets, and both parsers must agree. The promise rejects only when the gateway has a bug.
  *
  * The function is long because the listeners of all events share the state of one handshake.
  */
@@ -100,13 +100,14 @@ export function awaitAnswer(
         return;
       }
       resolve(failed(head.cause));
-      // `destroy` gets no error as its argument, because an error event without a listener would end the process. Node removes its
-      // error listener if this piece also contains a 101.
+      // `destroy` gets no error as its argument, because an error event without a listener would end the process. Node removes its own
+      // error listener when it finds a 101 in the received octets.
       targetSocket.destroy();
     });
   });
   handshake.once('response', (response) => {
-    // The error listener comes first. In the other order, a close by the gateway would be logged as a close by the client.
+    // The error listener is added before `passOn` runs. In the other order, a close by the gateway would be logged as a close by the
+    // client.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {
       response.destroy();
@@ -157,7 +158,7 @@ type AnsweredHead = HandshakeHead | Malformed | undefined;
 function parseHandshakeHead(text: string, fieldsCountMax: number): HandshakeHead | InterimHead | Malformed {
   if (!switchForm.test(text)) return parseResponseHead(text, 'GET', fieldsCountMax);
   if (framingField.test(text)) return malformed('a 101 response with Content-Length or Transfer-Encoding');
-  // Three of the parts are not fields: the status line, and the two empty strings after the last two CRLFs.
+  // Three of the strings from `split` are not fields: the status line, and the two empty strings after the last two CRLFs.
   if (text.split('\r\n').length - 3 > fieldsCountMax) return malformed('too many fields');
   return { kind: 'switch' };
 }
@@ -201,7 +202,10 @@ function acceptSwitch(
   return { kind: 'forwarded', status: 101 };
 }
 
-/** Forwards a response other than 101 like the response to an ordinary request. The client's connection is then closed. */
+/**
+ * Forwards a response other than 101 like the response to an ordinary request. The gateway closes the client's connection after this
+ * response.
+ */
 async function passOn(
   response: IncomingMessage,
   head: AnsweredHead,
@@ -212,7 +216,7 @@ async function passOn(
     return misread(head);
   }
   const { status } = head;
-  // Node's client may find a fault in the part of the body that arrived with the head. The response then counts as failed.
+  // Node's client may find a fault in the part of the body that arrived with the head. If so, the response counts as failed.
   await nextTurn();
   if (response.socket.destroyed && !response.complete) return bodyIsCut;
   res.begin(status, responseFields({ status, fields: head.fields, ownFields }));

@@ -3,8 +3,8 @@ import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import { FairQueue } from '../../../shared/structures/fair-queue.ts';
 
 /**
- * Limits how many octets all WebSockets of this process move in one turn of the event loop, so that requests do not wait long. The
- * remaining WebSockets wait for the next turn. Waiting WebSockets are served round-robin by key.
+ * Limits how many octets all WebSockets of this process move in one turn of the event loop, so that HTTP requests do not wait long. When
+ * the limit is reached, the remaining WebSockets wait for the next turn. Waiting WebSockets are served round-robin by key.
  */
 export class OctetTurns {
   private readonly waiting = new FairQueue<() => void>();
@@ -25,7 +25,7 @@ export class OctetTurns {
    * @returns a function that stops copying: later octets are read and dropped
    */
   relay({ holder, from, to }: { holder: string; from: Duplex; to: Duplex }): () => void {
-    /** `due`: the relay waits for its turn. `blocked`: the relay waits until `to` has sent its buffer. */
+    /** `due`: the relay waits for its turn. `blocked`: the relay waits until the socket `to` has sent its write buffer. */
     let state: 'idle' | 'due' | 'blocked' = 'idle';
     let isDropping = false;
 
@@ -80,5 +80,5 @@ export class OctetTurns {
   }
 }
 
-/** A shorter piece counts as this many octets, because it needs about as much CPU as a piece of 4 KiB. */
+/** A piece of less than 4 KiB counts as 4 KiB, because a small piece needs about as much CPU time as a piece of 4 KiB. */
 const pieceBytesMin = 4_096;

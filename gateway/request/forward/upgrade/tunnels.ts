@@ -5,7 +5,7 @@ import type { OpenTunnel, UpgradeRequest } from '../forward-types.ts';
 import type { Target } from '../upstream/targets.ts';
 import { OctetTurns } from './octet-turns.ts';
 
-/** Counts open WebSockets, separately from requests. WebSockets last for hours and would use up the limit of connections. */
+/** Counts open WebSockets, separately from requests. WebSockets last for hours and would use up the connections that requests need. */
 export class Tunnels {
   private readonly bounds: Bounds;
   private readonly octets: OctetTurns;
@@ -87,7 +87,7 @@ export class Tunnels {
     return true;
   }
 
-  /** Called when the target has closed its connection. The client gets the usual write timeout to read the rest. */
+  /** Called when the target has closed its connection. The client must read the remaining octets within the usual write timeout. */
   private endClient(socket: Socket, dropInput: () => void): void {
     dropInput();
     socket.setTimeout(this.bounds.writeTimeoutMs);

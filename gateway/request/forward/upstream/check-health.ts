@@ -41,7 +41,7 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
     };
     const timer = setTimeout(() => {
       end({ health: 'silent', reason: `no response to the health check within ${timeoutMs} ms` });
-      // A connection that is not yet established stays open for the next check.
+      // If the connection is not established yet, the pool continues to establish it for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
     }, timeoutMs);

@@ -6,7 +6,7 @@ export interface Candidate {
 
 interface Choice<T extends Candidate> {
   readonly targets: readonly T[];
-  /** Returns the number of requests in flight or waiting. For WebSockets the function returns the number of tunnels. */
+  /** Returns the number of a target's requests that are in flight or waiting. For WebSockets the function returns the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
   /** The target of the failed attempt, which is chosen only if no other target has room. */
@@ -37,7 +37,8 @@ export function chooseTarget<T extends Candidate>({
       leastLoad = load;
       equals = 1;
     } else if (load === leastLoad) {
-      // The n-th target with the same load replaces the choice with probability 1/n. All equal targets thus have the same chance.
+      // The n-th target with the same load replaces the chosen target with probability 1/n. All targets with this load thus have the same
+      // chance.
       equals++;
       if (random() * equals < 1) best = target;
     }

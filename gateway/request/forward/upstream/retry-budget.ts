@@ -18,7 +18,7 @@ export class RetryBudget {
     this.requests++;
   }
 
-  /** Takes one retry out of the budget. @returns false when none is left */
+  /** Takes one retry out of the budget. @returns false when no retry is left */
   takeRetry(nowMs: number): boolean {
     const { retryBudgetFloor, retryBudgetRatio } = this.bounds;
     this.enterWindow(nowMs);

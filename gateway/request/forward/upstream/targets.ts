@@ -27,7 +27,7 @@ export interface Target {
   reason: string | undefined;
   /** When the target last became healthy or stopped being healthy. */
   since: Instant;
-  /** The number of requests that were sent or wait for a connection. */
+  /** The number of unfinished requests to the target, including requests that wait for a connection. */
   inFlight: number;
   /** The target's limit of WebSockets, shared among keys. Handshakes count as WebSockets. */
   readonly tunnelPlaces: Shares;
@@ -207,7 +207,7 @@ export function createTargets({
   }
 
   return {
-    /** The first lookup of the host name while it runs; undefined after the lookup, and when addresses are already known. */
+    /** The first lookup of the host name, while this lookup runs; undefined when the lookup has ended or addresses are already known. */
     get pending() {
       return pending;
     },

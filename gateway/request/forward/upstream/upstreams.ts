@@ -8,7 +8,7 @@ import { createTargets, type Targets, type UpstreamDeps } from './targets.ts';
 /** A running upstream. Upstreams share no connections or queues, so an outage of one upstream does not affect another upstream. */
 export interface LiveUpstream {
   readonly settings: Upstream;
-  /** The bounds of the process, with the upstream's own timeouts. */
+  /** The timeouts and sizes of the process. The timeouts of the upstream replace the default timeouts. */
   readonly bounds: Bounds;
   readonly targets: Targets;
   readonly retryBudget: RetryBudget;
@@ -18,7 +18,7 @@ export interface LiveUpstream {
 
 /** The state of an upstream, with the URL that is currently in use. */
 export interface UpstreamState extends Omit<UpstreamSeen, 'name'> {
-  /** An edit of the configuration that has no effect yet, because its host name has never been resolved. */
+  /** An edit of the configuration that has no effect yet, because its new host name has not been resolved so far. */
   readonly awaited?: Pick<UpstreamState, 'url' | 'lookupError' | 'lookupErrorSinceAt'> | undefined;
 }
 
@@ -34,8 +34,8 @@ interface Entry {
 /**
  * Manages the upstreams by name. A replaced upstream lives until its last request has finished.
  *
- * An edit takes effect at once if the new URL has an IP address or the same host name. If the URL has another host name, the old
- * upstream stays in use until the new name resolves. A misspelt name would otherwise cause an outage.
+ * An edit takes effect at once if the new URL has an IP address or the same host name. If the URL has another host name, the old upstream
+ * stays in use until the new name resolves. Without this rule, a misspelt host name would cause an outage.
  */
 export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps) {
   const { bounds, log } = deps;
@@ -154,8 +154,8 @@ function lookupErrorOf(targets: Targets): Pick<UpstreamState, 'lookupError' | 'l
 }
 
 /**
- * Returns the bounds with an upstream's own timeouts. The interval of deadline checks is at most a tenth of the shortest timeout. A
- * timeout is therefore late by at most ten percent.
+ * Returns the bounds of the process with the timeouts of an upstream in place of the default timeouts. The interval of deadline checks is
+ * at most a tenth of the shortest timeout. A timeout is therefore late by at most ten percent.
  */
 function withTimeouts(bounds: Bounds, { connectMs, headersMs, totalMs }: Upstream['timeouts']): Bounds {
   const upstreamTotalTimeoutMs = totalMs ?? bounds.upstreamTotalTimeoutMs;

@@ -14,7 +14,7 @@ local function monthOf(ms)
   local yearOfEra = math.floor((dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524)
     - math.floor(dayOfEra / 146096)) / 365)
   local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
-  -- Month 0 is March. January and February belong to the previous year.
+  -- `month` counts from March, so March is 0. January and February belong to the previous year.
   local month = math.floor((5 * dayOfYear + 2) / 153)
   local year = era * 400 + yearOfEra + (month >= 10 and 1 or 0)
   return (year - 1970) * 12 + (month + 2) % 12

@@ -18,8 +18,8 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
 
   `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset (the generations of decide-quota.ts).
 
-  `grant`: temporary limits. The field has their end in epoch ms, then the name and limit of each window. If the limits start
-  later, the start follows: `9 day 50 from 1`.
+  `grant`: temporary limits. The field contains the end of the temporary limits in epoch ms, then the name and limit of each
+  window. For limits that start later, the field also contains the start: `9 day 50 from 1`.
 
   `leases`: the requests that processes serve now. For each process, the field has the name, the number of requests, and the time
   at which the lease expires. Example: `p1 3 1795 p2 1 1796`. Only keys with a concurrency limit have this field.
@@ -46,9 +46,9 @@ Reply  nowMs, and for each key, one after the other: admitted, refused, banned, 
        has changed since it was read, nothing is decided and the reply for the key is -1. If the Redis key is not a hash,
        the reply for the key is the text of an error.
 
-HSET is the first write. HSET is also the only write that Redis refuses when it is out of memory or read-only. A refused
-call has therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A
-later call never shortens the expiry, because a window without a limit may have a limit again after the next edit.
+HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. A call that
+fails has therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A later
+call never shortens the expiry, because a window without a limit may have a limit again after the next edit.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -105,12 +105,13 @@ for each = 1, #KEYS do
 
   local stored = redis.pcall('HMGET', key, unpack(names))
   if stored.err then
-    -- An operator must have stored another value under the name of the hash. The other keys are still decided.
+    -- The Redis key is not a hash, probably because an operator has stored another value there. The other keys are still
+    -- decided.
     if #KEYS == 1 then return stored end
     last = last + 1
     reply[last] = stored.err
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
-    -- Also true for a lower changedMs, which means that a failover lost the change or that the field has expired.
+    -- The stored changedMs can also be lower, if a failover lost the change or the field has expired.
     last = last + 1
     reply[last] = -1
   else
@@ -218,7 +219,7 @@ for each = 1, #KEYS do
       requests = nil
       if runs then
         requests, units = runs[run + 2], runs[run + 3]
-        -- The number of admitted requests is stored in place of a run that was already read.
+        -- `runs` is reused for the result: the number of admitted requests replaces an entry that was already read.
         runs[(run + 1) / 2] = fitting
         run = run + 2
       end

@@ -9,9 +9,9 @@ import {
 import type { Concurrency } from './leases.ts';
 
 /**
- * Decides the requests of one key at one instant, in order of arrival. A ban is checked first, then every limited window. An
- * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same
- * function inside Redis, and tests compare the two functions.
+ * Decides the requests of one key in order of arrival, all with the same timestamp. A ban is checked first, then every limited window. An
+ * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same function
+ * inside Redis, and tests compare the two functions.
  *
  * One decision on n requests equals n decisions on one request each. All requests of a run have the same cost. Once the windows have no
  * room for one of these requests, they have no room for the rest of the run. Requests without room are refused until the number of refusals
@@ -82,7 +82,7 @@ function decideRun(
  */
 export type WindowCounts = Record<PlanWindow, number> & Record<`${PlanWindow}Used`, number>;
 
-/** The store's state of one key. The members are the fields of the key's Redis hash. Instants are epoch ms on the store's clock. */
+/** The store's state of one key. The members are the fields of the key's Redis hash. Timestamps are epoch ms on the store's clock. */
 export interface QuotaState extends WindowCounts {
   /** The number of refusals that count towards the next ban. `strikesFromMs` is the time of the first of these refusals. */
   strikes: number;
@@ -188,7 +188,7 @@ export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: 
   );
 }
 
-/** Returns the number of requests for which the room suffices. */
+/** Returns the number of requests for which the windows have room. */
 function fitting(requests: number, units: number, room: number): number {
   if (units === 0) return requests;
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
@@ -218,7 +218,7 @@ export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | unde
   return begun;
 }
 
-/** Starts the windows of `nowMs`. The number of a window never decreases, even if the clock of a new master is behind. */
+/** Starts the windows that contain `nowMs`. The number of a window never decreases, even if the clock of a new master is behind. */
 export function openWindows(state: QuotaState, limits: Limits, windowsMs: WindowsMs, nowMs: number): void {
   for (const { window } of limits) {
     const index = windowIndex(windowsMs[window], nowMs);

@@ -6,7 +6,7 @@ export interface Concurrency {
   readonly process: string;
   /** Requests of the key that this process serves now, without the requests of the call. */
   readonly active: number;
-  /** The duration of the lease from the call on. A later call may renew or end the lease. */
+  /** The duration of the lease, counted from the call. A later call may renew or end the lease. */
   readonly leaseMs: number;
 }
 

@@ -26,7 +26,10 @@ import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
 
-/** Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The script `decide-quota.lua` decides. */
+/**
+ * Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The script `decide-quota.lua` makes the
+ * decisions.
+ */
 export function createRedisQuotaStore(deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
@@ -247,7 +250,7 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
 
 /**
  * Makes the hash field of a grant: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` if it starts later, and by `brownouts 0` if
- * it exempts the key from brownouts. Earlier versions and the script ignore the last part.
+ * it exempts the key from brownouts. Earlier versions of the gateway and the script ignore the last part.
  */
 function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];
@@ -277,8 +280,9 @@ function toFailure(error: Error): StoreFailure {
 }
 
 /**
- * Converts an error reply to a failure. Redis replies with OOM, READONLY, LOADING and similar errors before the script's first write.
- * Only an `ERR` reply can come after a write. A command that the ACL forbids then ends the script, and earlier writes are kept.
+ * Converts an error reply to a failure. Redis replies with OOM, READONLY, LOADING and similar errors before the script's first write. Only
+ * an `ERR` reply can come after a write. Redis replies with `ERR` when the ACL forbids a command of the script, and keeps the earlier
+ * writes of the script.
  */
 function toRefusal(reason: string): StoreFailure {
   const keyOnly = reason.startsWith('WRONGTYPE ');

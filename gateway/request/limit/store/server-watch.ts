@@ -9,7 +9,7 @@ type Phase = 'starting' | 'available' | 'away';
 
 /**
  * Creates the circuit breaker of one Redis server. No request waits for the server while the breaker is open. A server counts as
- * away when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. A server counts as back when it
+ * unavailable when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. A server counts as back when it
  * accepts a probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
  *
  * A server that fails again soon after its return must pass twice as many probes each time. A server that is slow only under load passes a
@@ -29,7 +29,10 @@ export function watchServer(deps: {
   onAway: (reason: string) => void;
   /** Called when the server is back, and when it is reached for the first time. */
   onReturn: (outage: { readonly awayMs: number } | undefined) => void;
-  /** Reads the Cluster's slots again. Called while the server is away, because another server may have taken over its keys. */
+  /**
+   * Reads the Cluster's slots again. Called while the server is unavailable, because another server may have taken over the keys of this
+   * server.
+   */
   refresh: () => void;
   bounds: Bounds;
 }) {

@@ -14,7 +14,7 @@ export interface WatchedState {
   readonly servers?: readonly (Omit<WatchedState, 'servers'> & { readonly name: string })[];
 }
 
-/** The server of an outage, for the log and the list of events. `server` is only present in a Redis Cluster. */
+/** The Redis server that an outage affects, for the log and the list of events. `server` is only present in a Redis Cluster. */
 interface Change {
   readonly server?: string;
 }
@@ -27,7 +27,7 @@ export function watchStore(deps: {
   probeKey: string;
   log: Logger;
   nowMs: () => number;
-  /** `onAway` is called when a server goes away. `onReturn` is called when it is back or reached for the first time. */
+  /** `onAway` is called when a server becomes unavailable. `onReturn` is called when a server is back or reached for the first time. */
   onAway: (reason: string, change: Change) => void;
   onReturn: (outage: { readonly awayMs: number } | undefined, change: Change) => void;
   /** Returns counts for the log line at the end of an outage. */

@@ -190,7 +190,12 @@ function recordSections(state, recorded, nowMs) {
   ];
 }
 
-/** Makes the most important sentences: ban or used-up limit, and the expiry. @param {State} state @param {number} nowMs */
+/**
+ * Makes a sentence about a ban or a used-up limit, and a sentence about the expiry of the secret.
+ *
+ * @param {State} state
+ * @param {number} nowMs
+ */
 function summary({ ban, windows, secret: presented }, nowMs) {
   const spent = windows.filter(({ remaining }) => remaining === 0);
   const last = spent.toSorted((a, b) => a.resetAt.localeCompare(b.resetAt)).at(-1);
@@ -331,7 +336,7 @@ function mostWithin(windows, lengthMs) {
 
 /**
  * Makes a chart with a column for each hour or day and a line at the limit, and a table with the same figures. The labels are the
- * characters `from` to `to` of the instants.
+ * characters `from` to `to` of the timestamps.
  *
  * @param {{ rows: Row[], windows: Window[], nowMs: number, unit: string, lengthMs: number, columns: number, from: number, to: number }} drawn
  */
@@ -436,7 +441,7 @@ function refusals(hours, days) {
     reasons.map((reason) => [
       reason,
       count(day.get(reason) ?? 0),
-      // The totals of past days do not count these requests.
+      // The totals of past days do not count requests with an invalid secret.
       reason === invalidSecret ? 'not recorded' : count(month.get(reason) ?? 0),
     ]),
   );
@@ -531,12 +536,12 @@ function count(number) {
   return number.toLocaleString('en-US');
 }
 
-/** Formats the time of an instant, for example "15:00:20 UTC". @param {number} epochMs */
+/** Formats the time of day of a timestamp, for example "15:00:20 UTC". @param {number} epochMs */
 function timeOf(epochMs) {
   return `${new Date(epochMs).toISOString().slice(11, 19)} UTC`;
 }
 
-/** Formats an instant, for example "2026-11-24 15:00 UTC". @param {string} iso */
+/** Formats a timestamp, for example "2026-11-24 15:00 UTC". @param {string} iso */
 function instant(iso) {
   return `${new Date(iso).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
