@@ -1,12 +1,15 @@
 --[[
 Adds the report of one process to a shared list. Reports of several processes about one event are merged into one entry.
 
-`KEYS[1]` is the stream of entries. An entry has the fields `what`, `at` (instant of the event, epoch ms) and `entry` (JSON).
-`KEYS[2]` is a hash. The field `id:<id>` of the hash has the reports of an entry in their order, as `<process>:<number> …`. The field `what:<what>` has the last entries with this identity, as `<id> <instant, epoch ms> …`. The stream and the hash have the same hash tag, so a Cluster keeps them on one server.
+`KEYS[1]` is the stream of entries. An entry has the fields `what` (the identity of the event), `at` (the time of the event, epoch ms) and
+`entry` (JSON).
+`KEYS[2]` is a hash. The field `id:<id>` of the hash has the reports of an entry in their order, as `<process>:<number> …`. The field
+`what:<what>` has the last entries with the identity `<what>`, as `<id> <time, epoch ms> …`. The stream and the hash have the same hash tag,
+so a Cluster keeps them on one server.
 
-The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms.
-Four limits follow: the longest time between reports of one event in ms, the largest numbers of counted reports and of entries, and
-the lifetime of an entry in ms. A report that is sent twice is counted once.
+The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms. The
+last four arguments are limits: the longest time between reports of one event in ms, the largest numbers of counted reports and of entries,
+and the lifetime of an entry in ms. A report that is sent twice is counted once.
 ]]
 local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
 local entriesPerWhat, removedAtOnce = 4, 100
@@ -21,8 +24,8 @@ for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', 
   local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
   if place then
     if place > 1 or atMs >= tonumber(at) then return end
-    -- The report was sent twice, and the first copy has a later instant, because it waited in the socket of a paused server. The script
-    -- deletes the entry of the first copy and adds an entry with the earlier instant.
+    -- The process sent this report twice. The entry of the first copy has a time that is too late, because the copy waited in the socket
+    -- of a paused server. The script deletes this entry and adds an entry with the earlier time.
     redis.call('XDEL', KEYS[1], id)
     redis.call('HDEL', KEYS[2], 'id:' .. id)
     reports = known

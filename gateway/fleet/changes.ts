@@ -37,7 +37,7 @@ export interface KeyChange {
   readonly key?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
-  /** True when the store gave no reply, so that the change may or may not have been written. */
+  /** Set when the store gave no reply. The change may or may not have been written. */
   readonly error?: string;
 }
 

@@ -129,8 +129,8 @@ export function createEvents({
 }
 
 /**
- * A page of the events that match a query. Several events may belong to one outage, so the function reads the list from its newest event,
- * at most 2,000 events.
+ * A page of the events that match a query. The function always reads the list from its newest event, at most 2,000 events, because several
+ * events may belong to one outage.
  */
 async function listEvents(
   read: (options: PageQuery) => Promise<EventsPage>,
@@ -184,7 +184,7 @@ function reportOf(
       const { keyId: key, plan, untilMs } = happening;
       const untilAt = new Date(untilMs).toISOString();
       const entry = { kind, text, key, plan, untilAt };
-      // A process detects a ban only when it serves a request of the key, so it may detect the ban late.
+      // A process detects a ban only when it serves a request of the key. Reports of one ban may therefore be far apart.
       return { what: [kind, key, untilMs], mergedWithinMs: eventsKeptMs, entry };
     }
     case 'target_unhealthy':
@@ -195,7 +195,7 @@ function reportOf(
     }
     case 'key_changed': {
       const { key } = happening;
-      // A change of a key is reported by one process, so there is nothing to merge.
+      // Only one process reports a change of a key, so there is nothing to merge.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, key } };
     }
     case 'certificate_expiring': {
@@ -211,10 +211,10 @@ function reportOf(
     }
     case 'recording_paused':
     case 'recording_resumed':
-      // The processes check every ten seconds, but not at the same time.
+      // Each process checks Redis's memory every ten seconds, but the processes do not check at the same time.
       return { what: [kind], mergedWithinMs: changesMergedWithinMs, entry: { kind, text, ...began } };
     case 'worker_ended':
-      // The end of a worker is reported by one supervisor, so there is nothing to merge.
+      // Only one supervisor reports the exit of a worker, so there is nothing to merge.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text } };
     case 'store_away':
     case 'store_back': {

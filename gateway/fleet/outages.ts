@@ -13,7 +13,10 @@ const begins: ReadonlySet<EventKind> = new Set(Object.values(beginOf));
 
 type Subject = Pick<GatewayEvent, 'kind' | 'server' | 'upstream' | 'target'>;
 
-/** The subject of an outage, equal in the first and the last event of the outage. Undefined for an event that belongs to no outage. */
+/**
+ * The subject of an outage, which is the same for the first and the last event of the outage. Undefined for an event that belongs to no
+ * outage.
+ */
 function subjectOf({ kind, server = '', upstream = '', target = '' }: Subject): string | undefined {
   const begin = beginOf[kind] ?? (begins.has(kind) ? kind : undefined);
   return begin && [begin, server, upstream, target].join(' ');
@@ -27,8 +30,8 @@ export interface Begun {
 }
 
 /**
- * Remembers the first events of outages, so that the last event of an outage can include its beginning and reason. @param max number of
- * remembered outages
+ * Remembers the first events of outages, so that the last event of an outage can include the outage's start time and reason. @param max
+ * number of remembered outages
  */
 export function createBegunOutages(max: number) {
   const begun = new Map<string, Begun>();
@@ -41,7 +44,7 @@ export function createBegunOutages(max: number) {
       const before = begun.get(key);
       begun.delete(key);
       if (!begins.has(happening.kind)) return before;
-      // A target that changes from silent to down stays unhealthy, so the first event counts as the beginning.
+      // A target that changes from `silent` to `down` stays unhealthy, so the outage began with the first of the two events.
       begun.set(key, { happening: happening as Begin, atMs: before?.atMs ?? atMs });
       const [oldest] = begun.keys();
       if (begun.size > max && oldest !== undefined) begun.delete(oldest);
@@ -63,7 +66,7 @@ export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySe
  *
  * @param nearMs longest time between the reports of two processes about the beginning of one outage
  * @returns a function that receives events, newest first, and returns whether to list the event. The function may add processes and an
- *   earlier beginning to an event of the same outage that is already listed
+ *   earlier start time to an event of the same outage that is already listed
  */
 export function createOutageMerger(nearMs: number) {
   /** The last event that was listed for each subject. */

@@ -27,8 +27,9 @@ export interface KnownProcess extends ProcessState {
 const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8');
 
 /**
- * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state that is not published again
- * expires. No request waits for a publication. Without Redis, or while Redis is unavailable, only the processes of this gateway are known.
+ * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state expires if it is not
+ * published again. No request waits for a publication. Without Redis, or while Redis is unavailable, only the processes of this gateway are
+ * known.
  *
  * @param own the present states of the processes of this gateway that serve requests
  */

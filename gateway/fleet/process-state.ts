@@ -2,7 +2,7 @@
  * The state that a gateway process publishes once a second. Every process reads the states of all processes. All times are ISO 8601 in UTC.
  */
 export interface ProcessState {
-  /** A random id per start of a process. */
+  /** A random id that a process gets at its start. */
   readonly id: string;
   readonly host: string;
   readonly pid: number;
@@ -35,7 +35,7 @@ export interface ProcessState {
     readonly sinceAt?: string;
   };
   readonly upstreams: readonly UpstreamSeen[];
-  /** Faults of the whole gateway that the other figures do not show. */
+  /** Faults of the whole gateway that no other member of this object shows. */
   readonly faults: readonly Fault[];
 }
 
@@ -58,8 +58,8 @@ export interface Fault {
 }
 
 /**
- * The severity. `bad` means that requests fail or are counted wrongly. `warning` means that this may happen soon. `notice` means that no
- * request is affected.
+ * The severity. `bad` means that requests fail or are counted wrongly. `warning` means that requests may soon fail or be counted wrongly.
+ * `notice` means that no request is affected.
  */
 export type Severity = 'bad' | 'warning' | 'notice';
 

@@ -5,7 +5,7 @@ import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 export interface Report<Entry extends object> {
-  /** The identity of an event, equal in the reports of all processes. */
+  /** The identity of an event, which is the same in the reports of all processes. */
   readonly what: readonly unknown[];
   /** The longest time between two reports that are merged into one entry. */
   readonly mergedWithinMs: number;
@@ -48,8 +48,8 @@ const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8'
 
 /**
  * A list of events or changes that all processes share. Stores entries in a stream in Redis, or in this process's memory without Redis. In
- * Redis, the reports of several processes about one event are merged into one entry. An entry that cannot be written now is written later
- * with its original instant.
+ * Redis, the reports of several processes about one event are merged into one entry. If Redis is unavailable, an entry is written later
+ * with the original time of the event.
  */
 export function createSharedList<Entry extends object>({
   records,
@@ -177,7 +177,7 @@ function pageOf<Entry extends object>(
 }
 
 /**
- * Sorts entries by the instant of the event, because an entry may be written late. Entries of one process keep the order in which they were
+ * Sorts entries by the time of the event, because an entry may be written late. Entries of one process keep the order in which they were
  * sent, because times are only accurate to one or two milliseconds.
  *
  * @param entries the last written entry first

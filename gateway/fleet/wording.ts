@@ -30,7 +30,7 @@ export function per(window: PlanWindow): string {
   return `${window === 'hour' ? 'an' : 'a'} ${window}`;
 }
 
-/** The text "10:32:00 UTC", preceded by the date when the time is on another day. */
+/** The text "10:32:00 UTC", followed by the date when the time is on another day. */
 export function timeText(atMs: number, nowMs: number): string {
   const [day, time = ''] = new Date(atMs).toISOString().split('T');
   const clock = `${time.slice(0, 8)} UTC`;
