@@ -58,7 +58,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // The texts are created beforehand, so that an edit of one key costs the machine only one write of a file.
+  // The two versions of the keys file are created beforehand, so that an edit costs the machine only one write of a file.
   const texts = ['one', 'other'].map((label) => keysYaml(credentials.all, label));
   let edits = 0;
   const edit = () => {

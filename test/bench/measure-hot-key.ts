@@ -35,12 +35,12 @@ export interface HotKeyLoad {
 
 const processes = 8;
 const unlimited = 1e15 - 1;
-/** Calls per second. With fewer calls, Redis spends more CPU time on its timers than on the calls. */
+/** Calls per second. Below this rate, Redis spends more CPU time on its timers than on the calls. */
 const tellingCalls = 1_000;
 const loads = [
   { load: 'one request under way in each', perDay: unlimited, bansAfter: 100, clients: 1 },
   { load: '64 under way in each', perDay: unlimited, bansAfter: 100, clients: 64 },
-  // Refusals are reported, fifty per call, until they ban the key.
+  // The processes report refusals to Redis, fifty per call, until the key is banned.
   { load: '64 under way in each, the limit spent', perDay: 1, bansAfter: 1e9, clients: 64 },
   { load: '64 under way in each, the key banned', perDay: 1, bansAfter: 100, clients: 64 },
 ] as const;
@@ -54,7 +54,7 @@ export async function measureHotKey(stage: Stage, { quick }: { quick: boolean })
     cpus: stage.subjectCpus,
     options: [
       ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
-      // The default port is the server's port plus 10,000, which may be out of range.
+      // The default port of the cluster bus is the server's port plus 10,000, which may be out of range.
       ...['--cluster-port', String(await freePort())],
     ],
   });

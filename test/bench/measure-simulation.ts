@@ -23,7 +23,8 @@ const minutesPerDay = 1_440;
 const kinds = 32;
 
 /**
- * Every key sends requests in every minute, which is the maximum of a record. The simulated limit refuses requests in one of fifty minutes.
+ * Every key sends requests in every minute, so every record has its maximum size. The simulated limit refuses requests in one of fifty
+ * minutes.
  */
 export function measureSimulation({ quick }: { quick: boolean }): SimulationFigures {
   console.log(`simulation: ${keys} keys, ${days} days`);

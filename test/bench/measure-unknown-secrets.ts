@@ -36,7 +36,7 @@ interface Options {
 const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
 /** The number of different secrets for each second of a flood. A flood repeats no secret. */
 const secretsPerSecond = 4_000;
-/** The seconds for which the flood runs before and after the load with the key, together. */
+/** The flood starts before the load with the key and ends after it. This constant is the total additional time in seconds. */
 const floodAroundSeconds = 2;
 const loadPauseMs = 10;
 

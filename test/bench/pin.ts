@@ -42,7 +42,7 @@ function notPinned(why: string): Pinning {
   };
 }
 
-/** The CPUs that this process may use. A container may allow only some CPUs, and not the first. */
+/** The CPUs that this process may use. A container may allow only some CPUs, so the first CPU of the machine may be unavailable. */
 function allowedCpus(): number[] {
   const list = /^Cpus_allowed_list:\s+(.+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return parseCpuList(list);

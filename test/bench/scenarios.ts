@@ -13,7 +13,8 @@ export interface Scenario {
   readonly body: string;
   readonly expectedStatus: number;
   /**
-   * The number of other responses that a correct limiter may send. A window that begins during the run admits one request.
+   * The number of responses that a correct limiter may send with a status other than `expectedStatus`. Each window that begins during the
+   * run admits one request.
    */
   readonly admissionsMax: number;
   readonly secretsFile: (credentials: Credentials) => string;

@@ -1,4 +1,4 @@
-/** The used part of a V8 CPU profile, with times in µs. */
+/** The fields of a V8 CPU profile that this module reads, with times in µs. */
 export interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;

@@ -20,7 +20,7 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
       .flatMap(({ samples }) => samples.map(pick));
   const against = (scenario: string, subject: string, pick = alone) =>
     ratioOf(values(scenario, 'tollgate', pick), values(scenario, subject, pick));
-  /** The ratio of a figure to its largest permitted value. The figure was measured only once. */
+  /** The ratio of a figure to its largest permitted value. A run measures the figure only once. */
   const ofTarget = (value: number | undefined, most: number) =>
     value === undefined ? undefined : ratioOf([value], [most]);
   const flood = values('flood', 'tollgate', (sample) => sample.redisCallsPerRequest);
@@ -100,8 +100,8 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
 const nginx = 'nginx + lua';
 
 /**
- * The two compared subjects do the same job. Redis is a separate process whose share depends on the number of
- * calls.
+ * The largest permitted ratios of Tollgate's CPU time to the CPU time of nginx + lua, which does the same job. Redis is a separate process,
+ * and its CPU time depends on the number of calls.
  */
 const againstNginx = [
   { scenario: 'hot-key', load: 'one hot key', atMost: 0.85 },

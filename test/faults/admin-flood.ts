@@ -38,8 +38,8 @@ export const floods = {
 } as const satisfies Record<string, (token: string) => Pick<Flood, 'bytes' | 'reconnects'>>;
 
 /**
- * The duration of the slowest request of an operator, who opens a connection for each request, and the
- * outcomes.
+ * An operator sends requests, each on a new connection. `slowestMs` is the duration of the slowest request, and `outcomes` counts the
+ * results.
  */
 export interface OperatorFigures {
   readonly slowestMs: number;

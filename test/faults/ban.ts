@@ -12,9 +12,7 @@ export interface Ban {
   readonly during: Record<string, number>;
   /** The number of requests admitted during the ban, by Redis's clock. */
   readonly admittedDuring: number;
-  /**
-   * The status of the last response before the ban ended, and the statuses of this and another process at the announced time.
-   */
+  /** The status of the last response before the ban ended, and the statuses from two processes at the announced end of the ban. */
   readonly lastBeforeEnd: number;
   readonly atTheTime: readonly number[];
   /** The time from the end of the ban in Redis to the first request that any process admitted, by Redis's clock. */

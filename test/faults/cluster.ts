@@ -89,8 +89,8 @@ export interface LostReply {
   readonly sent: number;
   readonly counted: number;
   /**
-   * How often Redis counted one request of a client that repeats commands without a reply. The library repeats commands without a reply by
-   * default.
+   * How often Redis counted one request of a client that retries a command after it got no reply. By default, the library retries such
+   * commands.
    */
   readonly countedByDefault: number;
   readonly logged: readonly string[];
@@ -156,8 +156,8 @@ export interface LimiterFailover {
 }
 
 /**
- * A Cluster master is killed, and the Cluster promotes its replica. Two limiters use the Cluster, with only one burst of requests during
- * the failure.
+ * A Cluster master is killed, and the Cluster promotes its replica. Two limiters use the Cluster. During the failure they decide only one
+ * burst of requests.
  */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
   const cluster = await startCluster();

@@ -16,13 +16,13 @@ export interface ConcurrencyFound {
   readonly refused: number;
   /** The largest numbers of requests of the key at the backend. */
   readonly most: {
-    /** The largest number while processes are killed. */
+    /** The largest number of requests of the key while processes are killed. */
     readonly before: number;
     /** The largest number of requests of one process while Redis is away. */
     readonly ofOneWhileAway: number;
     /** Requests that were admitted after Redis had returned, while the processes still served more requests than the limit allows. */
     readonly admittedAfter: number;
-    /** The largest number after the requests from the outage had ended. */
+    /** The largest number of requests of the key after the requests from the outage had ended. */
     readonly after: number;
   };
 }

@@ -107,7 +107,7 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      // The form of the tag is that of `list-id.lua`.
+      // `list-id.lua` makes tags of the same form.
       const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
       pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {

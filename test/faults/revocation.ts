@@ -19,7 +19,7 @@ export interface Revocation {
   readonly othersShared: number;
 }
 
-/** Most delays are shorter than these timeouts. A reply that a cut connection loses exceeds its timeout. */
+/** Most delays are shorter than these timeouts. If a cut connection loses a reply, the request for the reply times out. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,

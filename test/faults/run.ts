@@ -33,7 +33,7 @@ import { measureWorkerKills } from './workers.ts';
 /** The result of one measurement, for its rows in the list of faults. */
 interface Finding {
   readonly figure: string;
-  /** Whether the gateway kept its promise. Times are printed but not judged. */
+  /** Whether the gateway met its requirements. Times are printed but not judged. */
   readonly holds: boolean;
 }
 
@@ -139,7 +139,7 @@ const measurements: readonly Measurement[] = [
       const { openAtKill, usableAfterMs, refused, most } = await measureConcurrency({ kills: 3 });
       const slowestMs = Math.max(...usableAfterMs);
       return {
-        figure: `The killed processes had ${openAtKill.join(', ')} requests in progress. The backend never had more than ${most.before} requests of the key at once, and had 10 again at most ${ms(slowestMs)} after a kill. ${refused} requests were refused. Without Redis, each process had at most ${most.ofOneWhileAway}. After the return of Redis, ${most.admittedAfter} requests were admitted while more than 10 were in progress, and later at most ${most.after} were in progress.`,
+        figure: `The killed processes had ${openAtKill.join(', ')} requests in progress. The backend never had more than ${most.before} requests of the key at once, and had 10 again at most ${ms(slowestMs)} after a kill. ${refused} requests were refused. Without Redis, each process had at most ${most.ofOneWhileAway} requests in progress. After the return of Redis, ${most.admittedAfter} requests were admitted while more than 10 were in progress, and later at most ${most.after} were in progress.`,
         holds:
           Math.min(...openAtKill) > 0 &&
           slowestMs <= 35_000 &&
@@ -161,7 +161,7 @@ const measurements: readonly Measurement[] = [
         requests: 90_000,
       });
       return {
-        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted, and ${Math.max(0, 30_000 - admitted)} requests of the limit remained unused. Redis counted ${used} requests, and ${local} requests were decided without Redis.`,
+        figure: `During ${moves} moves and ${requests} requests, ${Math.max(0, admitted - 30_000)} requests above the limit were admitted, and the limit would have allowed ${Math.max(0, 30_000 - admitted)} more requests. Redis counted ${used} requests, and ${local} requests were decided without Redis.`,
         holds: admitted === 30_000 && used === 30_000 && local === 0,
       };
     },
@@ -376,7 +376,7 @@ function exactnessOn(form: RedisForm): Measurement {
 function contractsOn(form: FormName): Measurement {
   return {
     rows: '1, 31, 34',
-    what: `Redis as ${form}: the contracts of its stores, which also detect limiters with a deliberate mistake`,
+    what: `Redis as ${form}: the contract tests of its stores, also run on limiters with a deliberate mistake`,
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
@@ -438,7 +438,7 @@ function deadShard(loss: Loss): Measurement {
       const found = await measureDeadShard(loss, { holdMs: 5_000 });
       const { shared = 0, local = 0 } = found.othersDecidedBy;
       return {
-        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} requests of keys of the other servers, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of the ${found.admittedAway} locally admitted requests were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` was ${found.ready.map(({ httpStatus }, index) => `${httpStatus} with \`${index === 0 ? 'local' : 'refuse'}\``).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
+        figure: `Keys of the other servers got ${statuses(found.others)}. During the fault, Redis decided ${shared} requests of keys of the other servers, and ${local} were decided locally. Keys of the lost server got ${statuses(found.lost)}, and ${found.usedAfter} of the ${found.admittedAway} locally admitted requests were written back. The slowest response took ${ms(found.slowestMs)}. \`/readyz\` returned ${found.ready.map(({ httpStatus }, index) => `${httpStatus} with \`${index === 0 ? 'local' : 'refuse'}\``).join(' and ')}. The server was used again after ${ms(found.backAfterMs)}.`,
         holds:
           found.failures.length === 0 &&
           Object.keys(found.others).join() === '200' &&
@@ -460,7 +460,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. In windows that refused a request, ${under} requests of the limit remained unused. Redis counted ${longestUsed}.`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. In windows that refused a request, the limit would have allowed ${under} more requests. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }

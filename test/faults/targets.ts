@@ -18,7 +18,7 @@ export interface TargetFaults {
   readonly duplicated: number;
   /** The number of 503 responses without Retry-After. */
   readonly badRefusals: number;
-  /** The time from the fault (from the last fault of an alternating target) to the last error response. */
+  /** The time from the fault to the last error response. If a target flaps, the time starts at its last fault. */
   readonly lastErrorAfterMs: number;
   /** The time from the fault to the start of the last request that got an error response. */
   readonly lastFailedBeganAfterMs: number;

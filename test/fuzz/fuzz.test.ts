@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
-/** `npm run fuzz` runs longer. */
+/** The limits of a short run. `npm run fuzz` sends more connections. */
 const brief = { count: 300, seconds: 50 };
 
 describe('the fuzzer', () => {

@@ -8,7 +8,7 @@ const onEveryResponse: readonly (readonly [name: string, form: RegExp])[] = [
   ['x-ratelimit-remaining', /^\d+$/],
   ['x-ratelimit-reset', /^\d{10}$/],
   ['ratelimit', /^"\w+";r=\d+;t=\d+(, "\w+";r=\d+;t=\d+)*$/],
-  // The window of a ban has no length and comes last.
+  // The entry of a ban has no window length `w`, and is the last entry.
   ['ratelimit-policy', /^"\w+";q=\d+;w=\d+(, "\w+";q=\d+;w=\d+)*(, "ban";q=0)?$/],
   ['x-request-id', /^[0-9a-f-]{36}$/],
 ];

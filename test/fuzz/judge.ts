@@ -77,7 +77,7 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 
 /**
  * Node's parser accepts a chunked body after an ignored `Upgrade` even if the chunks are faulty, for example if a chunk extension is too
- * long. Nothing but the request timeout ends this body.
+ * long. Only the request timeout ends this body.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);

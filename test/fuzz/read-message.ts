@@ -125,8 +125,8 @@ function readChunked(text: string, start: number): Reading<Body> {
 }
 
 /**
- * Trailers are parsed like the header fields of a head. The line of the last chunk is already parsed. The line end of the last chunk takes
- * the place of a start line.
+ * Parses trailers like the header fields of a head. The size line of the last chunk has been parsed, and its line end takes the place of a
+ * start line.
  */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };

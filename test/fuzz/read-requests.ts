@@ -27,7 +27,8 @@ export interface RequestsReading {
 }
 
 /**
- * RFC 9112 §3 lets a recipient accept several spaces between the parts. All parsers interpret a line with several spaces in the same way.
+ * RFC 9112 §3 lets a recipient accept several spaces between the parts of a request line. All parsers interpret such a line in the same
+ * way.
  */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 

@@ -8,9 +8,9 @@ import { requireProgram } from './require-program.ts';
 const timeoutMs = 120_000;
 
 /**
- * The path of Chromium: from the `PATH`, or as root on Debian from the distribution's package, whose installation takes a minute.
+ * Starts Chromium from the `PATH`. If Chromium is missing, root on Debian installs the distribution's package, which takes a minute.
  *
- * @param userDataDir the folder of its profile; by default a folder that is removed at the end
+ * @param userDataDir the folder of the browser's profile; by default a folder that is removed at the end
  */
 export async function startBrowser(userDataDir?: string): Promise<Browser> {
   const executablePath = await requireProgram({

@@ -1,6 +1,6 @@
 /**
- * Reads the options of a command with the function `read`. Prints the usage and ends the process after `--help`, or when `read` throws an
- * Error, whose message is also printed.
+ * Reads the options of a command with the function `read`. With `--help`, the process prints the usage and exits. When `read` throws an
+ * Error, the process prints the Error's message and the usage, and exits.
  */
 export function readOptionsOrEnd<T>(usage: string, read: () => T): T {
   if (process.argv.includes('--help')) {

@@ -20,7 +20,7 @@ export function createGateway({ bounds = defaultBounds, ...options }: GatewayOpt
   });
 }
 
-/** The messages are the same as with a thread. */
+/** This worker exchanges the same messages as a thread. */
 const readHere: StartReadingWorker = (data) => {
   const { port1, port2 } = new MessageChannel();
   answerReading(port2, data);

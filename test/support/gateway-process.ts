@@ -94,7 +94,9 @@ export interface GatewayStart {
   readonly files?: Readonly<Record<string, unknown>>;
 }
 
-/** A gateway sets V8 flags. V8 therefore rejects code that other processes have compiled, and other processes reject the gateway's code. */
+/**
+ * A gateway sets V8 flags, and V8 rejects cached code that was compiled with other flags. A gateway therefore needs its own compile cache.
+ */
 const ownCompileCache = process.env.NODE_COMPILE_CACHE && {
   NODE_COMPILE_CACHE: `${process.env.NODE_COMPILE_CACHE}-gateway`,
 };

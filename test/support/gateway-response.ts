@@ -1,6 +1,9 @@
 import { expect } from 'vitest';
 
-/** The header fields of every response of the gateway: three of the specification, two of the draft, and the request id. */
+/**
+ * The header fields of every response of the gateway: three `X-RateLimit` fields, the two `RateLimit` fields of the IETF draft, and the
+ * request id.
+ */
 const onEveryResponse = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
@@ -31,7 +34,7 @@ export async function expectGatewayResponse(response: Response, status: number):
   return body;
 }
 
-/** The specification's three header fields must describe one of the windows in the draft's two fields. */
+/** The three `X-RateLimit` fields must describe one of the windows in the fields `RateLimit` and `RateLimit-Policy`. */
 function expectWindowInForce(headers: Headers): void {
   const policy = headers.get('ratelimit-policy') ?? '';
   const state = headers.get('ratelimit') ?? '';

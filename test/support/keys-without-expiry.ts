@@ -7,6 +7,7 @@ export async function keysWithoutExpiry(
 ): Promise<string[]> {
   const names = among ?? (await redis.keys('*'));
   const expiries = await Promise.all(names.map((name) => redis.pttl(name)));
-  // -1: the key has no expiry. -2: the key has expired since it was listed, like the key of a probe.
+  // PTTL returns -1 for a key without an expiry, and -2 for a key that has expired since it was listed, such as the short-lived key of a
+  // probe.
   return names.filter((_, index) => expiries[index] === -1);
 }

@@ -123,7 +123,7 @@ export async function answer(
   else req.on('end', finish);
 }
 
-/** Refuses a request like the request path when the body has not been read. */
+/** Refuses a request whose body has not been read, with the same response as the request path. */
 export function refuse(res: ClientResponse, code: ErrorCode, message?: string): void {
   res.shouldKeepAlive = false;
   res.answer(refusal(code, message));

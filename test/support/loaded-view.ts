@@ -10,7 +10,7 @@ export function loadedView(loaded: Loaded | LoadedInThread): object {
   return { kind, settings: view, warnings, upstreamUrls, keysFile, digests, version };
 }
 
-/** Every key with its secrets. Each method that reads keys contributes its result. */
+/** Every key with its secrets. The object contains the results of all methods of `Keys`, so that a comparison tests each method. */
 export function keysView(keys: Keys): object {
   const tallied: unknown[] = [];
   keys.tally((...one) => tallied.push(one));

@@ -3,7 +3,7 @@ import type { Certificate } from '../../gateway/shared/model.ts';
 
 export interface CertificateOptions {
   readonly host?: string;
-  /** Epoch ms; the certificate has whole seconds. */
+  /** Epoch ms; the certificate stores whole seconds. */
   readonly notBeforeMs?: number;
   readonly notAfterMs?: number;
   readonly algorithm?: 'ecdsa' | 'rsa';

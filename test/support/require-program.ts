@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * The path of a program that tests need: from the `PATH`, or for root on Debian or Ubuntu from the distribution's package.
+ * Returns the path of a program that tests need. If the program is missing, root on Debian or Ubuntu installs the distribution's package.
  *
- * @param names possible names of the program; the first that is found counts
+ * @param names possible names of the program; the first name that is found is used
  * @throws with `advice` when the program is missing and cannot be installed
  */
 export async function requireProgram(options: {

@@ -17,7 +17,7 @@ export interface Ran {
 /** The environment of a command under test, without the variables of the test run that the command could read. */
 export const bareEnvironment = {
   PATH: process.env.PATH,
-  // The file does not exist, so that a `tollgate.yaml` in this clone has no effect.
+  // With this empty value, commands do not read a `tollgate.yaml` in this checkout.
   TOLLGATE_CONFIG: '',
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
 };
@@ -77,7 +77,7 @@ async function runHere(
   try {
     const ended = createProgram()
       .parseAsync(args, { from: 'user' })
-      // Some commands end the process one turn of the event loop later.
+      // Some commands exit one turn of the event loop after they have returned.
       .then(() => turn());
     await Promise.race([ended, exited.promise]);
   } catch (error) {

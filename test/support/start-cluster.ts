@@ -12,14 +12,14 @@ import { until } from './until.ts';
 
 /** A Redis Cluster of real processes on this machine: masters that share the slots evenly, each with a replica. */
 export interface RedisCluster {
-  /** The URLs of the first masters. */
+  /** The URLs of the initial masters. */
   readonly urls: readonly string[];
   readonly masters: readonly ClusterServer[];
   /** `replicas[i]` replicates `masters[i]`. */
   readonly replicas: readonly ClusterServer[];
-  /** The first master of a slot. */
+  /** The initial master of a slot. */
   ownerOf(slot: number): ClusterServer;
-  /** The relays between each first master and all other processes, if `relayed` is set. */
+  /** The relays between each initial master and all other processes, if `relayed` is set. */
   readonly relays: readonly TcpRelay[];
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;

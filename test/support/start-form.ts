@@ -3,7 +3,7 @@ import type { RedisPlace } from './connect-redis.ts';
 import { redisUrl } from './redis.ts';
 import { type RedisForm, redisForms } from './redis-forms.ts';
 
-/** All forms of Redis on which a suite runs. `one server` is the server of this test run. */
+/** All forms of Redis on which a suite runs. `one server` means the Redis server that all test files of this run share. */
 export const allRedisForms: readonly RedisForm[] = [
   {
     name: 'one server',

@@ -18,9 +18,9 @@ export interface RedisUnderSentinel {
   readonly name: string;
   /** The `host:port` of each Sentinel. */
   readonly hosts: readonly string[];
-  /** The relays between the first master and all other processes, if `relayed` is set. */
+  /** The relays between the initial master and all other processes, if `relayed` is set. */
   readonly relays: readonly TcpRelay[];
-  /** The first server is the first master. */
+  /** All servers; the server with index 0 is the initial master. */
   readonly servers: readonly SentinelServer[];
   /** The current master according to the Sentinels. */
   master(): Promise<SentinelServer>;
@@ -123,8 +123,8 @@ export async function startSentinel({
       return found;
     },
     async isolateFirst() {
-      // The server requires a password from its other clients, because a Sentinel would otherwise get a reply after a refused AUTH.
-      // Existing connections keep working.
+      // Without a password, the server would reply to a Sentinel whose AUTH it has refused. So new connections need a password, and
+      // existing connections keep working.
       await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);

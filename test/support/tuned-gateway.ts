@@ -19,7 +19,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
     bounds: tunedBounds({ ...tuning.bounds, windowsMs }),
     nowMs: () => Date.now() + aheadMs,
   });
-  // Most tests kill their gateways, and Node otherwise writes the compiled code at the end.
+  // Node writes the compile cache when a process exits. Most tests kill their gateways, so the cache is written now.
   flushCompileCache();
 }
 

@@ -1,7 +1,7 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
-/** Tuning for tests that no configuration can set, used by `startGateway`. */
+/** Values that a test can give to the gateway, but that no configuration can set. `startGateway` uses them. */
 export interface Tuning {
   /** The error of the process's clock. */
   readonly clockSkewMs?: number;
@@ -11,7 +11,9 @@ export interface Tuning {
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other timeouts and sizes, because tests can wait for short timeouts. */
   readonly bounds?: Partial<Bounds>;
-  /** A hosts file. Each line is an address and its names. If a line has no names, every name resolves to its address. */
+  /**
+   * A hosts file. Each line has an address and the names that resolve to it. If a line has no names, every name resolves to its address.
+   */
   readonly hostsFile?: string;
 }
 
@@ -27,13 +29,13 @@ export const patientStore = {
   storePatientDeadlineMs: 20_000,
   directoryLookUpDeadlineMs: 20_000,
   usageCallTimeoutMs: 20_000,
-  // A response of the admin API may wait for several calls.
+  // A response of the admin API may wait for several calls to Redis.
   readingCallTimeoutMs: 20_000,
   adminResponseTimeoutMs: 60_000,
   readingStuckMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
-/** The same deadlines for a whole gateway, which also never considers a slow target silent. */
+/** The deadlines of `patientStore`, and a long timeout for health checks, so that a slow target does not count as unavailable. */
 export const patientGateway = {
   ...patientStore,
   healthTimeoutMs: 20_000,

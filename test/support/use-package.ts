@@ -9,8 +9,8 @@ import { bareEnvironment } from './run-tollgate.ts';
 import { until } from './until.ts';
 
 /**
- * Runs `init` and then `start` in a folder that has the package, and requests everything that the package serves. Then requests are sent
- * until a request fails.
+ * Runs `init` and then `start` in a folder that has the package, and requests everything that the package serves. Then the function sends
+ * requests until the gateway refuses a request.
  *
  * @param command the program and the first arguments that run `tollgate`
  * @returns the status of each kind of request, and the version of Node that runs the gateway
@@ -86,7 +86,7 @@ async function nodeVersion(url: string, bearer: string): Promise<string | undefi
   return /nodejs_version_info\{version="v([^"]+)"/.exec(body)?.[1];
 }
 
-/** The code of the error of a connection to an address that is reserved for documentation. */
+/** Connects to an address that is reserved for documentation, and returns the error code. */
 async function errorOutside(): Promise<string> {
   const [error] = await once(connect(443, '192.0.2.1'), 'error');
   return error.code;

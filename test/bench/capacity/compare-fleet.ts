@@ -29,7 +29,7 @@ export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[]
     redisOctets: load.redisOctets / requestsPerSecond,
     processBytes: costs.processBytes + heldBytes(load, costs),
     directoryBytes: costs.directoryBytes,
-    // The counts of a run that lasts less than two minutes.
+    // The octets of a key's counts and record in a run that lasts less than two minutes.
     countsBytes:
       costs.countsBytes + costs.usageDayBytes + costs.usageMinuteBytes + processes * costs.usageSenderBytes,
   };

@@ -77,12 +77,12 @@ describe('unit costs', () => {
       countsBytes: 250,
     });
     expect(values.refusedCpu).toBeCloseTo(0.00003, 12);
-    // The cost does not include the request's 0.1 calls.
+    // The cost of a request does not include its 0.1 calls to Redis.
     expect(values.requestCpu).toBeCloseTo(0.00008 - 0.1 * 0.00008, 12);
     expect(sources.requestCpu).toContain('bench 2026-11-22T10:00');
     const then = unitCostsOf(report, measured, 'measurement').values;
     expect(then).toMatchObject({ callCpu: 0.00001, turnSeconds: 0.001 });
-    // The machine has measured only the backend, and is four times as fast as the machine of the benchmark.
+    // This machine has measured only the backend, and is four times as fast as the machine of the benchmark.
     const here = unitCostsOf(report, measured, 0.00001);
     expect(here.values).toMatchObject({ callCpu: 0.000005, turnSeconds: 0.0005, countsBytes: 250 });
     expect(here.values.requestCpu).toBeCloseTo(values.requestCpu / 4, 12);

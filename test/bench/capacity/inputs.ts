@@ -6,7 +6,7 @@ export interface Inputs {
   readonly keys: number;
   /** The number of keys that send requests within a day. */
   readonly activeKeys: number;
-  /** Zipf's exponent for the distribution of requests among keys; 0: all keys send equally. */
+  /** Zipf's exponent for the distribution of requests among keys; 0: all keys send requests at the same rate. */
   readonly skew: number;
   readonly refusedShare: number;
   readonly requestOctets: number;

@@ -5,14 +5,14 @@ export interface KeyGroup {
   readonly share: number;
 }
 
-/** The number of most active keys that each form a group of their own. */
+/** The most active keys, up to this number, each form a separate group. */
 const exactRanks = 100;
-/** The size of each later group, as a share of the number of more active keys. */
+/** The size of each later group, as a share of the rank of the group's first key. */
 const groupWidth = 0.05;
 
 /**
- * Divides the requests among the keys: the key of rank i sends in proportion to i^-skew (Zipf's law). With skew 0 all keys send equally.
- * About 300 groups make sums over a million keys cheap. The shares of all keys add up to 1.
+ * Divides the requests among the keys: the request rate of the key with rank i is proportional to i^-skew (Zipf's law). With skew 0 all
+ * keys have the same rate. About 300 groups make sums over a million keys cheap. The shares of all keys add up to 1.
  */
 export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   if (skew === 0) return [{ keys, share: 1 / keys }];

@@ -151,7 +151,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   };
 }
 
-/** The share of calls that need a read of their own, when a turn has this number of calls on average (Poisson). */
+/** The number of socket reads divided by the number of calls, when a turn has this number of calls on average (Poisson). */
 export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
 }
@@ -165,15 +165,15 @@ export function heldBytes({ held }: Load, costs: Costs): number {
   );
 }
 
-/** The sum of the parts. */
+/** The total CPU of all gateways, or of all Redis masters. */
 export function total(parts: GatewayCpu | RedisCpu): number {
   return Object.values(parts).reduce((sum, part) => sum + part, 0);
 }
 
 /**
  * Decision calls of one process for one key, per second. Requests of one turn of the event loop share a call, and turns are at least
- * `turnSeconds` apart. With r requests per second, a turn makes a call when at least one request has arrived (Poisson). A refusal is
- * repeated from memory for one second, and refusals are reported fifty at a time.
+ * `turnSeconds` apart. With r requests per second, a turn makes a call when at least one request has arrived (Poisson). After a refusal,
+ * the process refuses the key from memory for one second. The process reports these refusals to Redis in groups of fifty.
  */
 export function callsOf(
   rate: number,

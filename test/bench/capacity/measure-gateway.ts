@@ -101,7 +101,7 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // A flush may come up to ten seconds after its requests, and the measurement includes the flush.
+    // The usage record is flushed up to ten seconds after a request. The measurement lasts longer, so that it includes the flush.
     const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
@@ -175,7 +175,7 @@ export async function measureGateway({
 interface Calls {
   readonly cpu: number;
   readonly perRequest: number;
-  /** The share of calls that arrived in a read of their own. */
+  /** The number of socket reads of Redis divided by the number of calls. */
   readonly readShare: number;
 }
 
@@ -186,8 +186,9 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
 }
 
 /**
- * A single key makes at most one call per turn, so each call arrives alone. Two runs with many keys differ from this run in calls, reads
- * and CPU. These differences determine the cost of a call and the cost of a read.
+ * Computes the cost of a call and the cost of a socket read from three runs. In the run `hot`, a single key makes at most one call per
+ * turn, so each call needs its own read. The runs `many` and `spread` with many keys differ from `hot` in calls, reads and CPU. These
+ * differences determine the two costs.
  */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({
@@ -209,7 +210,7 @@ interface StartOptions {
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
-/** Connections that have received a response and send no further request. */
+/** Measures connections that have received a response and send no further request. */
 async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise<number> {
   const before = residentBytes(pid);
   const { port } = new URL(origin);
@@ -228,7 +229,7 @@ async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise
   return bytes;
 }
 
-/** Two processes without requests. One of the processes checks more targets. */
+/** Compares two processes without requests. The process `other` checks more targets than the process `one`. */
 async function measureChecks(one: StartedTollgate, other: StartedTollgate, seconds: number): Promise<number> {
   await sleep(2_000);
   const cpu = () => [one, other].map(({ pid }) => treeCpuSeconds(pid).total);

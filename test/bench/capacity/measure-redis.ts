@@ -58,7 +58,7 @@ const calendar = usageCalendar(60_000);
 const today = Math.floor(Date.now() / calendar.dayMs);
 const minutesPerDay = 1_440;
 const prefix = 'tollgate-production';
-/** Ids of 20 characters, as in the table of keys. */
+/** Each id has 20 characters. */
 const idOf = (key: number) => `customer-${String(key).padStart(11, '0')}`;
 const limits = [
   { window: 'minute', max: 1e9 },
@@ -252,7 +252,7 @@ function medianOf(samples: readonly RedisCounts[], figure: (done: RedisCounts) =
   return spreadOf(samples.map(figure)).median;
 }
 
-/** A hundred processes, which publish a hundred times as often as real processes. */
+/** Measures a hundred processes that publish their states a hundred times as often as real processes. */
 async function measurePresence({ connections, counts }: Opened, seconds: number): Promise<number> {
   const often = { ...bounds, presenceIntervalMs: 10 };
   const all = Array.from({ length: 100 }, (_, index) => {
@@ -303,7 +303,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
     },
     /** The memory of one record, as the mean of many records. */
     async bytesOf(many: number, make: (index: number) => Promise<unknown>): Promise<number> {
-      // The first call loads a script and fills buffers, and the table of keys must not grow later.
+      // The first call loads the script and fills buffers, so the measurement does not include its memory.
       await make(0);
       await Promise.all(servers.map((server) => server.flushall()));
       const before = await counts();
@@ -377,8 +377,8 @@ function digestOf(key: number): string {
 }
 
 /**
- * A day of one key: a request in each of these minutes, from two addresses, with three operations. Each further process then adds one
- * batch.
+ * The batches of one key for one day. The first process records one request in each of `minutes` minutes, from two addresses, with three
+ * operations. Each further process adds one batch.
  */
 function dayBatches(key: number, senders: number, minutes: number): readonly Batch[] {
   const usage = usageOf(key);
@@ -389,7 +389,7 @@ function dayBatches(key: number, senders: number, minutes: number): readonly Bat
   return [first, ...others];
 }
 
-/** An id with the length of the ids in the recorder's test. */
+/** The id of a process. The ids in the test of the recorder have the same length. */
 const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
 
 /** One key's batch for ten seconds in the middle of the day. */

@@ -27,8 +27,9 @@ export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts
 }
 
 /**
- * The counts from `INFO`. A command that only one script uses counts the calls of that script: TYPE counts the batches of the record, and
- * ZRANGEBYSCORE the publications of processes. GET counts the look-ups. All other script calls are decisions.
+ * The counts from `INFO`. Some commands are used by only one script, so the number of these commands is the number of calls of the script.
+ * The number of TYPE commands is the number of batches of the usage record. The number of ZRANGEBYSCORE commands is the number of states
+ * that processes have published. The number of GET commands is the number of look-ups. All other script calls are decisions.
  */
 export function countsIn(info: string): RedisCounts {
   const figure = (name: string) => Number(new RegExp(`^${name}([\\d.]+)`, 'm').exec(info)?.[1] ?? 0);

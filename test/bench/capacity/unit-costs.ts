@@ -135,8 +135,8 @@ export function whyUnusable(report: BenchmarkPart): string | undefined {
 }
 
 /**
- * The speed of the machine changes by up to a factor of two within hours. The two runs have also measured the backend alone. The CPU costs
- * of one run can therefore be converted to the speed of the other run, or of a machine that has measured only the backend.
+ * The speed of the machine changes by up to a factor of two within hours. Each run also measures the backend alone. The CPU costs of one
+ * run can therefore be converted to the speed of another run, or of a machine that has measured only the backend.
  *
  * @param at the run that gives the speed, or the CPU that a request takes from the backend alone
  */

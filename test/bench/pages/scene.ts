@@ -32,8 +32,8 @@ const hosts = ['127.0.0.2', '127.0.0.3'];
 const customers = ['initech', 'hooli', 'stark', 'wayne', 'cyberdyne', 'tyrell', 'soylent', 'wonka', 'oscorp'];
 
 /**
- * The requests per second of each key. The plans are mixed: acme is at its limit, globex is banned, and initrode has nearly used up its
- * limit of the day.
+ * The requests per second of each key. The keys are in different states: acme is at its limit, globex is banned, and initrode has nearly
+ * used up its limit of the day.
  */
 function keysAndRates() {
   const known = [
@@ -117,7 +117,7 @@ async function issueKey(adminUrl: string | undefined, token: string): Promise<st
     const response = await fetch(`${adminUrl}/api/v1/keys`, { method: 'POST', headers, body });
     const issued = (await response.json()) as { readonly secret?: string };
     if (issued.secret !== undefined) return issued.secret;
-    // At this point, the gateway may not be connected to Redis.
+    // At this point, the gateway may not be connected to Redis yet.
     await sleep(100);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Takes the screenshots in /README.md and in the README of the admin API. The gateways in the screenshots have traffic: `node
- * test/bench/pages/take-screenshots.ts [--minutes 16]`. One target is killed a minute before the pictures.
+ * test/bench/pages/take-screenshots.ts [--minutes 16]`. One target is killed a minute before the screenshots are taken.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
--- The gateway's job on nginx, carefully written. The code finds keys by digest, uses the gateway's own Redis script for both windows, and
+-- This code does the gateway's work in nginx. The code finds keys by digest, uses the gateway's own Redis script for both windows, and
 -- sends all headers. The connections to Redis are persistent.
 
 local redis = require "nginx.redis"

@@ -47,7 +47,7 @@ export const nginxLua: Subject = {
       name: 'nginx',
       cpus: stage.subjectCpus,
     });
-    // nginx also receives this request over TLS, and responds with 400.
+    // If nginx serves TLS, it responds to this cleartext request with 400.
     await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
     return { ...running, origin: `${stage.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}` };
   },

@@ -1,7 +1,7 @@
 import type { Credentials } from '../credentials.ts';
 import type { Running } from '../processes.ts';
 
-/** What a subject needs to start. */
+/** The data that a subject needs to start. */
 export interface Stage {
   /** The folder for its configuration and logs. */
   readonly dir: string;

@@ -52,7 +52,7 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** Replacement lines (YAML). The name of each member is the first word of the line to replace. */
+  /** Replacement lines (YAML). Each replaces the line of the configuration that starts with the member's name and a colon. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -80,7 +80,7 @@ export async function startTollgate(
 
   const args = [...nodeOptions, main, '--config', configFile];
   const running = startProcess(process.execPath, args, { dir: home, name: 'access', cpus: subjectCpus });
-  // The gateway also receives this request over TLS, and responds with 400.
+  // If the gateway serves TLS, it responds to this cleartext request with 400.
   await untilAnswers(`http://127.0.0.1:${port}/v1/pets`, running);
   const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return { ...running, origin, adminOrigin: `http://127.0.0.1:${adminPort}`, keysFile };
@@ -146,8 +146,7 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * The number of requests decided without Redis because it did not reply in time. A run in which Redis did not decide many requests did only
- * part of the job.
+ * The number of requests decided without Redis because it did not reply in time. If this number is large, the run did only part of the job.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
