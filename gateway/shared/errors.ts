@@ -125,7 +125,7 @@ function bodyOf(code: ErrorCode, message: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** A whole response: the gateway's own (an error, a preflight, a page), or a target's response that arrived at once. */
+/** A whole response: the gateway's own (an error, a preflight, a page), or a target's response whose head and body arrived together. */
 export interface WholeResponse {
   readonly status: number;
   /** A flat list of field names and values, with `Content-Length` if there is a body, without `Connection`, and mostly without `Date`. */
@@ -134,7 +134,7 @@ export interface WholeResponse {
   readonly body: string | Buffer;
 }
 
-/** The fault that Node's parser or a check of the raw request has found. */
+/** The fault that Node's parser or a check of the raw request has found in a request. */
 export interface Rejection {
   readonly code: ErrorCode;
   /** The message is public and contains no input of the client. */

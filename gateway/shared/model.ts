@@ -28,11 +28,14 @@ export interface Plan {
   readonly concurrent?: number | undefined;
   /** Ids of the operations that keys on the plan may call; undefined: all. */
   readonly operations: readonly string[] | undefined;
-  /** Later limits of the plan, the earliest first; undefined when there are none. `limits` applies before the first change (`plansAt`). */
+  /**
+   * Scheduled limits of the plan, the earliest first; undefined when there are none. `limits` applies until the first scheduled change
+   * (`plansAt`).
+   */
   readonly changes?: readonly PlanChange[] | undefined;
 }
 
-/** All limits of a plan from one instant until the next change. Instants are epoch ms on the store's clock. */
+/** All limits of a plan from one time until the next scheduled change. Times are epoch ms on the store's clock. */
 export interface PlanChange {
   readonly fromMs: number;
   readonly limits: Limits;
@@ -55,8 +58,8 @@ export interface Key {
   readonly addresses?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
-   * The `changedMs` of the key's quota hash when the key was read. The store returns `stale` when the hash now has another value.
-   * Absent for a key that changes only with a reload.
+   * The `changedMs` of the key's quota hash when the key was read. The store returns `stale` when the hash now has another value. The field
+   * is absent for a key of the configuration, which changes only with a reload.
    */
   readonly generation?: number;
 }
@@ -118,7 +121,7 @@ export interface Keys {
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
 
-/** A secret that was read from the directory. The secret is cached until `period` ends or its key changes. */
+/** A secret that was read from the key directory. The secret is cached until `period` ends or its key changes. */
 export type ReadSecret =
   | {
       readonly kind: 'usable';
@@ -141,7 +144,7 @@ export type ReadSecret =
       readonly period: Readonly<Period>;
     };
 
-/** A period from one instant to just before another, epoch ms. */
+/** A period in epoch ms. The period includes its start and excludes its end. */
 export interface Period {
   fromMs: number;
   untilMs: number;
@@ -173,8 +176,8 @@ export interface RateLimitState {
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window that would refuse first: the window with the least `remaining`, or the latest reset among equals. A ban does not
-   * change this window (`toldWindow`).
+   * The window that would refuse first: the window with the least `remaining`. Among windows with equal `remaining`, it is the window with
+   * the latest reset. A ban does not change this window (`toldWindow`).
    */
   readonly inForce: Window;
   /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */
@@ -212,7 +215,7 @@ interface DecisionFigures {
 export type Decision =
   | (DecisionFigures & {
       readonly kind: 'admitted';
-      /** A grant exempts the key from brownouts. */
+      /** Present if a grant exempts the key from brownouts. */
       readonly noBrownouts?: true;
     })
   | (DecisionFigures & {
@@ -365,7 +368,7 @@ export interface Deprecation {
   readonly successor?: string | undefined;
   /** The responses after `sunsetMs`: `gone` is 410, and `serve` changes nothing. */
   readonly afterSunset: 'gone' | 'serve';
-  /** Rehearsals of the removal, ascending; absent when there are none. `sinceMs` and `sunsetMs` are then present. */
+  /** Brownouts before the removal, the earliest first; absent when there are none. `sinceMs` and `sunsetMs` are then present. */
   readonly brownouts?: readonly Brownouts[] | undefined;
 }
 
@@ -396,8 +399,8 @@ export interface Upstream {
   /** The URL of the upstream, `http://host:port` or `https://host:port`, without a path. */
   readonly url: string;
   /**
-   * The verification of `https` targets, and the client certificate. By default, certificates must match the host in `url` and be
-   * issued by one of Node's trusted authorities.
+   * The verification of `https` targets, and the client certificate. By default, certificates must match the host in `url` and be issued by
+   * a certificate authority that Node.js trusts.
    */
   readonly tls?: UpstreamTls | undefined;
   /**
@@ -447,7 +450,7 @@ export interface RedisSettings {
 
 /** The TLS settings for connections to targets or Redis. Certificates and keys are PEM texts. */
 export interface UpstreamTls {
-  /** The trusted certificate authorities, which replace Node's authorities. */
+  /** The trusted certificate authorities, which replace the certificate authorities of Node.js. */
   readonly ca?: string | undefined;
   /** The name or address that the target's certificate must have, in place of the host in `url`. */
   readonly serverName?: string | undefined;
@@ -491,7 +494,7 @@ export interface Certificate {
   readonly cert: string;
   /** The unencrypted key in PEM. The key is a secret: no log, message or response may show it. */
   readonly key: string;
-  /** The end of the certificate, epoch ms. */
+  /** The expiry of the certificate, epoch ms. */
   readonly notAfterMs: number;
 }
 
@@ -513,10 +516,10 @@ export interface Settings {
   readonly redis?: RedisSettings | undefined;
   /** The upstreams, at least one. The first upstream serves every operation without an `x-upstream`. */
   readonly upstreams: readonly Upstream[];
-  /** The configured plans. `plansAt` returns the effective plans. */
+  /** The configured plans. `plansAt` returns the plans with the limits that apply at a time. */
   readonly plans: Plans;
   readonly keys: Keys;
-  /** Whether the directory is on, so that keys can be issued while gateways run. */
+  /** Whether the key directory is enabled, so that keys can be issued while gateways run. */
   readonly directory: boolean;
   /** The file with the list of keys; absent if no file has such a list. */
   readonly keysFile?:
@@ -533,7 +536,7 @@ export interface Settings {
   readonly operations: readonly Operation[];
   /** The path at which a client reads the limits of its key; absent: there is no such path. */
   readonly limitsPath?: string | undefined;
-  /** The changes that holders may make to their own keys, at paths below `limitsPath`. */
+  /** The changes that key holders may make to their own keys, at paths below `limitsPath`. */
   readonly selfService: { readonly rotate: boolean };
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */
   readonly docs?: { readonly path: string; readonly document: string } | undefined;

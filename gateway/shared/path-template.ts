@@ -30,7 +30,7 @@ export function matchesTexts(texts: readonly string[], segment: string): boolean
   let end = first.length;
   for (let i = 1; i < texts.length - 1; i++) {
     const text = texts[i] ?? '';
-    // The earliest match leaves the longest rest for the remaining texts.
+    // The search takes the earliest match, which leaves the most characters for the remaining texts.
     const start = segment.indexOf(text, end + 1);
     if (start === -1) return false;
     end = start + text.length;

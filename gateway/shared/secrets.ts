@@ -13,8 +13,8 @@ const digestDigitsShown = 8;
 const unbiasedBelow = 248;
 
 /**
- * Draws a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62. Scanners for leaked secrets recognise a secret
- * by its checksum.
+ * Generates a secret: `tg_`, 40 random characters (238 bits), and their CRC-32 in base62. Scanners for leaked secrets recognise a secret by
+ * its checksum.
  *
  * @param drawBytes a source of random bytes; every call must return new bytes
  */
@@ -22,7 +22,7 @@ export function issueSecret(drawBytes: DrawBytes = randomBytes): string {
   return `tg_${drawWithChecksum(drawBytes)}`;
 }
 
-/** Draws a token for the admin API. The token begins with `tga_`, so that it is not mistaken for a key's secret. */
+/** Generates a token for the admin API. The token begins with `tga_`, so that it is not mistaken for a key's secret. */
 export function issueAdminToken(drawBytes: DrawBytes = randomBytes): string {
   return `tga_${drawWithChecksum(drawBytes)}`;
 }

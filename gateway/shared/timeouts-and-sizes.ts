@@ -2,16 +2,16 @@ import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 
 /**
  * The limit of every wait, queue, body, header block and retry, with its unit in the name and its reason in the comment. `main.ts`,
- * `server/` and the command line pass these bounds on, so that tests can pass their own. Operators set some limits (body size, bans,
- * address bucket) in the configuration, with defaults in `config/schema/defaults.ts`. `config/config-sizes.ts` limits the size of a
- * configuration.
+ * `server/` and the command line pass these bounds to all other code, so that tests can pass other bounds. Operators set some limits (body
+ * size, bans, address bucket) in the configuration, with defaults in `config/schema/defaults.ts`. `config/config-sizes.ts` limits the size
+ * of a configuration.
  */
 export const defaultBounds = Object.freeze({
   /** The longest URI of a request; a longer URI gets 414. RFC 9112 §3 recommends at least 8,000 octets for the request line. */
   targetBytesMax: 8_192,
-  /** The size of URI and header fields together, as counted by Node's parser; a larger request gets 431. */
+  /** The maximum size of the URI and the header fields together, as counted by Node's parser; a larger request gets 431. */
   headersBytesMax: 32_768,
-  /** The number of header fields of one request; more fields get 431. Node would silently drop fields beyond its own maximum. */
+  /** The maximum number of header fields of one request; more fields get 431. Node would silently drop fields beyond its own maximum. */
   headersCountMax: 100,
   /** The timeout from the first octet of a request to the end of its header; a slower request gets 408. */
   headersTimeoutMs: 10_000,
@@ -32,26 +32,29 @@ export const defaultBounds = Object.freeze({
    * about to close.
    */
   keepAliveAnnouncedSeconds: 60,
-  /** How long a client may read no octet of its response before it is disconnected. */
+  /** How long a client may stop reading its response before it is disconnected. */
   writeTimeoutMs: 30_000,
-  /** The number of client connections of this process. */
+  /** The maximum number of client connections of this process. */
   connectionsMax: 10_000,
-  /** The number of client connections from one peer address (IPv6 by /64), so that one client cannot take all of `connectionsMax`. */
+  /**
+   * The maximum number of client connections from one peer address, so that one client cannot take all of `connectionsMax`. An IPv6 /64
+   * network counts as one address.
+   */
   connectionsPerAddressMax: 2_048,
   /**
-   * The number of octets of a request body that are read after an early response. A close with unread octets would reset the connection,
-   * and the client could lose the response.
+   * The maximum number of octets of a request body that are read after an early response. A close with unread octets would reset the
+   * connection, and the client could lose the response.
    */
   lingerBytesMax: 262_144,
   /** How long a request body is read after an early response. The connection is closed within a second of the response. */
   lingerTimeoutMs: 750,
-  /** The number of pipelined requests on one connection. The last request is answered with `Connection: close`. */
+  /** The maximum number of pipelined requests on one connection. The response to the last of these requests has `Connection: close`. */
   pipelinedMax: 64,
   /** How long idle connections stay open during a drain, so that a request that is just arriving is served. */
   drainIdleGraceMs: 500,
 
   /**
-   * The number of CORS preflights of one client address per minute. Further preflights get 429. Requests without a key are counted
+   * The maximum number of CORS preflights of one client address per minute. Further preflights get 429. Requests without a key are counted
    * separately.
    */
   preflightsPerMinuteMax: 600,
@@ -59,10 +62,14 @@ export const defaultBounds = Object.freeze({
   preflightMaxAgeSeconds: 7_200,
 
   /**
-   * The number of requests of one client address per minute for the API reference. Further requests get 429. A visit takes five requests.
+   * The maximum number of requests of one client address per minute for the API reference. Further requests get 429. A visit to the API
+   * reference takes five requests.
    */
   docsReadsPerMinuteMax: 600,
-  /** The unread octets of all responses with the API reference, shared among client addresses (`shares.ts`). Further requests get 429. */
+  /**
+   * The maximum number of unread octets of all responses with the API reference, shared among client addresses (`shares.ts`). Further
+   * requests get 429.
+   */
   docsUnreadBytesMax: 67_108_864,
   /**
    * The assumed reading rate of a client of the API reference. A response counts as unread until a client with this rate would have read
@@ -81,22 +88,25 @@ export const defaultBounds = Object.freeze({
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
   /**
-   * The number of reads of the usage record by key holders that one process has in progress, shared among keys (`shares.ts`). Further
-   * reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
+   * The maximum number of reads of the usage record by key holders that one process has in progress, shared among keys (`shares.ts`).
+   * Further reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
    */
   ownReadsMax: 64,
   ownReadTimeoutMs: 10_000,
   /**
-   * Reads of the usage record by key holders keep the event loop busy for at most one part in `ownReadsRestFactor + 1` of the time, so
-   * three quarters remain for the requests of customers.
+   * Reads of the usage record by key holders keep the event loop busy for at most 1/(`ownReadsRestFactor` + 1) of the time, so three
+   * quarters remain for the requests of customers.
    */
   ownReadsRestFactor: 3,
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
-  /** The number of deprecated operations whose calls by a key are looked up. The operations with the earliest sunset take precedence. */
+  /**
+   * The maximum number of deprecated operations whose calls by a key are looked up. The operations with the earliest sunset take
+   * precedence.
+   */
   ownDeprecatedOperationsMax: 100,
 
-  /** The deadline of a decision of the store. A store that replies later is unavailable for this request. */
+  /** The deadline of a store call that decides requests. If the store replies later, the store counts as unavailable for these requests. */
   storeDeadlineMs: 50,
   /**
    * The duration of a lease and the interval of its renewal. A lease contains the number of requests that a process serves for a key with
@@ -105,17 +115,17 @@ export const defaultBounds = Object.freeze({
   leaseMs: 30_000,
   leaseRenewalMs: 10_000,
   /**
-   * The pause between two calls for a key after the store has refused all requests of a call because of the concurrency limit. The next
-   * call decides all requests that arrive in the pause, so a flood costs few calls. The end of a request ends the pause.
+   * The pause between two store calls for a key after the store has refused all requests of a call because of the concurrency limit. The
+   * next call decides all requests that arrive in the pause, so a flood costs few calls. If a request of the key ends, the pause ends too.
    */
   crowdedPauseMs: 20,
-  /** The deadline of a store call for an operator, who reads counts, lifts a ban or resets a quota. */
+  /** The deadline of a store call for an operator, for example to read counts, lift a ban or reset a quota. */
   storePatientDeadlineMs: 1_000,
   /** The interval at which an unavailable store is probed. */
   storeProbeIntervalMs: 200,
   /**
-   * How long after its recovery a store that fails again counts as relapsed. A store that relapses is fast when idle and too slow under
-   * load.
+   * If a store fails again within this time after its recovery, the store has relapsed. A relapse is likely if the store is fast when it is
+   * idle and too slow under load.
    */
   storeRelapseMs: 10_000,
   /**
@@ -128,13 +138,13 @@ export const defaultBounds = Object.freeze({
   /** The timeout of a TCP connect to Redis. */
   storeConnectTimeoutMs: 1_000,
   /**
-   * How long a Redis connection with outstanding replies may receive no octet. The connection is then closed, because its server hangs or
-   * is gone.
+   * How long a Redis connection may receive no octet while replies are outstanding. After this time the connection is closed, because its
+   * server hangs or cannot be reached.
    */
   storeSilenceMaxMs: 1_000,
   /** The interval at which commands that the ACL has refused are tried again. */
   storeAclRetryMs: 10_000,
-  /** The interval at which an available store is checked, so that `/readyz` is right without traffic. */
+  /** The interval at which an available store is checked, so that `/readyz` is up to date without traffic. */
   storeHeartbeatIntervalMs: 1_000,
   /**
    * The number of failed calls in a row after which the store counts as unavailable. After a lost connection the store counts as
@@ -143,68 +153,81 @@ export const defaultBounds = Object.freeze({
   storeFailuresMax: 3,
   /** How long the first decisions of a process wait for the first connection to Redis. */
   storeStartTimeoutMs: 1_000,
-  /** The number of keys for which a process remembers that it has warned about unusable data in Redis. */
+  /** The maximum number of keys for which a process remembers that it has warned about unusable data in Redis. */
   warnedKeysMax: 1_000,
-  /** The number of keys for which a process caches the last counts and the unsent local decisions. */
+  /** The maximum number of keys for which a process caches the last counts and the unsent local decisions. */
   rememberedKeysMax: 100_000,
-  /** The number of client addresses without a valid key whose requests a process counts in memory. The oldest address is evicted first. */
+  /**
+   * The maximum number of client addresses without a valid key whose requests a process counts in memory. The oldest address is evicted
+   * first.
+   */
   rememberedAddressesMax: 100_000,
-  /** The number of requests of one key in one call to the store. */
+  /** The maximum number of requests of one key in one call to the store. */
   requestsPerCallMax: 1_024,
-  /** The number of keys in one call to the store, if one Redis server stores all keys. The server does no other work during the call. */
+  /**
+   * The maximum number of keys in one call to the store, if one Redis server stores all keys. The server does no other work during the
+   * call.
+   */
   keysPerCallMax: 32,
   /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect within the same time. */
   refusalRememberedMs: 1_000,
   /** How long the decision on a banned key is cached, in addition to `refusalRememberedMs`. */
   banRepeatedMs: 100,
-  /** The number of bans whose end a process will log, and the interval at which the process checks for expired bans. */
+  /** The maximum number of bans whose end a process will log, and the interval at which the process checks for expired bans. */
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
    * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
-   * `strikesPerReportMax` refusals of one key. The report also contains at most the share `strikesHeldShareMax` of the refusals that remain
-   * before a ban. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together ban at the
-   * threshold.
+   * `strikesPerReportMax` refusals of one key. This number is also at most the share `strikesHeldShareMax` of the refusals that remain
+   * before the key is banned. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together
+   * ban the key at the threshold.
    */
   strikesPerReportMax: 50,
   strikesHeldShareMax: 0.01,
   /** The interval at which local decisions are reported to the store if no other call has included them. */
   reportIntervalMs: 1_000,
-  /** The number of keys in one report of local decisions. */
+  /** The maximum number of keys in one report of local decisions. */
   keysPerReportMax: 500,
   /** The timeout of the last report of local decisions at shutdown. */
   storeCloseTimeoutMs: 1_000,
 
-  /** The number of secrets of one key in the directory. A rotation needs two secrets; a careless integration has more. */
+  /**
+   * The maximum number of secrets of one key in the key directory. A rotation needs two secrets. The limit is higher, because a careless
+   * integration may use more.
+   */
   directorySecretsPerKeyMax: 16,
-  /** How long a key of the directory is cached. A change of the key takes effect at once. */
+  /** How long a key of the key directory is cached. A change of a cached key takes effect at once. */
   directoryCachedMs: 60_000,
   /**
-   * The number of cached keys of the directory, and the number of octets that they may take. Most keys take about 640 octets. A key with
-   * many operations takes 100,000. The oldest key is evicted first, and its next request reads it again.
+   * The maximum number of cached keys of the key directory, and the maximum number of octets that they may take. Most keys take about 640
+   * octets. A key with many operations takes 100,000 octets. The oldest key is evicted first, and its next request reads it again.
    */
   directoryCachedKeysMax: 100_000,
   directoryCachedBytesMax: 67_108_864,
-  /** The number of cached secrets of the directory, about 930 octets each. A full cache is cleared, and digests are computed again. */
+  /**
+   * The maximum number of cached secrets of the key directory, about 930 octets each. A full cache is cleared, and digests are computed
+   * again.
+   */
   directoryCachedSecretsMax: 50_000,
   /**
-   * The lifetime and the number of cached secrets that have no usable key. A failed read of a key is retried after the same time while
-   * Redis is unavailable.
+   * The lifetime and the maximum number of cache entries for secrets without a usable key. While Redis is unavailable, a failed read of a
+   * key is retried after the same lifetime.
    */
   directoryAbsentMs: 1_000,
   directoryAbsentMax: 10_000,
   /**
-   * The number of look-ups in flight, and the number of look-ups that are in flight or waiting. Client addresses share the second number
-   * (`shares.ts`). Further requests get 503.
+   * The maximum number of look-ups in flight in the key directory, and the maximum number of look-ups in flight or waiting. Client
+   * addresses share the second number (`shares.ts`). Further requests get 503.
    */
   directoryLookUpsMax: 128,
   directoryLookUpsWaitingMax: 4_096,
-  /** The shortest time between two batches of look-ups. Look-ups that arrive in between wait for the next batch. */
+  /** The minimum time between two batches of look-ups in the key directory. Look-ups that arrive in between wait for the next batch. */
   directoryLookUpRoundMs: 4,
   /** How often a request reads its key again when the key has changed during the decision. */
   directoryRereadsMax: 3,
   /**
-   * The number of recently changed keys that a process remembers, so that a look-up from before the change does not restore the old key.
+   * The maximum number of recently changed keys that a process remembers, so that a look-up that began before a change does not cache the
+   * old key.
    */
   directoryOwnChangesMax: 10_000,
   /**
@@ -214,11 +237,11 @@ export const defaultBounds = Object.freeze({
    */
   directoryCreatedWithinMs: 60_000,
   directoryLeftoverMs: 600_000,
-  /** The number of possibly left-over ids and digests that a process checks at once. */
+  /** The maximum number of possibly left-over ids and digests that a process checks at once. */
   directoryTidiedAtOnceMax: 16,
-  /** The deadline of a look-up in the directory. A store that replies later is unavailable for this request. */
+  /** The deadline of a look-up in the key directory. If the store replies later, the store counts as unavailable for this request. */
   directoryLookUpDeadlineMs: 250,
-  /** The number of keys in a directory without Redis. */
+  /** The maximum number of keys in a key directory that is in memory, without Redis. */
   directoryKeysInMemoryMax: 100_000,
 
   /**
@@ -231,41 +254,45 @@ export const defaultBounds = Object.freeze({
   upstreamBodyIdleTimeoutMs: 30_000,
   /** The timeout of the whole exchange with an upstream, including retries. */
   upstreamTotalTimeoutMs: 120_000,
-  /** The number of connections to one target, and thus the number of its requests in flight, shared among keys (`shares.ts`). */
+  /** The maximum number of connections to one target, and thus of its requests in flight, shared among keys (`shares.ts`). */
   connectionsPerTargetMax: 256,
   /**
-   * The number of requests that wait for a connection to one target, shared among keys. Further requests get 503. A single key gets half.
+   * The maximum number of requests that wait for a connection to one target, shared among keys. Further requests get 503. A single key gets
+   * at most half.
    */
   queuedPerTargetMax: 4_096,
-  /** The number of WebSockets to one target, shared among keys (`shares.ts`). A further WebSocket gets 503. */
+  /** The maximum number of WebSockets to one target, shared among keys (`shares.ts`). A further WebSocket gets 503. */
   tunnelsPerTargetMax: 4_096,
-  /** The number of WebSockets of one key in this process. A further WebSocket gets 503, and the access line blames the client. */
+  /** The maximum number of WebSockets of one key in this process. A further WebSocket gets 503, and the access line blames the client. */
   tunnelsPerKeyMax: 256,
-  /** The octets that all WebSockets of this process relay in one turn of the event loop, in both directions. Keys take turns. */
+  /**
+   * The maximum number of octets that all WebSockets of this process relay in one turn of the event loop, in both directions. Keys take
+   * turns.
+   */
   tunnelBytesPerTurnMax: 65_536,
   /** How long a WebSocket may have no traffic in either direction before it is closed. Most clients and servers ping every minute. */
   tunnelIdleTimeoutMs: 600_000,
   /** The interval at which the cached keys of open WebSockets are checked. A reload also checks these keys. */
   tunnelCheckIntervalMs: 1_000,
   /**
-   * The interval at which the directory keys of open WebSockets are read again, and the number of reads at once. A thousand keys take 0.1
-   * to 0.3 s.
+   * The interval at which the keys of open WebSockets are read again from the key directory, and the maximum number of reads at once. A
+   * thousand reads take 0.1 to 0.3 s.
    */
   tunnelReadIntervalMs: 5_000,
   tunnelsReadAtOnce: 16,
-  /** The number of WebSockets that are checked in one turn of the event loop. The checks take at most a millisecond. */
+  /** The maximum number of WebSockets that are checked in one turn of the event loop. The checks take at most a millisecond. */
   tunnelsCheckedPerTurn: 256,
-  /** The size of a response's header block together with its interim responses. The same limit applies to the trailers. */
+  /** The maximum size of a response's header block together with its interim responses. The same limit applies to the trailers. */
   upstreamHeadersBytesMax: 65_536,
-  /** The number of header fields of one response. The same limit applies to the trailer fields. */
+  /** The maximum number of header fields of one response. The same limit applies to the trailer fields. */
   upstreamFieldsCountMax: 256,
-  /** The octets of all chunk extensions of one response. Chunk extensions are skipped, and backends do not send any. */
+  /** The maximum size of all chunk extensions of one response. The gateway skips chunk extensions, which backends normally do not send. */
   chunkExtensionsBytesMax: 4_096,
-  /** The number of interim responses (1xx) before one response of a target. More interim responses give 502. */
+  /** The maximum number of interim responses (1xx) before one response of a target. More interim responses give 502. */
   interimResponsesMax: 16,
   /** The size of the read buffer of a connection to a target. */
   upstreamReadBytesMax: 16_384,
-  /** The idle time of a connection to a target if the backend announces no idle time. */
+  /** The idle time after which a connection to a target is closed if the backend announces no idle time. */
   upstreamIdleTimeoutMs: 4_000,
   /**
    * The longest idle time of a connection to a target. The gateway uses half of the idle time that the backend announces, up to this limit.
@@ -279,14 +306,14 @@ export const defaultBounds = Object.freeze({
    */
   healthPauseMs: 200,
   healthTimeoutMs: 350,
-  /** The number of attempts of one request, including the first. */
+  /** The maximum number of attempts of one request, including the first. */
   attemptsMax: 3,
-  /** Full-jitter pause before attempt n: random between 0 and min(cap, base × 2^(n−1)). */
+  /** The pause before attempt n is random (full jitter): between 0 and min(cap, base × 2^(n−1)). */
   retryBaseMs: 10,
   retryCapMs: 200,
   /**
-   * The share of requests that may be retried in each window. `retryBudgetFloor` allows a few more retries, so that a quiet gateway can
-   * retry.
+   * The maximum share of requests that may be retried in each window. `retryBudgetFloor` allows a few more retries, so that a gateway with
+   * few requests can retry.
    */
   retryBudgetRatio: 0.2,
   retryBudgetFloor: 10,
@@ -296,11 +323,11 @@ export const defaultBounds = Object.freeze({
    * occupies no connection.
    */
   collectedBodyBytesMax: 65_536,
-  /** The octets of all collected request bodies of this process, shared among keys (`shares.ts`). Further requests get 503. */
+  /** The maximum size of all collected request bodies of this process, shared among keys (`shares.ts`). Further requests get 503. */
   collectedBodiesBytesMax: 67_108_864,
   /**
-   * The slowest rate at which a client may send a body or read a response. A client starts with the grace period, and each octet adds
-   * time at this rate. A fast client can save up to `clientAheadMaxMs`, because a mobile client may lose its network for a moment.
+   * The slowest rate at which a client may send a body or read a response. A client starts with the grace period, and each octet adds time
+   * at this rate. A fast client can save up to `clientAheadMaxMs` of time, because a mobile client may lose its network for a moment.
    */
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
@@ -314,55 +341,55 @@ export const defaultBounds = Object.freeze({
   /** How long exchanges may take after the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 
-  /** The number of connections to the admin listener, shared among client addresses (`shares.ts`). */
+  /** The maximum number of connections to the admin listener, shared among client addresses (`shares.ts`). */
   adminConnectionsMax: 256,
   /**
-   * The number of admin connections that may begin per second, and the number that may begin at once after a pause. The gateway reads
-   * nothing from further connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
+   * The maximum number of admin connections that may begin per second, and the maximum number that may begin at once after a pause. The
+   * gateway reads nothing from further connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
    */
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,
   /**
-   * The number of waiting requests of one admin connection. One more request closes the connection. Browsers and curl send one request at a
-   * time.
+   * The maximum number of waiting requests of one admin connection. One more request closes the connection. Browsers and curl send one
+   * request at a time.
    */
   adminPipelinedMax: 4,
   /**
-   * The number of turns of the admin listener per second, and the number of turns at once after a pause. In each turn, one request
-   * begins, or octets of one connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100 µs. A
-   * page loads 35 files at once.
+   * The maximum number of turns of the admin listener per second, and the maximum number of turns at once after a pause. In each turn, one
+   * request begins, or octets of one connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100
+   * µs. A page loads 35 files at once.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
   /**
    * In each turn the admin parser reads at least one slice of `adminSliceBytes`. The parser reads further slices until `adminParsingMs` is
-   * over. A slice with chunks of one octet takes 0.06 ms.
+   * over. A slice that consists of one-octet chunks takes 0.06 ms.
    */
   adminSliceBytes: 512,
   adminParsingMs: 0.05,
   /** How long the text of `/metrics` is cached. */
   metricsKeptMs: 1_000,
-  /** The size of the header fields and the URI of an admin request together, and the size of the URI alone. */
+  /** The maximum size of the URI and the header fields of an admin request together, and the maximum size of the URI alone. */
   adminHeadersBytesMax: 16_384,
   adminTargetBytesMax: 2_048,
-  /** The number of requests to the admin API in flight, shared among tokens (`shares.ts`). Further requests get 503. */
+  /** The maximum number of requests to the admin API in flight, shared among tokens (`shares.ts`). Further requests get 503. */
   adminRequestsMax: 64,
   /** The deadline of an admin request, after which it gets 503. Each part of the request has a shorter deadline. */
   adminResponseTimeoutMs: 10_000,
   /**
-   * The size of the JSON body of an admin request, the number of its members, and the time in which it must arrive. The size suffices for
-   * two thousand operations of a key. A larger or slower body gets 413 or 408.
+   * The maximum size of the JSON body of an admin request, the maximum number of its members, and the time in which it must arrive. The
+   * size suffices for a key with two thousand operations. A larger or slower body gets 413 or 408.
    */
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
   /**
-   * The number of tokens with a request in progress: in the serving thread, and in the reading thread. Each thread serves at most one
-   * request of a token at a time.
+   * The maximum number of tokens with a request in progress: in the serving thread, and in the reading thread. Each thread serves at most
+   * one request of a token at a time.
    */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
-  /** The idle time of the reading thread, its heap size, and the part of the heap for young objects. */
+  /** How long the idle reading thread is kept, the size of its heap, and the part of the heap for young objects. */
   readingThreadIdleMs: 60_000,
   readingThreadHeapMebibytes: 512,
   readingThreadYoungMebibytes: 16,
@@ -372,7 +399,7 @@ export const defaultBounds = Object.freeze({
   readingCallTimeoutMs: 2_000,
   /** How long a response that depends only on the settings is cached. */
   readingFixedKeptMs: 60_000,
-  /** The number of records of a large query that the serving thread returns in one turn of its event loop. */
+  /** The maximum number of records of a large query that the serving thread returns in one turn of its event loop. */
   readingAskedAtOnceMax: 50,
   /**
    * The serving thread answers a large query in parts. After each part the thread serves requests for `readingPauseFactor` times the
@@ -388,54 +415,54 @@ export const defaultBounds = Object.freeze({
   adminPieceBytes: 131_072,
   adminPiecePauseMs: 1,
   /**
-   * The pause of a token after each request. In the serving thread a token may, on average, keep the event loop busy for one part in
-   * `adminRestFactor` of the time, so four fifths remain for other work. A token may be up to `adminAheadMaxMs` ahead of the pauses that
+   * The pause of a token after each request. In the serving thread a token may, on average, keep the event loop busy for
+   * 1/`adminRestFactor` of the time, so four fifths remain for other work. A token may postpone up to `adminAheadMaxMs` of the pauses that
    * this average requires.
    */
   adminTurnPauseMs: 2,
   adminRestFactor: 5,
   adminAheadMaxMs: 250,
   /**
-   * The number of changes by one token per minute on each process. Further changes get 429. The second limit is the number of counted
-   * tokens.
+   * The maximum number of changes by one token per minute on each process. Further changes get 429. `adminTokensCountedMax` is the maximum
+   * number of tokens whose changes are counted.
    */
   adminChangesPerMinuteMax: 600,
   adminTokensCountedMax: 1_000,
-  /** The number of attempts to change a key while other clients change the same key. After the last attempt the change gets 409. */
+  /** The maximum number of attempts to change a key while other clients change the same key. After the last attempt the change gets 409. */
   directoryChangeAttemptsMax: 10,
   /** How long an `Idempotency-Key` is kept: a day. */
   idempotencyKeptMs: 86_400_000,
   /**
-   * The number of keys of one import, the size of its body, the number of members of the body, and the number of keys that are written at
-   * once.
+   * The maximum number of keys of one import, the maximum size of its body, the maximum number of members of the body, and the maximum
+   * number of keys that are written at once.
    */
   importKeysMax: 500,
   importBytesMax: 524_288,
   importMembersMax: 32_768,
   importKeysAtOnceMax: 25,
-  /** The latest end of a grant: 400 days ahead. */
+  /** How far in the future a grant may end: 400 days. */
   grantMaxMs: 34_560_000_000,
-  /** The number of wrong tokens of one client address per minute that get 401. Further wrong tokens get 429. */
+  /** The maximum number of wrong tokens of one client address per minute that get 401. Further wrong tokens get 429. */
   adminWrongTokensPerMinuteMax: 10,
-  /** The number of client addresses whose wrong tokens are counted. The oldest address is evicted first. */
+  /** The maximum number of client addresses whose wrong tokens are counted. The oldest address is evicted first. */
   adminGuessersMax: 10_000,
   /** The interval at which wrong tokens are logged, in one line with their number. */
   adminWrongTokensIntervalMs: 10_000,
-  /** The number of keys that one list request with a state filter examines before it returns a partial result with a cursor. */
+  /** The maximum number of keys that one list request with a state filter examines before it returns a partial result with a cursor. */
   adminKeysExaminedMax: 10_000,
-  /** The number of rows in one response with the usage of a key: 8 days of minutes. */
+  /** The maximum number of rows in one response with the usage of a key: 8 days of minutes. */
   adminUsageRowsMax: 11_520,
 
   /**
-   * The timeout of computing a plan's distribution, and how long the result is cached. The computation reads every minute of every active
-   * key.
+   * The timeout of the computation of a plan's usage distribution, and how long the result is cached. The computation reads every recorded
+   * minute of every active key.
    */
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
   /**
    * The limits of a simulation. Each part of a simulation has a time limit. A part reads and replays one key at a time. The limits on the
-   * body suffice for 10,000 keys with edits of all windows. The last two limits are the number of cached minutes (28 octets each) and
-   * their lifetime.
+   * request body suffice for 10,000 keys with edits of all windows. `simulationMinutesKeptMax` is the maximum number of cached minutes (28
+   * octets each), and `simulationKeptMs` is their lifetime.
    */
   simulationTimeoutMs: 2_000,
   simulationBytesMax: 1_048_576,
@@ -443,7 +470,7 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 
-  /** The interval at which a process reads the store's clock while its configuration states changes of plans. */
+  /** The interval at which a process reads the store's clock while its configuration has scheduled changes of plans. */
   planClockReadIntervalMs: 10_000,
 
   /** The interval at which counts are flushed to the usage record, and the number of slices into which each flush divides the keys. */
@@ -454,38 +481,42 @@ export const defaultBounds = Object.freeze({
    * once.
    */
   usageCallTimeoutMs: 1_000,
-  /** The number of fields in one call to the usage record. A full call keeps Redis busy for 3 ms. */
+  /** The maximum number of fields in one call to the usage record. A full call keeps Redis busy for 3 ms. */
   usageFieldsPerCallMax: 250,
-  /** The number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
+  /** The maximum number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
-  /** The number of operations of one key that a process records by name per day. Further operations are counted together. */
+  /** The maximum number of operations of one key that a process records by name per day. Further operations are counted together. */
   usageOperationsPerKeyMax: 100,
-  /** The number of secrets of one key whose last use a process records per day. */
+  /** The maximum number of secrets of one key whose last use a process records per day. */
   usageSecretsPerKeyMax: 8,
   /**
-   * The number of client networks with refused requests that a process records by name per key and day. Further networks are counted
-   * together.
+   * The maximum number of client networks with refused requests that a process records by name per key and day. Further networks are
+   * counted together.
    */
   usageNetworksPerKeyMax: 8,
   /** The number of flushes without a request after which a process evicts the usage counts of a key. */
   usageIdleRoundsMax: 30,
   /**
-   * The number of keys whose usage counts are in memory, about 3 kB each. If there are more keys, a key is evicted as soon as its counts
-   * are sent. All counts are sent whenever so many new keys have arrived. At most three times as many keys are therefore in memory.
+   * The number of keys whose usage counts stay in memory, about 3 kB each. If more keys are in memory, a key is evicted as soon as its
+   * counts are sent. All counts are sent whenever `usageKeysMax` new keys have arrived. The memory therefore contains at most three times
+   * as many keys.
    */
   usageKeysMax: 20_000,
-  /** The number of keys in the index of recently active keys, and the maximum age of an entry. */
+  /** The maximum number of keys in the index of recently active keys, and the maximum age of an entry. */
   usageActiveKeysMax: 10_000,
   usageActiveNotedMs: 60_000,
-  /** The number of recently active keys whose last 24 hours are kept in memory without Redis. */
+  /** The maximum number of recently active keys whose usage of the last 24 hours is kept in memory if no Redis is configured. */
   usageKeysInMemoryMax: 1_000,
   /** The interval at which the memory of Redis is checked, and the share of its `maxmemory` beyond which usage is not recorded. */
   usageMemoryCheckIntervalMs: 10_000,
   usageMemoryShareMax: 0.7,
-  /** The pause between two keys whose past days are added to their totals, and the number of keys that may wait. */
+  /** The pause between two keys whose past days are added to their totals, and the maximum number of keys that may wait. */
   usageTotalsPauseMs: 20,
   usageTotalsWaitingMax: 100_000,
-  /** The number of usage records that are read or written at once. Further records wait, so that Redis serves other clients in between. */
+  /**
+   * The maximum number of usage records that are read or written at once. Further records wait, so that Redis serves other clients in
+   * between.
+   */
   usageReadsPerTurnMax: 250,
   /** How long the process waits for its last usage batches before it exits. */
   usageCloseTimeoutMs: 2_000,
@@ -493,48 +524,55 @@ export const defaultBounds = Object.freeze({
   /** The interval at which a process publishes its state, and how long a stopped process remains listed. */
   presenceIntervalMs: 1_000,
   presenceExpiryMs: 5_000,
-  /** The number of listed processes, about a kilobyte each, and the number of listed targets of one upstream. */
+  /** The maximum number of listed processes, about a kilobyte each, and the maximum number of listed targets of one upstream. */
   presenceProcessesMax: 500,
   presenceTargetsMax: 64,
-  /** The period of a process's rates and percentiles. */
+  /** The period over which a process computes its rates and percentiles. */
   recentFiguresMs: 10_000,
   /**
-   * Failed requests are counted over this time. Failed requests are reported when they reach this number and this share of all requests.
+   * Failed requests are counted over `failuresShownMs`. Failed requests are reported when they reach the number `failingRequestsMin` and
+   * the share `failingShareMin` of all requests.
    */
   failuresShownMs: 60_000,
   failingRequestsMin: 5,
   failingShareMin: 0.01,
-  /** The number of changes that are kept, and for how long: 90 days. */
+  /** The maximum number of recorded changes, and how long a change is kept: 90 days. */
   changesMax: 10_000,
   changesKeptMs: 7_776_000_000,
   /** The time within which reports of the same change by several processes are merged. */
   changesMergedWithinMs: 60_000,
-  /** The number of characters that are kept of the reason for a failed reload. */
+  /** The maximum number of characters that are kept of the reason for a failed reload. */
   changeErrorCharsMax: 1_000,
-  /** The number of JSON characters that are kept of a changed member, and the number of members of one change that a command reports. */
+  /**
+   * The maximum number of JSON characters that are kept of a changed member, and the maximum number of members of one change that a command
+   * reports.
+   */
   changeMemberCharsMax: 200,
   changeMembersMax: 12,
-  /** The number of texts that describe one reload, the number of characters of each text, and the number of keys that are named. */
+  /**
+   * The maximum number of texts that describe one reload, the maximum number of characters of each text, and the maximum number of keys
+   * that are named.
+   */
   editTextsMax: 20,
   editTextCharsMax: 200,
   editedKeysNamedMax: 5,
-  /** The number of changes in one response. */
+  /** The maximum number of changes in one response. */
   changesPerPageMax: 200,
-  /** The number of newest changes that are searched for earlier limits of a key. */
+  /** The maximum number of newest changes that are searched for earlier limits of a key. */
   limitChangesReadMax: 2_000,
-  /** The number of processes that are counted as reporters of one change or event. */
+  /** The maximum number of processes that are counted as reporters of one change or event. */
   listReportsMax: 500,
-  /** The number of events that are kept, and for how long: 7 days. */
+  /** The maximum number of recorded events, and how long an event is kept: 7 days. */
   eventsMax: 2_000,
   eventsKeptMs: 604_800_000,
   /** The time within which reports of the same event by several processes are merged. */
   eventsMergedWithinMs: 10_000,
-  /** The number of events in one response. */
+  /** The maximum number of events in one response. */
   eventsPerPageMax: 200,
   /**
-   * The number of events of one kind that a process reports at once, and the interval at which it reports further events. Excess events
-   * are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`, while the
-   * excess continues.
+   * The maximum number of events of one kind that a process reports at once, and the interval at which it reports further events. Excess
+   * events are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`, while
+   * the excess continues.
    */
   eventsAtOnceMax: 20,
   eventsRefillMs: 4_000,
@@ -563,7 +601,7 @@ export const defaultBounds = Object.freeze({
   workerReplyTimeoutMs: 1_000,
   /** How long workers may take to exit after the deadline of a drain. */
   workerEndTimeoutMs: 3_000,
-  /** The smallest number of connections to a target that one worker may open. */
+  /** Each worker may open at least this number of connections to a target. */
   workerConnectionsPerTargetMin: 16,
 
   /**
@@ -593,14 +631,14 @@ export const defaultBounds = Object.freeze({
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,
   /**
-   * A file is read again if its last change is more recent than this. Two edits within 10 ms (2 s on some file systems) may have the same
-   * time stamp.
+   * A file is read again if its last change is more recent than this time. Two edits within 10 ms (2 s on some file systems) may have the
+   * same timestamp.
    */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,
   /**
-   * How long a command waits for one other process that edits the keys (an edit takes at most a second). The second limit is for all
-   * processes ahead in the queue. The third figure is the interval at which the command tries again.
+   * How long a command waits for one other process that edits the keys (an edit takes at most a second). `editLockQueueMs` is the limit for
+   * all processes ahead in the queue. `editLockPollMs` is the interval at which the command tries again.
    */
   editLockWaitMs: 10_000,
   editLockQueueMs: 300_000,
@@ -621,14 +659,13 @@ export const defaultBounds = Object.freeze({
   /** The longest secret that `tollgate keys whoami` reads. A header field cannot be longer. */
   secretInputCharsMax: 16_384,
   /**
-   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. All pauses together exceed the
-   * minute over which changes are counted.
+   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. All pauses together are longer than
+   * the minute over which the gateway counts the changes of a token.
    */
   importRetries: 15,
   importRetryMs: 5_000,
   /**
-   * The interval at which `tollgate top` reads and draws the state. After `topSilenceShownMs` without a response, `top` reports the
-   * silence.
+   * The interval at which `tollgate top` reads and draws the state. After `topSilenceShownMs` without a response, `top` shows a warning.
    */
   topIntervalMs: 1_000,
   topSilenceShownMs: 3_000,
@@ -637,9 +674,9 @@ export const defaultBounds = Object.freeze({
    */
   topKeysIntervalMs: 5_000,
   topKeysPauseFactor: 20,
-  /** The number of keys in each of the two lists of `tollgate top`. */
+  /** The maximum number of keys in each of the two lists of `tollgate top`. */
   topKeysMax: 10,
-  /** The part of a log line that `tollgate why` reads. The gateway's own lines are shorter. */
+  /** The maximum size of the part of a log line that `tollgate why` reads. Lines of the gateway's log are shorter. */
   logLineReadBytesMax: 1_048_576,
 
   /** The number of characters up to which log lines are buffered, because each write makes work for another thread. */
@@ -648,18 +685,22 @@ export const defaultBounds = Object.freeze({
   logSharedBytesMax: 4_096,
   /** The longest time for which a log line is buffered, so that a quiet gateway also shows its lines. */
   logFlushIntervalMs: 1_000,
-  /** The size of the log's buffer while standard output is not read. Further lines are dropped. */
+  /** The maximum size of the log's buffer while standard output is not read. Further lines are dropped. */
   logUnreadBytesMax: 16_777_216,
   /** The time within which similar requests share one line of the log at a terminal. */
   sameRequestMs: 1_000,
   /** How long the process waits for its last log lines before it exits. */
   logCloseTimeoutMs: 1_000,
 
-  /** After SIGTERM, `/readyz` answers 503 for `drainGraceMs`. Then listening stops, and requests in flight may take `drainDeadlineMs`. */
+  /**
+   * After SIGTERM, `/readyz` answers 503 for `drainGraceMs`. Then the gateway stops listening, and requests in flight may take
+   * `drainDeadlineMs`.
+   */
   drainGraceMs: 1_000,
   drainDeadlineMs: 25_000,
   /**
-   * How long requests outside of the path of `baseUrl` are counted before the log shows a hint, and the number of paths that are counted.
+   * How long requests outside of the path of `baseUrl` are counted before the log shows a hint, and the maximum number of paths that are
+   * counted.
    */
   basePathHintMs: 60_000,
   basePathHintPathsMax: 16,

@@ -2,8 +2,8 @@ import { withoutOptionalWhitespace } from './optional-whitespace.ts';
 
 /**
  * The subprotocols (RFC 6455 §1.9) with which a page in a browser presents a secret. Browsers do not let a page set `Authorization` on a
- * WebSocket. The page offers two subprotocols: `tollgate`, and `tollgate.bearer.` followed by the secret. The gateway removes both from the
- * request to the backend.
+ * WebSocket. The page offers two subprotocols: `tollgate`, and `tollgate.bearer.` followed by the secret. The gateway removes both
+ * subprotocols from the request to the backend.
  */
 export const tollgateProtocol = 'tollgate';
 const bearerProtocol = 'tollgate.bearer.';

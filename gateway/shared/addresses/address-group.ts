@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * The group of addresses that counts as one client: an IPv4 address, also in IPv4-mapped form, or the /64 of an IPv6 address. A host
- * may choose any of the 2^64 interface identifiers of its network (RFC 4291 §2.5.1). A text that is not an address forms a group of its
- * own.
+ * The group of addresses that counts as one client: an IPv4 address, also in IPv4-mapped form, or the /64 network of an IPv6 address. A
+ * host may choose any of the 2^64 interface identifiers of its network (RFC 4291 §2.5.1). A text that is not an address forms a group of
+ * its own.
  */
 export function addressGroup(address: string): string {
   const plain = plainAddress(address);

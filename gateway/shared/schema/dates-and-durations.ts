@@ -1,16 +1,12 @@
-/**
- * A date, or a date and time with its zone (RFC 3339). A time without a zone would mean another instant on another
- * machine.
- */
+/** A date, or a date and time with its zone (RFC 3339). A time without a zone would have different meanings on different machines. */
 export const datePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 const firstMs = Date.parse('0000-01-01T00:00:00Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * Parses a date (as the day's start in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and
- * for an instant whose year in UTC is not between 0000 and 9999. A key with a year outside this range could not be exported and imported
- * again.
+ * Parses a date (as the day's start in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and for
+ * a time whose year in UTC is not between 0000 and 9999. A key with a year outside this range could not be exported and imported again.
  */
 export function parseDate(text: string): number | undefined {
   if (!datePattern.test(text)) return undefined;
@@ -21,7 +17,7 @@ export function parseDate(text: string): number | undefined {
   return epochMs >= firstMs && epochMs <= lastMs ? epochMs : undefined;
 }
 
-/** An instant as text in UTC; undefined for an undefined instant. */
+/** A timestamp as text in UTC; undefined for an undefined timestamp. */
 export function isoOf(epochMs: number): string;
 export function isoOf(epochMs: number | undefined): string | undefined;
 export function isoOf(epochMs: number | undefined): string | undefined {
@@ -33,7 +29,7 @@ export function isoOfEnd(expiresMs: number): string | undefined {
   return Number.isFinite(expiresMs) ? isoOf(expiresMs) : undefined;
 }
 
-/** An instant without fractions of a second: `2026-11-22T10:31:00Z`. */
+/** A timestamp without fractions of a second: `2026-11-22T10:31:00Z`. */
 export function isoSecondOf(epochMs: number): string {
   return `${isoOf(epochMs).slice(0, 19)}Z`;
 }
@@ -47,13 +43,13 @@ export const intervalPattern = /^[1-9]\d{0,5}[smhd]$/;
 /** A timeout in whole milliseconds, seconds, minutes or hours. */
 export const timeoutPattern = /^[1-9]\d{0,8}(ms|s|m|h)$/;
 
-/** A cache age for browsers in whole seconds, minutes, hours or days, or 0. */
+/** A cache lifetime for browsers in whole seconds, minutes, hours or days. The lifetime may be 0. */
 export const agePattern = /^(0|[1-9]\d{0,5})[smhd]$/;
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const dayMs = 86_400_000;
 
-/** Converts a text that matches one of these patterns to milliseconds: `500ms`, `60s`, `5m`, `24h`, `365d`. */
+/** Converts a duration such as `500ms`, `60s`, `5m`, `24h` or `365d` to milliseconds. */
 export function parseDuration(text: string): number {
   const unit = text.replace(/^\d+/, '');
   return Number.parseInt(text, 10) * (unit === 'd' ? dayMs : (unitMs[unit] ?? Number.NaN));
@@ -65,7 +61,9 @@ export function formatDuration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-/** A period that includes the whole minute, hour or day of both instants. Epoch ms on the store's clock. */
+/**
+ * A period that includes the whole minute, hour or day of its first and its last timestamp. Timestamps are epoch ms on the store's clock.
+ */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;

@@ -103,7 +103,7 @@ export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: s
   if (parsed.success) return { kind: 'parsed', query: parsed.data };
   const [issue] = parsed.error.issues;
   const name = issue?.path.join('.') ?? '';
-  // Zod has its own message only for a missing parameter; all other messages are ours.
+  // For a missing parameter, the message of Zod is replaced. The schemas define all other messages.
   const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
   return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
 }

@@ -46,7 +46,10 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/** Whether the whole value has another type than this branch of a union expects. The author then meant another branch. */
+/**
+ * Whether the whole value has another type than this branch of a union expects. The author of the value then meant another branch of the
+ * union.
+ */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }

@@ -34,12 +34,12 @@ export function text(what: string, pattern = /^.+$/s) {
 export const reservedName = '__proto__';
 const reservedNameFault = `must not be \`${reservedName}\`, which JavaScript keeps for itself; write another name`;
 
-/** A name that an operator chooses. The reserved name is refused, because the chosen name becomes a member name of an object. */
+/** A name that an operator chooses. The name `__proto__` is refused, because the chosen name becomes a member name of an object. */
 export function givenName(what: string, pattern: RegExp) {
   return text(what, pattern).refine((written) => written !== reservedName, reservedNameFault);
 }
 
-/** Members with names that clients choose. `z.record` alone would silently drop the reserved name. */
+/** Members with names that clients choose. `z.record` alone would silently drop a member with the name `__proto__`. */
 export function membersByName<Name extends z.ZodType<string, string>, Member extends z.ZodType>(
   name: Name,
   member: Member,

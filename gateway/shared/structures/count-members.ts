@@ -1,6 +1,6 @@
 /**
- * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deep values cannot overflow the
- * stack.
+ * The number of members of all objects and lists in a JSON value. Counting stops soon after `most` members. Deeply nested values cannot
+ * overflow the stack.
  */
 export function countMembers(value: unknown, most: number): number {
   const open: unknown[] = [value];

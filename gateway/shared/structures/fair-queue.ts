@@ -1,6 +1,6 @@
 import { RenewedMap } from './renewed-map.ts';
 
-/** A round-robin queue of holders. The items of one holder keep their order. */
+/** A round-robin queue. Each item belongs to a holder, such as a key or a client address. The items of one holder keep their order. */
 export class FairQueue<T> {
   /** Items by holder. A served holder moves to the end of the map. */
   private readonly lines = new RenewedMap<string, T[]>();

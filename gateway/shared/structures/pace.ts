@@ -1,8 +1,8 @@
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Starts work at a limited rate, with a limited burst after a pause. A flood therefore uses a limited share of the process. Holders take
- * turns, so a holder waits for at most one piece of work of each other holder.
+ * Starts work at a limited rate, with a limited burst after a pause. A flood therefore uses a limited share of the CPU time. Holders (such
+ * as client addresses) take turns, so a holder waits for at most one piece of work of each other holder.
  */
 export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();

@@ -1,8 +1,8 @@
 /**
  * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is cleared.
- * Once a dead table is in the old generation, V8 also moves the entries of its successors there, and only a full collection frees them. A
- * flood of unknown secrets left the entry of every tenth request in memory. The entries therefore move to a new Map before a table can
- * become old.
+ * Once a dead table is in the old generation, V8 also moves the entries of its successors there, and only a full garbage collection frees
+ * them. With a plain Map, a flood of unknown secrets left the entry of every tenth request in memory. The entries therefore move to a new
+ * Map before a table can become old.
  */
 export class RenewedMap<Key, Value> {
   private entries = new Map<Key, Value>();
@@ -38,7 +38,7 @@ export class RenewedMap<Key, Value> {
     this.deleted = 0;
   }
 
-  /** Insertion order. The caller must stop after a deletion, because the entries may have moved. */
+  /** Iterates in insertion order. The caller must stop the iteration after a deletion, because the entries may have moved to a new Map. */
   [Symbol.iterator](): Iterator<[Key, Value]> {
     return this.entries[Symbol.iterator]();
   }

@@ -1,6 +1,6 @@
 /**
- * Groups work into rounds with a minimum interval, because a batch of work takes less time than its parts. Work does not wait if it
- * arrives after a pause, or in the same turn of the event loop as a round.
+ * Groups work into rounds with a minimum interval, because a batch takes less time than the same work in separate pieces. Work does not
+ * wait if it arrives after a pause, or in the same turn of the event loop as a round.
  */
 export class Rounds {
   private readonly apartMs: number;

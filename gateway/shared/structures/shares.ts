@@ -2,10 +2,11 @@
  * A fixed amount of a resource (connections, places in a queue, octets of memory) that holders share. No holder can use up the whole
  * amount.
  *
- * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most 1/(n
- * + 1) each. Network switches share memory in a similar way, but the limit of a holder is the free amount itself (Choudhury and Hahne,
- * IEEE/ACM Transactions on Networking 6(2), 1998). With the limit of the switches, nine holders in a row would take all of 256: 128, 64,
- * 32 and so on. With the cube it takes 39 holders to use up everything, because the last third goes to holders with very small amounts.
+ * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most 1/(n +
+ * 1) each. Network switches share memory in a similar way, but the limit of a holder is the free amount itself (Choudhury and Hahne,
+ * IEEE/ACM Transactions on Networking 6(2), 1998). With the limit of the switches, nine holders would use up an amount of 256: the first
+ * takes 128, the next 64, and so on. With the cube, 39 holders are necessary to use it up, because the last third goes to holders with very
+ * small amounts.
  */
 export class Shares {
   private readonly max: number;

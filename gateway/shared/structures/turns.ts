@@ -9,7 +9,7 @@ export interface TurnsOptions {
   readonly pauseMs: number;
   /** On average, a holder may keep the event loop busy for 1/`restFactor` of the time. */
   readonly restFactor?: number;
-  /** How far a holder may be ahead of the pauses that `restFactor` requires. */
+  /** How much of the pauses that `restFactor` requires a holder may postpone. */
   readonly aheadMaxMs?: number;
 }
 
@@ -20,8 +20,8 @@ export interface Waiting {
 }
 
 /**
- * Runs work of several holders: one piece at a time for each holder, and for a limited number of holders at once. Waiting holders take
- * turns, so a holder with much work delays only itself.
+ * Runs work of several holders, such as tokens or keys: one piece at a time for each holder, and for a limited number of holders at once.
+ * Waiting holders take turns, so a holder with much work delays only itself.
  */
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();

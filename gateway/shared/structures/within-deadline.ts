@@ -1,9 +1,9 @@
 /**
  * Calls `expire` after `ms`. @returns a function that cancels the call
  *
- * After a blocked event loop, or a stopped process, timers run before sockets are read. Data that is already in a socket must not
- * count as missing, so `expire` waits until the sockets are read (setImmediate). ioredis's `commandTimeout` does not wait for them, and
- * under load it failed calls whose replies had arrived.
+ * After the event loop was blocked or the process was suspended, timers run before sockets are read. Data that is already in a socket must
+ * not count as missing, so `expire` waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait for
+ * these reads. Under load, `commandTimeout` failed calls whose replies had already arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;

@@ -3,7 +3,7 @@ export interface Terminal {
   /** Returns the current width in columns. The user may resize the window at any time. */
   readonly columns: () => number;
   readonly colours: boolean;
-  /** Whether the cursor can move back to replace a written line. */
+  /** Whether the terminal can move the cursor back, so that a written line can be replaced. */
   readonly rewrites: boolean;
 }
 

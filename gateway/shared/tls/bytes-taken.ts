@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Node's counts of a TCP socket: written octets, and the octets among them that the kernel has not accepted yet. */
+/** Node's counts of a TCP socket: all written octets, and the written octets that the kernel has not accepted yet. */
 interface WrittenHandle {
   readonly bytesWritten: number;
   readonly writeQueueSize: number;
@@ -10,8 +10,8 @@ interface WrittenHandle {
 
 /**
  * The number of written octets that the kernel has accepted from a socket. The count of a TLS socket includes TLS framing. Node has no
- * public count that grows during a large write. Node's socket timeout reads the same counts (lib/net.js, `_onTimeout`), but from the TLS
- * socket, where they change only after the whole write.
+ * public count that grows during a large write. Node's socket timeout reads the same counts (lib/net.js, `_onTimeout`). It reads them from
+ * the TLS socket, where they change only after the whole write.
  */
 export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: WrittenHandle | null };

@@ -8,8 +8,8 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen. The server receives each socket after its handshake. The server also receives each socket
-   * with cleartext HTTP, and must refuse its requests.
+   * A server of node:http that does not listen itself. The server receives each socket after its handshake. The server also receives each
+   * socket with cleartext HTTP, and must refuse the requests of this socket.
    */
   readonly http: Server;
   /** Returns the client ("holder") of a new TCP connection; undefined when too many connections are open. */
@@ -25,9 +25,9 @@ export interface TlsFrontOptions {
 export const tlsRequiredMessage = 'This port speaks TLS: use https:// in place of http://.';
 
 /**
- * Listens for TCP connections and does the TLS handshakes of an HTTP server. The front checks the first octet of each connection before
- * OpenSSL reads it. A client with cleartext HTTP therefore gets a response, and input that is neither HTTP nor TLS costs no handshake. ALPN
- * offers only HTTP/1.1.
+ * Listens for TCP connections and does the TLS handshakes of an HTTP server. The function checks the first octet of each connection before
+ * OpenSSL reads it. A client with cleartext HTTP therefore gets an error response, and input that is neither HTTP nor TLS costs no
+ * handshake. ALPN offers only HTTP/1.1.
  */
 export function createTlsFront(options: TlsFrontOptions) {
   const { certificate, http, admit, ticketSecret, onFailure, bounds } = options;
@@ -36,7 +36,7 @@ export function createTlsFront(options: TlsFrontOptions) {
     ticketKeys: ticketSecret && ticketKeysOf(ticketSecret, of),
   });
   let current = certificate;
-  /** Connections from TCP accept to the end of the handshake, with their timers. */
+  /** Connections whose handshake has not ended, with their timers. */
   const unfinished = new Map<Socket, NodeJS.Timeout>();
   /** Closed connections whose failed handshake is already reported. */
   const cut = new WeakSet<Socket>();
@@ -50,7 +50,7 @@ export function createTlsFront(options: TlsFrontOptions) {
   handshakes.on('secureConnection', (secure) => {
     const socket = parentOf(secure);
     if (socket !== undefined) finish(socket);
-    // Connections that node:http accepts itself have the same setting.
+    // node:http sets `allowHalfOpen` on connections that it accepts itself.
     secure.allowHalfOpen = true;
     http.emit('connection', secure);
   });
@@ -60,7 +60,7 @@ export function createTlsFront(options: TlsFrontOptions) {
     if (socket === undefined || !cut.has(socket)) onFailure(error.code ?? 'unknown');
   });
 
-  // node:http creates its own server with the same options.
+  // node:http creates its own TCP server with the same options.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
   // Node starts its checks for slow requests when a server emits `listening`.
   server.on('listening', () => http.emit('listening'));
@@ -99,7 +99,7 @@ export function createTlsFront(options: TlsFrontOptions) {
     }
     socket.unshift(beginning);
     if (first === tlsHandshakeRecord) {
-      // The TLS socket inherits this setting. A client that closes its side during the handshake will not finish the handshake.
+      // The TLS socket inherits `allowHalfOpen`. A client that closes its side during the handshake will not finish the handshake.
       socket.allowHalfOpen = false;
       if (waiting.length === 0) setImmediate(beginOne);
       waiting.push(holder, socket);
@@ -127,7 +127,8 @@ export function createTlsFront(options: TlsFrontOptions) {
     server,
     /** Sets the certificate for later handshakes. Current handshakes and connections keep their certificate. */
     setCertificate(next: Certificate) {
-      // A new context ends the resumption of sessions, so only a new certificate gets a new context.
+      // Clients cannot resume their sessions after a new context is set. The context is therefore replaced only if the certificate has
+      // changed.
       if (next.cert === current.cert && next.key === current.key) return;
       current = next;
       handshakes.setSecureContext(contextOf(next));
@@ -140,8 +141,8 @@ export function createTlsFront(options: TlsFrontOptions) {
 }
 
 /**
- * Returns the TCP socket below a TLS socket, in a member that Node does not document. If a Node version lacked the member, the handshake
- * timeout would close each connection, and tests would fail.
+ * Returns the TCP socket below a TLS socket, which is in an undocumented member. If a Node version lacked this member, the handshake
+ * timeout would close every connection, and tests would fail.
  */
 function parentOf(secure: TLSSocket): Socket | undefined {
   return (secure as TLSSocket & { readonly _parent?: Socket })._parent;
