@@ -10,19 +10,20 @@ import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions }
 /** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
 const slotsCount = 16_384;
 
-/** The number of attempts to find a key that a given server stores, sufficient for a server with a single slot. */
+/** The maximum number of attempts to find a key that a given server stores. The number is large enough for a server with a single slot. */
 const triedKeysMax = 200_000;
 
 /**
  * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. The
  * function changes these defaults of ioredis:
  *
- * - `retryDelayOnFailover: 0`. ioredis would repeat a command whose connection has closed. The command may have run, so a request
+ * - `retryDelayOnFailover: 0`. By default, ioredis repeats a command whose connection has closed. The command may have run, so a request
  *   could be charged twice.
- * - `retryDelayOnClusterDown: 0`. ioredis would repeat a command 100 ms after CLUSTERDOWN. The gateway has already responded to the
+ * - `retryDelayOnClusterDown: 0`. By default, ioredis repeats a command 100 ms after CLUSTERDOWN. The gateway has already responded to the
  *   request by then.
- * - `enableReadyCheck: false`. The Cluster would never become ready while a server is dead. Each server has its own circuit breaker.
- * - `clusterNodeRetryStrategy`. ioredis would not reconnect to a lost server.
+ * - `enableReadyCheck: false`. With this check, the Cluster would never become ready while a server is dead. The gateway has a circuit
+ *   breaker for each server instead.
+ * - `clusterNodeRetryStrategy`. By default, ioredis does not reconnect to a lost server.
  *
  * A redirected command waits for one attempt to connect to its server.
  */
@@ -149,7 +150,7 @@ export function connectToCluster({
     if (before?.client === client && before !== undefined) return before;
     const node = { name, client, unknownBecause: () => undefined, keyHere: keysOn(name) };
     known.set(name, node);
-    // ioredis would connect only with the first command, and that command would have to wait.
+    // Without this call, ioredis would connect when the first command is sent, and this command would have to wait.
     if (client?.status === 'wait') client.connect().catch(() => {});
     return node;
   }

@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import { Redis } from 'ioredis';
 
 /**
- * This file contains all changes to ioredis's own objects, because the library has no options for these effects.
- * `/test/redis/ioredis-patches.test.ts` fails when a release of the library no longer has the members.
+ * This file contains all changes to ioredis's own objects. ioredis has no options that have the same effects.
+ * `/test/redis/ioredis-patches.test.ts` fails when a release of ioredis no longer has one of the changed members.
  *
  * | changed member | effect |
  * |---|---|
@@ -24,7 +24,7 @@ interface Client {
 
 /**
  * Makes every client close its connection after an error. ioredis handles only the first error of a connection, and a second error
- * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. An alert of the
+ * would end the process. A second error is possible, because Node keeps a TLS connection open after a broken record. A TLS alert of the
  * server can also arrive together with a certificate that is not valid. The function changes the prototype, because ioredis creates some
  * clients itself. Each client gets its connections from its `connector`.
  */
@@ -93,11 +93,11 @@ interface SentinelConnector {
 
 /**
  * Changes how a client handles its Sentinels. ioredis prints all errors of connections to Sentinels, although one Sentinel that
- * replies is enough. This function collects the errors instead.
+ * replies is enough. This function collects the errors instead of printing them.
  *
  * ioredis also disconnects from the master at every announcement of a master. After a failover each Sentinel announces the same new
- * master. The last announcement may come seconds later. A Sentinel also announces masters with other names. This function ignores
- * repeated announcements and other names.
+ * master. The last of these announcements may arrive seconds after the first. A Sentinel also announces masters with other names. This
+ * function ignores repeated announcements, and announcements of masters with other names.
  *
  * @returns a function that returns the last Sentinel's error; undefined when the client is connected
  */

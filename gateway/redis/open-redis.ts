@@ -55,6 +55,7 @@ function ofOneServer({ storeReconnectMaxMs }: Bounds) {
 /**
  * Reconnects when a server no longer accepts writes. After a failover the address may belong to a replica. Reconnecting resolves the name
  * again, or asks Sentinel again. All pending commands get the same error, and ioredis would add a timer to the connection for each error.
+ * Only the first error therefore causes a reconnect.
  */
 function leaveReplicas(client: Redis): void {
   let isLeaving = false;
@@ -130,7 +131,7 @@ function toConnection(
     clockOf: () => clockOfNode(node),
     nodes: () => nodes,
     on(event, listener) {
-      // The list of servers never changes, so the event never occurs.
+      // The list of servers never changes, so the event `nodes` never occurs.
       if (event === 'nodes') return () => {};
       client.on(event, listener);
       return () => void client.off(event, listener);

@@ -1,8 +1,8 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
 
 /**
- * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers need not know the kind. Each command
- * has one key, or several keys with the same hash tag.
+ * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers need not know which of these three kinds they
+ * use. Each command has one key, or several keys with the same hash tag.
  *
  * A command whose connection closes is not sent again, because it may have run. A command that gets MOVED or ASK has not run, so it
  * is redirected.
@@ -13,7 +13,7 @@ export interface RedisConnection {
   readonly commands: RedisCommands;
   /** Whether one server stores all keys. A command may then have any combination of keys. */
   readonly oneServer: boolean;
-  /** Runs `send`. All commands of this turn of the event loop leave in one write to each server. */
+  /** Runs `send`. All commands of this turn of the event loop are sent in one write to each server. */
   gather<T>(send: () => T): T;
   /** Whether the server that stores this key is connected. While the server is not connected, commands fail at once. */
   isReady(key: string): boolean;
@@ -25,9 +25,9 @@ export interface RedisConnection {
   nodes(): readonly RedisNode[];
   /** Calls the listener when `nodes` has changed, or when a server is connected. @returns a function that removes the listener */
   on(event: 'nodes' | 'ready', listener: () => void): () => void;
-  /** Reads the slots of a Cluster again, because they belong to another server after a failover. */
+  /** Reads again which server stores each slot of a Cluster, because a failover moves slots to another server. */
   refresh(): void;
-  /** Disconnects. Commands that have no reply yet fail. */
+  /** Disconnects. Pending commands fail. */
   close(): void;
 }
 
@@ -53,7 +53,7 @@ export async function clockOfNode({ client }: RedisNode): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** Resolves when every server is connected, or after the timeout. Commands before that fail at once. */
+/** Resolves when every server is connected, or after the timeout. A command to a server that is not connected yet fails at once. */
 export function untilConnected(redis: RedisConnection, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const stop = redis.on('ready', look);

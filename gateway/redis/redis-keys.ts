@@ -92,7 +92,7 @@ export const redisKeys = {
     bytesMax: 1_000,
   },
   processes: {
-    /** `processesSeen` has the same hash tag, so that one script reads both. */
+    /** `processesSeen` has the same hash tag, so that one script can read both keys. */
     name: (prefix: string, id: string) => `${prefix}:fleet:{processes}:state:${id}`,
     pattern: '<prefix>:fleet:{processes}:state:<process id>',
     type: 'string',
@@ -105,7 +105,7 @@ export const redisKeys = {
     bytesMax: 60_000,
   },
   changes: {
-    /** `changesReports` has the same hash tag, so that one script writes both. */
+    /** `changesReports` has the same hash tag, so that one script can write both keys. */
     name: (prefix: string) => `${prefix}:fleet:{changes}`,
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',

@@ -28,7 +28,7 @@ import type { Stores } from './stores.ts';
 
 interface AdminSideOptions {
   readonly settings: Settings;
-  /** The name of this process in the records. */
+  /** The name of this process in the list of processes and in the records of changes and events. */
   readonly processId: string;
   readonly stores: Stores;
   readonly phase: () => Phase;

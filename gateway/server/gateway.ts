@@ -13,7 +13,7 @@ import { openStores } from './stores.ts';
 export interface GatewayOptions {
   readonly settings: Settings;
   readonly log: Pick<Log, 'logger' | 'access'>;
-  /** Timeouts and sizes. Tests pass other values. */
+  /** Timeouts and sizes. Tests use other values than the defaults. */
   readonly bounds?: Bounds;
   /** The gateway's clock, epoch ms. Tests pass another clock, for example a clock that shows a time after a sunset. */
   readonly nowMs?: () => number;

@@ -6,11 +6,11 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Replaces the settings whenever a plan changes by the store's clock. Each process reads the store's clock itself. All processes of a fleet
- * therefore change within a second, even if their own clocks are wrong.
+ * Replaces the settings when the store's clock reaches the time of a scheduled plan change. Each process reads the store's clock itself.
+ * All processes of a fleet therefore change within a second, even if their own clocks are wrong.
  *
- * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the instant of the next change. The
- * timer between two reads is monotonic, so a step of the process's clock has no effect.
+ * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
+ * between two reads is monotonic, so a step of the process's clock has no effect.
  */
 export function followPlanChanges({
   limiter,
@@ -26,7 +26,7 @@ export function followPlanChanges({
   readonly bounds: Pick<Bounds, 'planClockReadIntervalMs'>;
 }) {
   let settings: Settings | undefined;
-  /** The instant of the last change that `settings` contain. */
+  /** The time of the last plan change that has taken effect in `settings`. */
   let changedMs: number | undefined;
   let timer: NodeJS.Timeout | undefined;
   /** Settles when the store's clock was first read for the present settings. */
@@ -70,7 +70,7 @@ export function followPlanChanges({
       );
       onChange(settings);
     }
-    // The store's clock is also read after the last change. The process's own clock is used while the store is away, and may be ahead.
+    // The store's clock is also read after the last change. While the store is away, the process uses its own clock, which may be ahead.
     const nextMs = nextChangeMs(plans, nowMs) ?? Number.POSITIVE_INFINITY;
     const waitMs = Math.min(nextMs - nowMs, bounds.planClockReadIntervalMs);
     timer = setTimeout(() => void check(of), waitMs).unref();

@@ -36,7 +36,7 @@ interface RequestSideOptions {
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
-  /** Receives each change that a holder has made to a key. */
+  /** Receives each change that the holder of a key has made to the key. */
   readonly onKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */

@@ -12,7 +12,7 @@ import type { StoreCounts } from '../request/limit/limiter.ts';
 export interface Served {
   /** The processes that currently serve requests. */
   processes(): readonly ServingProcess[];
-  /** The sums over all processes since the start. */
+  /** The counters, added up over all processes since the start. */
   counted(): Counted;
   /** Absent in a gateway without workers. */
   readonly workers?: {

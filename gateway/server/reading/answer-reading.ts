@@ -8,8 +8,8 @@ import { openReadSources } from './read-sources.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
 
 /**
- * Answers the requests that arrive at a message port. Each answer is a response, or the error of a bug. When the port is closed, the
- * connection to Redis is closed too.
+ * Answers the requests that arrive at a message port. Each answer is a response, or an error that a bug has caused. When the port is
+ * closed, the connection to Redis is closed too.
  */
 export function answerReading(port: MessagePort, data: ReadingData): void {
   const { bounds } = data;

@@ -8,7 +8,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createRedisUsageStore } from '../../usage/store/redis-usage-store.ts';
 import type { Kept } from './reading-messages.ts';
 
-/** Opens the records of keys in Redis over a separate connection, so that no client request waits behind their replies. */
+/** Opens the records of keys in Redis over a separate connection, so that no client request waits behind replies with records. */
 export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: AbortSignal): Promise<Kept> {
   closed.throwIfAborted();
   const connection = openRedis(redis, bounds);

@@ -41,10 +41,9 @@ export type Kept = Pick<
 >;
 
 export type ToReading =
-  /** A change of the settings. The change is sent before the next request to the thread. */
-  /** `nowMs` is the store's clock, epoch ms. */
+  /** A change of the settings. The change is sent before the next request to the thread. `nowMs` is the store's clock, epoch ms. */
   | { readonly kind: 'settings'; readonly message: SettingsMessage; readonly nowMs: number }
-  /** `nowMs`: the store's clock, epoch ms. */
+  /** `nowMs` is the store's clock, epoch ms. */
   | {
       readonly kind: 'request';
       readonly number: number;

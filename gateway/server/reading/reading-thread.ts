@@ -36,13 +36,13 @@ interface Thread {
 }
 
 /**
- * Reads many keys or minutes for operators in a thread of its own, so that API requests do not wait. The thread has the settings, a
- * separate connection to Redis, and the routes that are marked `inThread`. A request is sent to the thread as plain data with the octets of
- * its body. The text of the response is transferred back without a copy. The thread reads the main thread's memory through `Lent`, in small
- * parts with pauses.
+ * Reads many keys, or many minutes of usage, for operators in a separate thread, so that API requests do not wait. The thread has the
+ * settings, a separate connection to Redis, and the routes that are marked `inThread`. A request is sent to the thread as plain data with
+ * the octets of its body. The text of the response is transferred back without a copy. The thread reads the main thread's memory through
+ * `Lent`, in small parts with pauses.
  *
- * The thread starts with a request and ends after an idle time. A thread that dies or hangs is replaced at the next request, and its
- * requests in progress get 503.
+ * The thread starts at the first request and exits when it has been idle for `readingThreadIdleMs`. A thread that dies or hangs is replaced
+ * at the next request, and its requests in progress get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions) {
   const { settings, data, nowMs, log, bounds, startWorker = startThread } = options;
@@ -181,7 +181,7 @@ function createLender(
     return answer;
   };
 
-  /** Shorter pauses are added up to at least a millisecond, the resolution of timers. */
+  /** Timers have a resolution of a millisecond, so shorter pauses are added up until they reach a millisecond. */
   async function rest(): Promise<void> {
     if (owedMs < 1) return void (await nextTurn());
     const pauseMs = Math.min(owedMs, readingPauseMaxMs);

@@ -19,8 +19,7 @@ export interface WorkerProcess {
   /** The phase of the worker's start until it listens. */
   startPhase(): StartPhase;
   /**
-   * The time of the worker's last message, or of its start until the worker listens, on the clock of
-   * `performance.now()`.
+   * The time of the worker's last message, on the clock of `performance.now()`. Until the worker listens, this is the time of its start.
    */
   heardMs: number;
   tell(message: ToWorker, socket?: ListeningSocket): void;
@@ -32,7 +31,7 @@ export interface StartWorkerOptions {
   /** Command-line options for Node and V8. */
   readonly execArgv: readonly string[];
   readonly onMessage: (message: FromWorker) => void;
-  /** Called once. Called when the worker has exited. The reason is the worker's own text, or for example `SIGKILL` or `exit code 1`. */
+  /** Called once, when the worker has exited. The reason is the worker's own text, or for example `SIGKILL` or `exit code 1`. */
   readonly onEnd: (reason: string) => void;
 }
 

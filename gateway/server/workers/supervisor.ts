@@ -206,8 +206,8 @@ export function createSupervisor({
   }
 
   /**
-   * Finds a stand-in for each place whose worker does not listen. The worker of the stand-in accepts connections from the socket of that
-   * place.
+   * For each place whose worker does not listen, finds another place as its stand-in. The worker of the stand-in accepts connections from
+   * the socket of the place without a worker.
    */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());

@@ -27,8 +27,8 @@ let isEnding = false;
 let metrics: ReturnType<typeof createProcessRegistry> | undefined;
 
 process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
-// A terminal sends signals to all processes, so workers ignore them and only the supervisor reacts. A worker drains when its supervisor has
-// exited.
+// A terminal sends signals to all processes. Workers ignore these signals, because the supervisor reacts to them. A worker drains when its
+// supervisor has exited.
 process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
@@ -118,7 +118,7 @@ function report(): void {
   tell({ kind: 'report', process: requests.process(), counted: requests.counted() });
 }
 
-/** Drains the worker, when the supervisor requests it or has exited. */
+/** Drains the worker when the supervisor requests it, or when the supervisor has exited. */
 async function end(): Promise<void> {
   if (isEnding) return;
   isEnding = true;

@@ -41,6 +41,6 @@ export type FromWorker =
   /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }
   | { readonly kind: 'event'; readonly happening: Happening }
-  /** A holder has changed a key. */
+  /** The holder of a key has changed the key. */
   | { readonly kind: 'key_changed'; readonly change: KeyChange }
   | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };
