@@ -61,8 +61,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   const turns = new Pace(bounds.adminTurnsPerSecondMax, bounds.adminTurnsAtOnceMax);
 
   const http = createHttpServer({
-    // Node's own check of `Host` is off, because Node would refuse a request without our error body. `checkSite` checks
-    // `Host` instead.
+    // Node's own check of `Host` is off, because Node's response to a wrong `Host` would lack our error body.
+    // `checkSite` checks `Host` instead.
     requireHostHeader: false,
     maxHeaderSize: bounds.adminHeadersBytesMax,
     headersTimeout: bounds.headersTimeoutMs,
@@ -97,8 +97,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   /** The HTTP or TLS server, which receives each admitted connection. */
   const receiver = front?.server ?? http;
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-  // Node starts its check for slow requests at the event `listening`. `receiver` never listens, so `server` passes its
-  // event on.
+  // Node starts its check for slow requests at the event `listening`. `receiver` never listens, so `server` passes the
+  // event on to `receiver`.
   server.on('listening', () => receiver.emit('listening'));
 
   /** Admits a connection. The connection is not read until the limit on connections per second allows it. */

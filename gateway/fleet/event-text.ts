@@ -117,7 +117,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       return `${storeOf(happening)} is away (${reason}): ${effect}.`;
     }
     case 'store_back': {
-      // The number of local decisions differs between processes, so the merged event omits it.
+      // Each process has made a different number of decisions without Redis, so the merged event omits this number.
       const reason = begun?.kind === 'store_away' ? ` (${begun.reason})` : '';
       return `${storeOf(happening)} is back. It was away for ${durationText(happening.awayMs)}${reason}.`;
     }

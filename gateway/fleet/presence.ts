@@ -57,7 +57,7 @@ export function createPresence({
   client.defineCommand('noteSeen', { numberOfKeys: 1, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
-  /** The process ids of the last publication. */
+  /** The ids of the processes whose states were last published. */
   let published: readonly string[] = [];
 
   function publish(): void {

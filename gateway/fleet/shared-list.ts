@@ -15,7 +15,7 @@ export interface Report<Entry extends object> {
 }
 
 export type Listed<Entry extends object> = Entry & {
-  /** The position in the list, used as `after` of the next page. */
+  /** The position in the list. A request for the next page sends the position as `after`. */
   readonly id: string;
   /** ISO 8601, in UTC. */
   readonly at: string;
@@ -47,9 +47,9 @@ interface Unsent<Entry extends object> extends Report<Entry> {
 const script = readFileSync(new URL('./add-report.lua', import.meta.url), 'utf8');
 
 /**
- * A list of events or changes that all processes share. Stores entries in a stream in Redis, or in this process's memory without Redis. In
- * Redis, the reports of several processes about one event are merged into one entry. If Redis is unavailable, an entry is written later
- * with the original time of the event.
+ * A list of events or changes that all processes share. The list stores its entries in a stream in Redis or, without Redis, in this
+ * process's memory. In Redis, the reports of several processes about one event are merged into one entry. If Redis is unavailable, an entry
+ * is written later with the original time of the event.
  */
 export function createSharedList<Entry extends object>({
   records,

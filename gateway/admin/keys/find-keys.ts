@@ -29,8 +29,8 @@ export interface ListedKey {
 type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
 
 /**
- * Finds the keys with these ids in the configuration and in the directory. The result has the order of the ids,
- * without unknown ids. The result is undefined when the directory does not reply for one of the keys.
+ * Finds the keys with these ids in the configuration and in the directory. The result has the same order as the ids,
+ * and omits unknown ids. The result is undefined when the directory does not reply for one of the keys.
  */
 export async function findKeys(
   sources: DefinitionSources,

@@ -77,7 +77,7 @@ export async function monthUsage(
   };
 }
 
-/** Adds up the recorded hours of the days with recorded minutes, and the daily totals of earlier days. */
+/** Adds up the hourly counts of the days whose minutes are still recorded, and the daily totals of earlier days. */
 async function requestsOf(
   { nowMs }: Pick<KeySources, 'nowMs'>,
   { reader, totals, state }: NonNullable<KeySources['usage']>,

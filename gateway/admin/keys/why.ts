@@ -15,7 +15,7 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** The data from which the explanation is made. */
+/** The data from which the explanation of a key's responses is made. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;

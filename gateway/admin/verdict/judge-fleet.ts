@@ -184,7 +184,7 @@ function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const dead = views.filter(isDead);
   const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));
   if (dead.length > 0) {
-    // The upstream has been dead since its last healthy target became unhealthy.
+    // The upstream has been down since its last healthy target became unhealthy.
     const since = dead.map(
       ({ targets, lookupErrorSinceAt, startedAt }) =>
         targets

@@ -14,8 +14,8 @@ interface Counted {
 const minuteMs = 60_000;
 
 /**
- * Counts in the memory of this process. A count starts with the first event of a name, and is reset one minute later.
- * If there are more than `namesMax` names, the oldest count is dropped.
+ * Keeps the counts in the memory of this process. A count starts with the first event of a name, and is reset one
+ * minute later. If there are more than `namesMax` names, the oldest count is dropped.
  */
 export function createMinuteCounts({
   perMinuteMax,

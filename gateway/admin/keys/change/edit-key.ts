@@ -27,7 +27,8 @@ export interface Edited {
 
 /**
  * Changes the current definition of a key in the directory. After a concurrent change, the function reads the key and
- * calls `edit` again, so that neither change is lost. With `If-Match`, the function refuses the request instead.
+ * calls `edit` again, so that neither change is lost. If `If-Match` names the version before the concurrent change, the
+ * function refuses the request.
  */
 export async function editKey(
   sources: KeyChangeSources,

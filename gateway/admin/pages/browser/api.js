@@ -153,8 +153,8 @@ export function showSoon(show) {
 const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
- * Polls a path while the page is visible. Polling continues while the gateway is unreachable, and meanwhile the page
- * shows the last body with its age. The page therefore recovers by itself.
+ * Polls a path while the page is visible. Polling continues while the gateway is unreachable, so the page recovers when
+ * the gateway responds again. Meanwhile, the page shows the last body with its age.
  *
  * @template {string} Path
  * @param {Path | undefined} path below `/api/v1`; undefined: no request

@@ -306,8 +306,8 @@ function highestOf(rows, of) {
 }
 
 /**
- * Returns the factor for the bar of the present minute. The record of this minute is up to ten seconds late, so the bar
- * is scaled to the present rate. The outcomes keep their recorded proportions.
+ * Returns the factor by which the chart scales the bar of the present minute. The record of this minute is up to ten
+ * seconds late, so the bar is scaled to the present rate. The outcomes keep their recorded proportions.
  *
  * @param {Live['totals']} totals
  * @param {number} recorded requests a second
