@@ -78,8 +78,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
       ? screenRequest(req, stations.bounds, arrival.kind === 'upgrade')
       : ({ kind: 'refused', ...res.rejection } as const);
   if (head.kind === 'refused') {
-    // A malformed request is charged to the address. The error of the request is never replaced by a 429, even when the address bucket is
-    // used up.
+    // A malformed request is charged to the client's address. The error of the request is never replaced by a 429, even when the address
+    // bucket is used up.
     const charged = await chargeAddress(found(located, { endsConnection: true }), stations);
     return refused(charged, head);
   }

@@ -81,8 +81,8 @@ interface Failed extends UpstreamUse {
   readonly kind: 'failed';
   readonly code: ErrorCode;
   /**
-   * Whether a part of the response was already sent. If so, the gateway closes the connection, and the client notices that the response is
-   * incomplete. If not, the caller writes an error response.
+   * Whether a part of the response was already sent. If a part was sent, the gateway closes the connection, and the client notices that the
+   * response is incomplete. If nothing was sent, the caller writes an error response.
    */
   readonly headersSent: boolean;
   /** The cause of the failure, for the log. The text contains no part of the request. */

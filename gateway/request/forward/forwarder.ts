@@ -22,9 +22,9 @@ interface RelayOptions extends ServerOptions {
 }
 
 /**
- * Creates the proxy from http-proxy-3 and the HTTP client in `transport/`. http-proxy-3 runs a pipeline of steps ("passes"). The
- * gateway's pass runs first and ends the pipeline. The library's own passes use node:http's client, which needs twice the CPU. The
- * library's pass `deleteLength` also permits request smuggling with a chunked DELETE.
+ * Creates the proxy from http-proxy-3 and the HTTP client in `transport/`. http-proxy-3 runs a pipeline of steps ("passes"). The gateway's
+ * pass runs first and ends the pipeline. The library's own passes use node:http's client, which needs twice the CPU time. The library's
+ * pass `deleteLength` also permits request smuggling with a chunked DELETE.
  */
 export function createForwarder({ upstreams: firstUpstreams, ...options }: ForwarderOptions) {
   const deps: UpstreamDeps = { random: Math.random, resolve: resolveTargets, ...options };

@@ -68,7 +68,7 @@ export function decidedRuns(
   let usedLater = chargedUnits(asked, outcome);
   // The refused requests of a call all precede its banned requests.
   let refusedLeft = outcome.refused;
-  // Requests beyond the concurrency limit are the last of the call.
+  // The requests that exceed the concurrency limit are the last requests of the call.
   let overWindowsLeft = outcome.refused + outcome.banned;
   return [asked, ...later].map(({ requests, units }, at) => {
     const admitted = admittedOf[at] ?? 0;

@@ -79,7 +79,7 @@ export function createKeyLedger(bounds: Bounds) {
     refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
-      // A negative difference means that a clock was set back. The store then decides, and its reply corrects the estimated clock.
+      // A negative difference means that a clock was set back. In this case the store decides, and its reply corrects the estimated clock.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;

@@ -65,7 +65,10 @@ export function createKeyLimiter(deps: {
   const waiting = new Map<string, Batch[]>();
   /** Keys whose next call is delayed by `bounds.crowdedPauseMs`, each with the batch that the store has just refused. */
   const paused = new Map<string, { readonly batch: Batch; readonly timer: NodeJS.Timeout }>();
-  /** The last used definition and ban policy of each key with a concurrency limit. A call that reports the end of requests needs both. */
+  /**
+   * The last used definition and ban policy of each key with a concurrency limit. A call that reports the end of requests needs the
+   * definition and the ban policy.
+   */
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();

@@ -172,7 +172,10 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
      * has the ids of the banned keys that this process has detected.
      */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
-    /** Sends the unsent local decisions and the ends of requests to the store, and disconnects. Waits at most `bounds.storeCloseTimeoutMs`. */
+    /**
+     * Sends the unsent local decisions and the reports of ended requests to the store, and disconnects. Waits at most
+     * `bounds.storeCloseTimeoutMs`.
+     */
     async close() {
       clearInterval(reportTimer);
       clearInterval(renewalTimer);

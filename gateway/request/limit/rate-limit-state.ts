@@ -3,7 +3,7 @@ import type { Limits, RateLimitState, Window } from '../../shared/model.ts';
 import { limitsAt, type QuotaState, unendedGrant, usedIn } from './store/decide-quota.ts';
 
 interface Terms {
-  /** The key's own limits. `state` contains the limits of a grant. */
+  /** The key's own limits. The `QuotaState` contains the limits of a grant. */
   readonly limits: Limits;
   readonly windowsMs: WindowsMs;
   readonly nowMs: number;

@@ -27,9 +27,9 @@ type State =
   | { readonly kind: 'closed' };
 
 /**
- * Controls the order of requests, the timeouts and the end of a client's connection. Pipelined requests are served one after the
- * other, as in nginx. Node itself would emit all pipelined requests at once. If one response then closed the connection, the later
- * requests would still be charged and forwarded, but their responses could not be sent.
+ * Controls the order of requests, the timeouts and the end of a client's connection. Pipelined requests are served one after the other, as
+ * in nginx. Node itself would emit all pipelined requests at once. If the response to one request closed the connection, the later requests
+ * would still be charged and forwarded, but their responses could not be sent.
  */
 export class ClientConnection {
   readonly socket: Socket;
@@ -49,7 +49,7 @@ export class ClientConnection {
   private arrived = 0;
   /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
-  /** The time without a moved octet in either direction, as of the last measurement. */
+  /** The time since an octet was last sent or received, as of the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
   /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */

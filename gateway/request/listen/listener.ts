@@ -197,7 +197,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       // The connection failed, or it timed out before an octet arrived. In both cases there is no request to answer.
       socket.destroy();
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-      // The client sent octets after a request with `Connection: close`. The response to that request is the last.
+      // The client sent octets after a request with `Connection: close`. The response to that request is the last response of the
+      // connection.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
   }

@@ -40,7 +40,8 @@ export function isHead({ code, rawPacket, bytesParsed = 0 }: ParserError): boole
   if (rawPacket === undefined || code === 'HPE_INVALID_METHOD') return false;
   let start = lineStart(rawPacket, bytesParsed);
   let line = rawPacket.toString('latin1', start, bytesParsed);
-  // The fault may be in the request line itself. If not, the nearest earlier line with an HTTP version is the request line.
+  // The fault may be in the request line itself. If the fault is in a later line, the nearest earlier line with an HTTP version is the
+  // request line.
   if (line.startsWith('HEAD ')) return true;
   while (start > 0 && line !== '\r\n') {
     const end = start;

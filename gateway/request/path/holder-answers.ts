@@ -72,7 +72,10 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
   }
 }
 
-/** Reads which deprecated operations the key has called within the last days. The operations are sorted by sunset, the earliest first. */
+/**
+ * Reads which deprecated operations the key has called within the last `ownUsageDaysMax` days, or within the days that the usage record
+ * keeps. The operations are sorted by sunset, the earliest first.
+ */
 export async function deprecatedCallsOf(
   { key, res, snapshot: { settings } }: Reading,
   { ownUsage, bounds }: Pick<Stations, 'ownUsage' | 'bounds'>,

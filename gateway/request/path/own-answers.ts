@@ -44,7 +44,7 @@ export async function answerPublicPage(
   return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Sends the response. Sends 429 instead if too many octets of earlier responses to this address are unread. */
+/** Sends the response. Sends 429 instead of the response if too many octets of earlier responses to this address are unread. */
 function answerUnlessUnread(
   exchange: Charged,
   response: WholeResponse,

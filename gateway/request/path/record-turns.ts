@@ -7,9 +7,9 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 export type Days<Row> = readonly Row[] | 'unread' | 'busy';
 
 /**
- * Reads the usage record for key holders, one day of one key at a time. A week of a busy key takes 0.1 s of CPU time, and this thread
- * also serves the requests of all customers. After each day the thread therefore serves other work. Keys take turns, so a key with many
- * reads delays only itself. The reads of one key run one after the other.
+ * Reads the usage record for key holders, one day of one key at a time. A week of a busy key takes 0.1 s of CPU time, and this thread also
+ * serves the requests of all customers. After each day of the record, the thread therefore serves other work. Keys take turns, so a key
+ * with many reads delays only itself. The reads of one key run one after the other.
  */
 export class RecordTurns {
   private readonly bounds: Bounds;

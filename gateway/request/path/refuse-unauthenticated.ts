@@ -56,7 +56,10 @@ const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((na
 }));
 const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
 
-/** Makes a message that states where the client sent a key instead. The message contains only names from the lists above. */
+/**
+ * Makes a message that states where the client sent a key instead of in the `Authorization` field. The message contains only names from the
+ * lists above.
+ */
 function missingKeyMessage({ req, authorization }: Exchange): string | undefined {
   const sent = authorization === undefined ? foreignPlaceOf(req) : 'Authorization without "Bearer"';
   return sent && `${errors.missing_key.message.slice(0, -1)}, not ${sent}.`;

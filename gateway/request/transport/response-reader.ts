@@ -47,7 +47,7 @@ export class ResponseReader {
     this.chunkedBody = undefined;
   }
 
-  /** Reads the first `length` octets of the buffer. The caller may overwrite the buffer afterwards, because pieces are copies. */
+  /** Reads the first `length` octets of the buffer. The caller may overwrite the buffer afterwards, because the handler receives copies. */
   read(bytes: Buffer, length: number): Reading {
     return this.head === undefined
       ? this.readHead(bytes, length)

@@ -41,7 +41,7 @@ type State =
   /** A request is written, at least in part. No octet of its response has arrived. */
   | 'awaiting_response'
   | 'receiving'
-  /** The handler has stopped reading the response until `resume`. */
+  /** The handler has stopped reading the response until the handler calls `resume`. */
   | 'paused'
   /** The connection was established and is closed now. */
   | 'closed';
@@ -199,8 +199,8 @@ export class TargetConnection implements ActiveConnection, BodySink {
   }
 
   /**
-   * @returns false to stop reading until `resume`. Over TLS, Node still delivers up to 64 KiB of decrypted octets. `onPiece` then gets
-   * pieces even after it returned false.
+   * @returns false to stop reading until `resume`. Over TLS, Node still delivers up to 64 KiB of decrypted octets. `onPiece` therefore gets
+   * pieces even after `onPiece` has returned false.
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
@@ -264,7 +264,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
   private finish(reusable: boolean): void {
     const { handler } = this;
     // A target may respond before it has read the whole request body. A target that has not read the whole body could read the rest as the
-    // next request. Node reports TLS writes one turn late, so `isUsable` checks this again.
+    // next request. Node reports TLS writes one turn late, so `isUsable` checks again whether the whole request was sent.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
     // Over TLS the rest of a response may arrive while reading is paused: see `onRead`.
     if (this.isPaused()) this.socket.resume();

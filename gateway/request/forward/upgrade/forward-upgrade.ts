@@ -91,7 +91,7 @@ export function createUpgrades({
       handshake?.on('error', () => {}).destroy();
       throw bug;
     } finally {
-      // http-proxy-3 disables the write timeout of the client's socket. Every response except 101 needs this timeout.
+      // http-proxy-3 disables the write timeout of the client's socket. Every response except 101 needs the write timeout.
       req.socket.setTimeout(timeout);
     }
     // http-proxy-3 destroys the client's socket unless the request is a GET with `Upgrade: websocket`.

@@ -216,7 +216,7 @@ async function passOn(
     return misread(head);
   }
   const { status } = head;
-  // Node's client may find a fault in the part of the body that arrived with the head. If so, the response counts as failed.
+  // Node's client may find a fault in the part of the body that arrived with the head. A response with such a fault counts as failed.
   await nextTurn();
   if (response.socket.destroyed && !response.complete) return bodyIsCut;
   res.begin(status, responseFields({ status, fields: head.fields, ownFields }));

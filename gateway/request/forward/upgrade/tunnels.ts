@@ -11,7 +11,7 @@ export class Tunnels {
   private readonly octets: OctetTurns;
   private readonly counted = new Set<Socket>();
   private readonly countByHolder = new Map<string, number>();
-  /** The open tunnels by the client's socket, without the tunnels that the gateway is closing. */
+  /** The open tunnels, indexed by the client's socket. Tunnels that the gateway is closing are not included. */
   private readonly byClient = new Map<Socket, OpenTunnel>();
   private draining = false;
 

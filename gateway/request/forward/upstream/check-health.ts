@@ -100,7 +100,7 @@ export function checkConnection({
     }
 
     socket.once(tls === undefined ? 'connect' : 'secureConnect', () => end(healthy));
-    // An error after the result is known has no effect.
+    // An error has no effect after the result is known.
     socket.on('error', (error) => {
       end({ health: 'down', reason: `no connection: ${connectionErrorText(error)}` });
     });

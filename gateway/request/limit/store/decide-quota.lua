@@ -9,8 +9,9 @@ longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
 
-  `minute`, `minuteUsed`: the number of the minute window (epoch ms / its length), and the units charged in it. Second, hour, day
-  and month (months since January 1970) have the same two fields. A hash has the fields of a window as soon as the window is limited.
+  `minute`, `minuteUsed`: the number of the minute window (epoch ms / its length), and the units charged in it. The second,
+  hour, day and month windows have the same two fields. The number of a month counts from January 1970. A hash has the fields
+  of a window as soon as the window is limited.
 
   `strikes`, `strikesFromMs`: the refusals that count towards the next ban, and the time of the first of them.
 
@@ -30,9 +31,9 @@ ARGV  for each key, one after the other:
       1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each
          window its name, its length in ms (0 for a calendar month) and its limit. An empty string in place of all these
          arguments means the terms of the previous key.
-      2. The number of requests to decide. With 0, the script only adds the decisions of item 4. If not all requests cost
-         1 unit, the argument is a list of runs in order of arrival: the number of requests, and the units of each. Example:
-         `3*5,1*1`.
+      2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not
+         all requests cost 1 unit, the argument is a list of runs in order of arrival: the number of requests, and the units
+         of each. Example: `3*5,1*1`.
       3. The changedMs of the key that the process has read, or an empty string to skip this check.
       4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
          resetMs, and for each window in the same order its number and the units charged in it. If the key has a
@@ -52,7 +53,7 @@ call never shortens the expiry, because a window without a limit may have a limi
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
--- The table has room for the reply of one key. Lua would otherwise copy the table while it grows.
+-- `reply` starts with enough entries for the reply of one key, so that Lua need not copy the table to a larger table.
 local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 -- The number of arguments that were read, and the number of arguments before the windows of the current terms.
 local at, windowsAt = 0, 0

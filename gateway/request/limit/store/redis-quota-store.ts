@@ -69,7 +69,7 @@ export function createRedisQuotaStore(deps: {
       const names = keyIds.map(nameOf);
       const nodes = new Set(names.filter(redis.isReady).map(redis.nodeOf));
       if (nodes.size === 0) return notConnected;
-      // The clocks of a Cluster's servers are assumed to be synchronised, so any of them can be used.
+      // The clocks of a Cluster's servers are assumed to be synchronised, so the clock of any server can be used.
       const clocks = whateverArrives([...nodes].map(clockOfNode), patientDeadlineMs);
       const read = whateverArrives(names.map(readOne), patientDeadlineMs);
       const [{ values: times }, { values: states, error }] = await Promise.all([clocks, read]);

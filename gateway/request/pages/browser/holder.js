@@ -119,7 +119,7 @@ async function readRecord(nowMs) {
 }
 
 /**
- * Sends a request with the entered key. `nowMs` is the clock of the server, because the clock of this device may be wrong.
+ * Sends a request with the entered key. `nowMs` is the time on the server's clock, because the clock of this device may be wrong.
  *
  * @param {string} path relative to the path of the limits
  * @param {{ method?: string, silence?: string }} [options] `silence`: the error message if no response arrives
