@@ -13,9 +13,9 @@ export interface Pinning {
 }
 
 /**
- * Reserves the first CPU for the subjects. Only one subject works at a time. This process moves to the other CPUs. wrk, the backend and
- * Redis, which it starts later, inherit these CPUs. If these processes shared a CPU with the subject, the ratios of a round would vary by
- * 10–20 % instead of 1–2 %.
+ * Reserves the first CPU for the subjects. Only one subject is under load at a time. This process moves to the other CPUs. wrk, the backend
+ * and Redis, which it starts later, inherit these CPUs. If these processes shared a CPU with the subject, the ratios of a round would vary
+ * by 10–20 % instead of 1–2 %.
  */
 export function pinBenchmark(): Pinning {
   const [subjectCpu, ...others] = allowedCpus();

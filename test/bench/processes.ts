@@ -10,7 +10,7 @@ const endTimeoutMs = 10_000;
 /** A process of the benchmark, which runs until it is ended. */
 export interface Running {
   readonly pid: number;
-  /** The file that receives its standard output and standard error. */
+  /** The file that receives the process's standard output and standard error. */
   readonly logFile: string;
 }
 
@@ -20,7 +20,7 @@ export interface ProcessPlace {
   readonly dir: string;
   /** The name of the process's log file. */
   readonly name: string;
-  /** The CPUs of all its threads and children, as arguments of `taskset`; undefined: the CPUs of the benchmark itself. */
+  /** The CPUs of the process with all threads and children, as arguments of `taskset`; undefined: the CPUs of the benchmark itself. */
   readonly cpus?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ export interface Load {
   readonly addresses?: number;
 }
 
-/** The figures of wrk. The percentiles come from its histogram, which is corrected for coordinated omission. */
+/** The figures of wrk. The percentiles come from wrk's histogram, which is corrected for coordinated omission. */
 export interface WrkFigures {
   readonly requests: number;
   readonly seconds: number;

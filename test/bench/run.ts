@@ -31,7 +31,7 @@ import { countDecidedLocally, tollgate, tollgateBefore } from './subjects/tollga
 
 /** The time after which the benchmark is stopped, even if a part hangs. */
 const deadlineMs = 60 * 60_000;
-/** V8 needs seconds of load to optimise a program. A request during these seconds costs up to twice as much. */
+/** V8 needs seconds of load to optimise a program. Before V8 has optimised the program, a request costs up to twice as much. */
 const firstWarmUpSeconds = 8;
 const quickFirstWarmUpSeconds = 4;
 /** When the load changes, most of the program is already optimised. */
@@ -262,7 +262,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // Stopping the benchmark makes the current measurement fail. This failure must not cause a second stop.
+  // Stopping the benchmark makes the current measurement fail, and this failure must not stop the benchmark a second time.
   if (isStopping) return;
   isStopping = true;
   if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });

@@ -45,8 +45,8 @@ async function ask(): Promise<void> {
   while (!isStopped) {
     const status = await askOnce();
     statuses[status] = (statuses[status] ?? 0) + 1;
-    // The gateway needs little CPU time for a refusal, so this client would send requests too fast. The pause limits the CPU time of this
-    // process.
+    // The gateway needs little CPU time for a refusal, so this client would repeat its request very fast. A pause after each refusal limits
+    // the client's CPU time.
     if (status !== '200') await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -31,7 +31,7 @@ export async function measureMigration({
 }: {
   readonly limit: number;
   readonly requests: number;
-  /** The minimum number of slot moves. The requests are divided equally among these moves. */
+  /** The minimum number of slot moves. The requests are divided equally among the slot moves. */
   readonly movesMin?: number;
 }): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });

@@ -45,7 +45,7 @@ export async function measureDrain({
 }: {
   readonly requests: number;
   readonly workers?: number;
-  /** Without this member, the default bounds apply. */
+  /** Bounds that replace the default bounds of the gateway. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }): Promise<Drain> {
   const backend = await startSlowBackend();
@@ -103,7 +103,7 @@ export interface RollingRestart {
 export async function measureRollingRestart({
   bounds,
 }: {
-  /** Without this member, the default bounds apply. */
+  /** Bounds that replace the default bounds of the gateway. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 } = {}): Promise<RollingRestart> {
   const start = bounds && { tuning: { bounds } };

@@ -98,7 +98,7 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 
 /**
  * Counts responses by window. The limit and the reset in a response's headers identify the window. Requests in the shortest window also
- * count in the longest window, and the whole load falls into one longest window.
+ * count in the longest window, and one longest window contains the whole load.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

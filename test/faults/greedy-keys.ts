@@ -18,7 +18,7 @@ export interface GreedyKeysOptions {
   readonly clients: number;
   /** The number of requests of other keys before the greedy clients start, and the same number while they run. */
   readonly goodRequests: number;
-  /** Without this member, the default bounds apply. */
+  /** Bounds that replace the default bounds of the gateways. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 

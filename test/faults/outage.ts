@@ -62,7 +62,7 @@ export interface Outage {
 
 export interface OutageOptions {
   readonly holdMs: number;
-  /** Without this member, the default bounds apply. */
+  /** Bounds that replace the default bounds of the gateways. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
   /** By default, each gateway is a process. */
   readonly start?: typeof startFleetHere;

@@ -19,7 +19,7 @@ export interface Revocation {
   readonly othersShared: number;
 }
 
-/** Most delays are shorter than these timeouts. If a cut connection loses a reply, the request for the reply times out. */
+/** Most delays are shorter than these timeouts. If a cut connection loses a reply, the command times out. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,
@@ -66,7 +66,7 @@ export async function measureRevocation({
     }
     await disturbance.stop();
     const { failures } = await load.stop();
-    // The last access lines are not yet written.
+    // At this point, the gateways may not have written their last access lines yet.
     await sleep(1_500);
     const lines = fleet.gateways.flatMap((gateway) => gateway.lines);
     const during = lines.filter(({ keyId, time, totalMs }) => {

@@ -13,7 +13,7 @@ export interface SlowClientsOptions {
   /** The number of clients of each kind: slow header, slow body, slow reader. */
   readonly slow: number;
   readonly goodRequests: number;
-  /** Without this member, the default timeouts apply. */
+  /** Bounds that replace the default bounds of the gateway. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 

@@ -19,7 +19,7 @@ export interface RecordedUsage {
 }
 
 const flushMs = 500;
-/** Delays are shorter than these timeouts. If a cut connection loses a reply, the request for the reply times out. */
+/** Delays are shorter than these timeouts. If a cut connection loses a reply, the command times out. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,

@@ -148,7 +148,7 @@ interface Mutation {
   readonly position: number;
   /** The number of removed bytes. */
   readonly length: number;
-  /** The text that replaces the bytes; undefined repeats the bytes instead. */
+  /** The text that replaces the bytes. If the text is undefined, the bytes are repeated. */
   readonly text: string | undefined;
 }
 

@@ -19,7 +19,7 @@ const onStatus: Readonly<Record<number, readonly [name: string, form: RegExp]>> 
   429: ['retry-after', /^[1-9]\d*$/],
 };
 
-/** The only 5xx responses that an input may cause, because neither the gateway nor its backend fails. */
+/** The only 5xx status that an input may cause, because neither the gateway nor its backend fails during the test. */
 const unknownMethod = 501;
 
 /** The faults of one response. `request` is undefined when the bytes that got the response are not a request. */

@@ -77,7 +77,7 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 
 /**
  * Node's parser accepts a chunked body after an ignored `Upgrade` even if the chunks are faulty, for example if a chunk extension is too
- * long. Only the request timeout ends this body.
+ * long. Only the request timeout ends a request with such a body.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
@@ -91,8 +91,8 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no request has this key, the comparison with the first of these requests
-  // shows the fault.
+  // A client may have sent the same request with several keys. If no client request has the key that was forwarded, the comparison with the
+  // first request shows the fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

@@ -18,7 +18,7 @@ export type HoldingBackend = Awaited<ReturnType<typeof startHoldingBackend>>;
 export async function startHoldingBackend() {
   const held: ServerResponse[] = [];
   const counts: Held = { now: 0, most: 0 };
-  /** The same counts for each value of the query. */
+  /** The requests in progress and their largest number so far, for each query string. */
   const byQuery = new Map<string, Held>();
   const enter = ({ url = '' }: IncomingMessage, closes: ServerResponse | Socket) => {
     const query = url.slice(url.indexOf('?') + 1);

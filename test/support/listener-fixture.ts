@@ -42,8 +42,8 @@ export async function startListener(
     /** With a certificate, the listener accepts only TLS. */
     certificate?: Certificate;
     /**
-     * With an empty string, the server listens on every address of the machine. On a machine with IPv4 and IPv6, IPv4 connections then
-     * arrive through IPv6.
+     * With an empty string, the server listens on every address of the machine. If the machine has IPv4 and IPv6, this server receives IPv4
+     * connections through its IPv6 socket.
      */
     host?: string;
   } = {},

@@ -24,7 +24,7 @@ export async function requireProgram(options: {
   console.log(
     `tests: installing the distribution’s ${packageName} with apt-get, since this machine has none`,
   );
-  // The package must not start its own server.
+  // When apt-get installs a server such as Redis, `RUNLEVEL` prevents the package from starting the server.
   const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
   const commands = `apt-get update && apt-get install --yes --no-install-recommends ${packageName}`;
   // Test files that run at the same time may need the same program, and apt-get fails while another apt-get runs.

@@ -44,7 +44,7 @@ export async function usePackage(
     return {
       any: await statusOf(any, secret),
       pages: await statusOf(`${admin}/`, ''),
-      // The API document is a file of the package, and the reading thread lists keys.
+      // These two requests show that the package contains the API document, and that the reading thread starts, because it lists keys.
       document: await statusOf(`${admin}/api/v1/openapi.json`, token),
       keys: await statusOf(`${admin}/api/v1/keys`, token),
       usedUp: await statusAfterSuccess(any, secret),

@@ -97,7 +97,7 @@ describe('the load of a fleet', () => {
     expect(load.decisions).toBeCloseTo(decisions, 6);
     // Each process sends one batch for each key in ten seconds, unless the key had no request.
     expect(load.batches).toBeCloseTo((10 * 100 * (1 - Math.exp(-10))) / 10, 6);
-    // A process reads a key again at the key's first request after 60 s. This request arrives after 61 s on average.
+    // A process reads a key again at the key's first request after 60 s, which arrives after 61 s on average.
     expect(load.lookUps).toBeCloseTo((10 * 100) / 61, 6);
     expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
     // Every process checks every target five times a second.

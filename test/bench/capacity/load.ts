@@ -2,7 +2,7 @@ import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { type KeyGroup, sumOver } from './key-groups.ts';
 import type { Costs } from './unit-costs.ts';
 
-/** The requests that arrive, and the features that they use. */
+/** The requests that a fleet receives, and the features of the gateway that these requests use. */
 export interface Traffic {
   readonly requestsPerSecond: number;
   readonly groups: readonly KeyGroup[];

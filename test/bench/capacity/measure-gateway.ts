@@ -16,7 +16,7 @@ import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecret
 const manyKeys = 20_000;
 /** The number of concurrent requests, as in the benchmark's scenarios. */
 const connections = 64;
-/** The number of upstreams with one target each. A configuration may not have more upstreams. */
+/** The number of upstreams with one target each. A configuration may have at most 32 upstreams. */
 const upstreamsCount = 32;
 const idleConnections = 2_000;
 /** The number of masters of a second Cluster, among which the calls of a turn are divided. */

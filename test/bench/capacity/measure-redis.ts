@@ -130,7 +130,7 @@ async function measureMemory(cluster: RedisCluster, { keys, recordedKeys }: Size
   at.close();
   return {
     countsBytes,
-    // The creation of a key also writes `changedMs` to the hash of its counts. `countsBytes` already includes this hash.
+    // The creation of a key also writes `changedMs` to the hash of the key's counts, but `countsBytes` already includes this hash.
     directoryBytes: marked - unmarked,
     usageDayBytes: short,
     usageMinuteBytes: (full - short) / (minutesPerDay - 1),
@@ -201,7 +201,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
   const noted = 200;
   const active = await at.during(seconds, (redis, n) => {
     const told = Array.from({ length: noted }, (_, i) => ({
-      // Ids from the whole range of keys.
+      // The ids are spread over the whole range of keys.
       keyId: idOf(((n * noted + i) * 7_919) % keys),
       lastSeenMs: Date.now(),
     }));

@@ -148,8 +148,8 @@ function redisBytesOf(
 }
 
 /**
- * Returns the rate of requests for one key at which the processes make this rate of calls. Infinity when the processes cannot reach this
- * rate of calls, because the requests of a turn share one call.
+ * Returns the requests per second of one key for which the processes make `calls` calls per second. Returns Infinity when the processes
+ * cannot make so many calls, because the requests of a turn share one call.
  */
 function requestsForCalls(calls: number, processes: number, { turnSeconds }: Costs): number {
   const share = (calls / processes) * turnSeconds;

@@ -18,7 +18,7 @@ export interface Done extends RedisCounts {
 }
 
 export interface Load {
-  /** One origin for each process. Each process gets its own wrk. */
+  /** One origin for each process. A separate wrk process sends requests to each gateway process. */
   readonly origins: readonly string[];
   readonly secretsFile: string;
   readonly connections: number;

@@ -48,13 +48,13 @@ export type Costs = Readonly<Record<CostName, number>>;
 /** The costs with their origin. */
 export interface UnitCosts {
   readonly values: Costs;
-  /** The measurement of each cost. */
+  /** A description of the measurement of each cost. */
   readonly sources: Readonly<Record<CostName, string>>;
   /** A description of the machine. */
   readonly machine: string;
 }
 
-/** The form of the output of `measure-costs.ts`. */
+/** The form of the results of `npm run capacity -- --measure`. */
 export interface Measured {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;

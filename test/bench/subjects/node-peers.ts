@@ -5,8 +5,8 @@ import { startProcess, untilAnswers } from '../processes.ts';
 import type { Subject } from './subject.ts';
 
 /**
- * The Node peers, which are small programs in `../peers`. The peers are written in JavaScript because their packages are not installed with
- * this repository.
+ * The Node peers, which are small programs in `../peers`. The peers are written in JavaScript, because their packages are not installed
+ * with this repository and the type check would fail.
  */
 export const nodePeers: readonly Subject[] = [
   createNodePeer({

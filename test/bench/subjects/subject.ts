@@ -3,7 +3,7 @@ import type { Running } from '../processes.ts';
 
 /** The data that a subject needs to start. */
 export interface Stage {
-  /** The folder for its configuration and logs. */
+  /** The folder for the subject's configuration and logs. */
   readonly dir: string;
   readonly backendPort: number;
   readonly redisPort: number;

@@ -52,7 +52,7 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** Replacement lines (YAML). Each replaces the line of the configuration that starts with the member's name and a colon. */
+  /** Replacement lines (YAML). A replacement line takes the place of the line that starts with the name of its member and a colon. */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -146,7 +146,8 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * The number of requests decided without Redis because it did not reply in time. If this number is large, the run did only part of the job.
+ * The number of requests decided without Redis because it did not reply in time. If many requests were decided without Redis, the run did
+ * only part of the job.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
