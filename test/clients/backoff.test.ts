@@ -72,7 +72,7 @@ beforeAll(async () => {
     },
   });
   const entries = [...keys.values()].map(({ entry }) => entry);
-  // The other clients in these tests do not back off, so the tests turn bans off.
+  // Some requests of these tests come from clients that do not back off, so the configuration turns bans off.
   const bans = { after: 1_000_000 };
   const config = testConfig({ upstream: { url: backend.url }, keys: entries, bans });
   gateway = await startGatewayHere(config, { tuning: { windowsMs: { minute: windowMs } } });
@@ -120,7 +120,7 @@ describe.concurrent.each(clients)('the client in $language', ({ language, progra
     await Promise.all([others(), client()]);
     await until('the admitted POST', () => posts().at(-1)?.decision === 'admitted');
     for (const [i, line] of posts().entries()) {
-      // `Retry-After` is at least a second.
+      // The value of `Retry-After` is always at least one second.
       if (line.decision === 'refused')
         expect(startedMsOf(posts()[i + 1]) - startedMsOf(line)).toBeGreaterThan(950);
     }

@@ -147,7 +147,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
     const admitted = replies.map((reply) => reply.kind === 'decided' && reply.outcome.admitted);
     expect(admitted).toEqual([1, 1, 1, 0, 0, 1]);
     expect((await decide(store, { ...call, requests: 0 })).state.minuteUsed).toBe(12);
-    // A single call has the same requests, and then two requests with cost 0. Each entry of the call has requests of equal cost.
+    // This single call contains the same requests, and after them two requests with cost 0. The first request has the cost `units`, and
+    // each entry of `later` contains requests of equal cost.
     const [first = 0, ...rest] = [5, 1, 5, 2, 5, 1];
     const later = [...rest.map((units) => ({ requests: 1, units })), { requests: 2, units: 0 }];
     const together = await decide(store, { ...call, keyId: freshPrefix(), units: first, later });

@@ -5,11 +5,11 @@ import { connectRedis, keysOf, type RedisPlace, removeAll } from '../support/con
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import type { Subject } from './quota-store-guarantees.ts';
 
-/** Creates a store on Redis; the broken limiters have the same signature. */
+/** Creates a store on Redis. Both the real store and the broken limiters are created by a function of this type. */
 export type MakeStore = (deps: {
   redis: RedisConnection;
   windowsMs: WindowsMs;
-  /** Long deadlines, because these tests check the decisions of Redis and not the speed of this machine. */
+  /** The deadlines are long, because these tests check the decisions of Redis and not the speed of this machine. */
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;

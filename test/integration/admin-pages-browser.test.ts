@@ -29,14 +29,14 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The operators' pages in a real browser, on real gateways with the sample store as their backend. */
+/** The browser that opens the operators' pages of real gateways. The backend of the gateways is the sample backend. */
 let browser: Browser;
 let profile: string;
 let store: StoreProcess;
 let shared: Running;
-/** Shows the pages of the shared gateway. */
+/** The browser tab that shows the pages of the shared gateway. */
 let tab: Tab;
-/** All requests of the tab. */
+/** All requests that the tab has sent. */
 const sent: HTTPRequest[] = [];
 
 const { token, entry } = makeToken('read', 'ada');
@@ -49,7 +49,7 @@ const [calm, limited, banned, hostile] = [
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
-// Long timeouts, so that a busy machine does not cause an event about a silent target.
+// The timeouts are long, so that a busy machine does not cause an event about a target that does not respond.
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,
@@ -188,18 +188,18 @@ it.each(allPages)(
         expect([width, theme, await axeFindings(page)]).toEqual([width, theme, []]);
       }
     }
-    // A deliberate shift shows that the observer works.
+    // The test shifts the layout once, to show that the observer detects a shift.
     await page.evaluate("document.querySelector('main').style.paddingTop = '100px'");
     await expect.poll(() => page.evaluate('window.moved.length')).toBeGreaterThan(0);
     expect(complaints).toEqual([]);
   },
 );
 
-/** Records each layout shift without user input: its distance and its element. */
+/** Records the distance and the elements of each layout shift. */
 const watchLayout = `
   window.moved = [];
   new PerformanceObserver((list) => {
-    // A right-aligned figure begins further left when it gains a digit. A figure that gains a digit is not a layout shift.
+    // A right-aligned figure begins further left when it gains a digit. Such a change does not count as a layout shift.
     const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
     const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
     window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
@@ -263,7 +263,7 @@ describe('the page', () => {
         expect.stringMatching(/upstream failures, 15 min\s*0/s),
       ]);
     expect(await firstText(page, '.chip')).toBe('test');
-    // On a busy machine the figures may be old for a moment.
+    // On a busy machine, the page may briefly show stale figures.
     await expect
       .poll(() => firstText(page, '.facts'))
       .toMatch(/config [0-9a-f]{6} · .*ago.*store memory.*1 process.*targets 1 of 1/s);
@@ -312,7 +312,8 @@ describe('the page', () => {
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.happened .rows li');
-    // Each line of text has its own rectangle. Half of a line's height is 10 px.
+    // The first rectangle of a text belongs to the first line of the text. The tops of the two first lines may differ by 5 px, which is a
+    // quarter of a line.
     const apart = `[...document.querySelectorAll('.happened .rows li')].map((row) => {
       const [when, what] = ['.when', '.what'].map((name) => {
         const range = document.createRange();
@@ -664,7 +665,7 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
 
 /**
  * The names of the files in the browser's profile that contain a text, in UTF-8 or UTF-16. File names in `Session Storage` vary, so the
- * name of this folder stands for its files.
+ * result contains the name of this folder and not the names of its files.
  */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });

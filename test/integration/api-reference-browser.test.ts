@@ -68,7 +68,7 @@ for (const width of [1280, 390])
   it(`the API reference at ${width} px shows operations and plans, and tries an operation with a key that stays in the page, and runs no text of the document as code`, {
     tags: width === 390 ? ['full'] : [],
   }, async () => {
-    // The long text does not fit a narrow page.
+    // Only the wide page gets the hostile text, because this text is wider than a narrow page.
     const hostile = width === 1280 ? attack : '';
     const { origin, secret } = await start((document) =>
       document
@@ -82,7 +82,8 @@ for (const width of [1280, 390])
     await page.exposeFunction('attacked', () => {
       attacks += 1;
     });
-    // Swagger UI would read the document of another server from this address, but the page must not allow it.
+    // By default, Swagger UI loads the document that the query parameter `url` names. The page must not load a document from another
+    // server.
     await open(page, `${origin}/docs?url=https://example.com/openapi.json`);
 
     expect(await page.title()).toBe(`Animal Store Service${hostile}`);
@@ -151,7 +152,7 @@ for (const width of [1280, 390])
       ).not.toEqual([]);
       expect(await page.content()).not.toContain(secret);
     }
-    // The browser reports the code in the document, which it did not run.
+    // The browser console reports each inline event handler that the CSP has blocked.
     const others = complaints.filter((text) => !text.startsWith('Executing inline event handler'));
     expect(others).toEqual([]);
   });
@@ -189,7 +190,7 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   const bearer = { authorization: `Bearer ${secret}` };
   for (let i = 0; i < 6; i++) await (await fetch(`${origin}/v1/pets/1`, { headers: bearer })).arrayBuffer();
   const { page, complaints } = await watchedPage(browser, origin, 390);
-  // The clock of the browser is wrong by more than the longest period that the gateway accepts.
+  // The clock of the browser is 40 days slow, which is more than the longest period that `/limits/usage` accepts.
   await page.evaluateOnNewDocument('const now = Date.now; Date.now = () => now() - 40 * 86_400_000;');
   await page.goto(`${origin}/limits`);
   const enter = async (key: string, shown: string) => {
@@ -231,7 +232,7 @@ it('the page for key holders shows limits, usage and refusals of the entered key
     expect.stringMatching('Limitsthis minute5 of 5'),
     'Usageaway',
   ]);
-  // The browser also reports the 401 for the guessed key and the 503.
+  // The browser console reports only the 401 for the guessed key, and the 503.
   expect(complaints).toMatchObject([expect.stringContaining('401'), expect.stringContaining('503')]);
 });
 
@@ -253,7 +254,7 @@ it('the page for key holders shows a new secret until its reader leaves the page
     await page.locator(`::-p-text(${click})`).click();
   const [secret = ''] = await page.waitForSelector('code').then(() => textOf(page, 'code'));
   expect(secret).toMatch(/^tg_/);
-  // The page now reads with the new secret.
+  // The page sends its next requests with the new secret.
   const reads = page.waitForResponse(`${origin}/limits/deprecated`);
   await page.locator('::-p-text(Refresh)').click();
   expect((await reads).status()).toBe(200);

@@ -1,5 +1,5 @@
 /**
- * In `npm test`: `test/request/limit/limiter.test.ts` for bans and their ends, and `operator-verbs.test.ts` beside this file for bans on
+ * In `npm test`: `test/request/limit/limiter.test.ts` for bans and their ends, and `test/request/limit/operator-verbs.test.ts` for bans on
  * three processes.
  */
 import { expect, it } from 'vitest';

@@ -84,7 +84,7 @@ it('all processes begin and end a brownout on the clock of Redis, whatever their
 });
 
 it('a grant exempts a key from brownouts, and the list of callers shows which keys a brownout refused and which still call the operation', async () => {
-  // A brownout of an hour with pauses of an hour, which began before the test.
+  // Each brownout of this series lasts an hour, and the first brownout began one second ago.
   const fromMs = Date.now() - 1_000;
   const document = apiWith([{ from: iso(fromMs), every: '2h', for: '1h' }]);
   const [calm, loud] = [makeKey({ id: 'calm', plan: 'pro' }), makeKey({ id: 'loud', plan: 'pro' })];

@@ -113,7 +113,7 @@ it('a request stops counting when the client leaves, the backend fails or a WebS
   const cut = send(1);
   await until('all places are taken', () => backend.counts.now === 4);
   const isFull = async () => (await send(0)).status === 429 && (await send(1)).status === 429;
-  // No request ends within the duration of three leases.
+  // The requests in progress last longer than three leases.
   const endMs = performance.now() + 3_000;
   while (performance.now() < endMs) expect(await isFull()).toBe(true);
 

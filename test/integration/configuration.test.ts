@@ -22,7 +22,7 @@ let fleet: Fleet<RunningGateway>;
 
 beforeAll(async () => {
   fleet = await startFleetHere({
-    // The second gateway reads its configuration from a mount as in a Kubernetes container.
+    // The second gateway reads its configuration from a folder with symbolic links, like a ConfigMap that Kubernetes mounts.
     starts: [{ tuning }, { tuning, layout: 'mounted' }],
     config: { api: 'api.yaml', keys: [kept.entry, revoked.entry] },
     files: { 'api.yaml': apiDocument },
@@ -124,7 +124,7 @@ describe('a configuration that takes long to load', { tags: 'full' }, () => {
     const config = testConfig({ upstream: { url: 'http://127.0.0.1:9', health: '/' } });
     const gateway = await startGateway(config, { tuning: { bounds: { configLoadSlowMs: 500 } } });
     try {
-      // This file takes half a minute to load, so the gateway is still loading it when the test writes the repair.
+      // This file takes half a minute to load, so the gateway is still loading it when the test writes the correct file.
       const unknown = Array.from({ length: 1_000_000 }, (_, i) => `unknown${i}: x\n`).join('');
       await gateway.editConfig(stringify(config) + unknown);
       const slow = await gateway.line(({ msg }) => String(msg).includes('has been loading for 0.5 s'));

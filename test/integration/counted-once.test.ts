@@ -96,10 +96,10 @@ interface Event {
   readonly sends: string;
   /** The backend's reaction to the request. */
   readonly react?: React;
-  /** Closes the connection when the client has its responses; absent: the client closes the connection. */
+  /** Closes the connection when the client has its responses. If `ends` is absent, the client closes the connection. */
   readonly ends?: React;
   readonly isToHasty?: true;
-  /** The moment at which the client resets its connection; absent: never. */
+  /** The moment at which the client resets its connection. If `leaves` is absent, the client does not reset the connection. */
   readonly leaves?: 'when all is sent' | 'when the backend has it' | 'within the response';
   /** The status and decision of each counted request. */
   readonly counted: readonly string[];

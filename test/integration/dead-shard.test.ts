@@ -1,4 +1,4 @@
-/** In `npm test`: `test/redis/one-of-three.test.ts`, which stops one of three servers and tests the stores. */
+/** In `npm test`: `test/redis/one-of-three.test.ts`, which stops one of three Redis servers and tests the stores of the gateway. */
 import { expect, it } from 'vitest';
 import { measureDeadShard } from '../faults/dead-shard.ts';
 import { patientGateway } from '../support/tuning.ts';

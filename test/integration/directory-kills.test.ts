@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 const tuning = { bounds: patientStore };
 const writer = makeToken('write');
-/** These gateways run in the process of the test. */
+/** The gateways of this fleet run in the process of the test. */
 let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
   fleet = await startFleetHere({
@@ -40,8 +40,8 @@ function issue(gateway: RunningGateway | undefined, id: string) {
 }
 
 /**
- * Starts a process that issues a key, and kills it as soon as this Redis key exists. Replies from Redis are delayed, so
- * the process is between two steps.
+ * Starts a process that issues a key, and kills the process as soon as `redisKey` exists in Redis. Replies from Redis are delayed, so the
+ * kill happens between two steps of the process.
  */
 async function killOn(id: string, redisKey: string): Promise<void> {
   const redis = { url: `redis://127.0.0.1:${fleet.relay?.port}`, prefix: fleet.prefix };

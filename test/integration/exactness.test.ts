@@ -5,10 +5,11 @@ it('three processes with clocks 90 s apart admit exactly the limits of minute an
   const found = await measureExactness({
     requests: 2_000,
     clients: 24,
-    // The first 24 requests and one full window of 100 requests together exceed the limit of the day.
+    // The 24 clients send their first requests in one window. These 24 requests and the 100 requests of the next window exceed the day
+    // limit.
     limits: { perMinute: 100, perDay: 110 },
-    // The window is a whole second, because `X-RateLimit-Reset` identifies a window. The day does not end during the
-    // test.
+    // The minute window lasts one second, because `X-RateLimit-Reset`, which identifies the window, is in seconds. The day does not end
+    // during the test.
     windowsMs: { minute: 1_000, day: 86_400_000_000 },
     startBeforeEndMs: 300,
   });

@@ -14,8 +14,8 @@ const token = makeToken('read', 'alice');
 const changeWithinMs = 1_000;
 
 /**
- * Every process changes the limits of a plan at its date on the clock of Redis, at most one second later. Used requests still count. The
- * plan `roomy` changes at the same date, and its keys send requests all the time.
+ * Every process changes the limits of a plan at most one second after the date of the change on the clock of Redis. Requests that were
+ * charged before the change still count. The plan `roomy` changes at the same date, and its keys send requests all the time.
  */
 export async function plansChangeOnTheClockOfRedis(): Promise<void> {
   const yaml = makeKey({ id: 'in-yaml', plan: 'free' });
@@ -103,7 +103,10 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     ]);
   }
 
-  /** Changes the plans at a date that every process announces in time. A slow machine gets a later date. */
+  /**
+   * Changes the plans at a date that every process announces in time. If some process announces the date too late, the function tries a
+   * later date.
+   */
   async function announced(aheadMs = 2_000): Promise<{ fromMs: number; from: string }> {
     const fromMs = Date.now() + aheadMs;
     const from = new Date(fromMs).toISOString();
@@ -120,7 +123,7 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
         for (const secret of secrets) {
           const { body, endedMs } = await send(process, secret, '/limits');
           if (endedMs >= fromMs) return true;
-          // The process has not loaded this date yet.
+          // If `upcoming` does not contain this date, the process has not loaded the edited configuration yet.
           if (body.upcoming?.[0].from !== from) continue;
           expect(body.windows).toMatchObject([{ limit: 5, used: 5 }]);
           expect(body.upcoming).toEqual([{ from, limits: later }]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
     starts: [{ tuning }, { tuning }],
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
-  // A gateway decides without Redis until it is connected.
+  // Until a gateway is connected to Redis, it decides requests by itself.
   for (const gateway of fleet.gateways)
     await until('Redis decides', async () => (await readiness(gateway)).body.status === 'ok');
 });

@@ -25,9 +25,9 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Tests of the buttons of a key in a browser. Two gateways share a Redis, and one of them serves the page. */
+/** The tests press the buttons on the page of a key in a browser. Two gateways share a Redis, and the first gateway serves the page. */
 let browser: Browser;
-/** Shows the pages with a write token. */
+/** The browser tab that shows the pages with a write token. */
 let tab: Tab;
 let backend: RecordingBackend;
 let folder: string;
@@ -275,7 +275,7 @@ it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the 
   expect(await focused()).toBe('Delete…');
   await page.keyboard.press('Enter');
   await page.waitForSelector('dialog[open]');
-  // The first field has the focus.
+  // When the dialog opens, its first field has the focus.
   await page.keyboard.type('acme');
   await page.keyboard.press('Enter');
   await page.waitForFunction(
@@ -321,9 +321,9 @@ it('Esc does not leave a rotation that is under way: its secret appears with the
   await posted;
   await page.waitForSelector('dialog[aria-busy=true]');
   expect(await focusOn(page)).toBe('Rotate');
-  // A browser lets a page prevent only the first Esc.
+  // The page can prevent only the first Esc from closing the dialog, so the test presses Esc several times.
   for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
-  // An Esc while the dialog is closed reaches the focused element.
+  // While the dialog is closed, the focused element receives Esc.
   await page.evaluate(() => {
     document.querySelector('dialog')?.close();
     document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
@@ -397,7 +397,7 @@ it('Operations states once how soon an operation is removed', { tags: 'full' }, 
   await call(secrets.get('al'), '/pets/1');
   const { page, origin } = await openKey('al');
   await page.goto(`${origin}/operations?operation=getPet`);
-  // The two texts come from different responses.
+  // The test waits for two texts, because they come from different responses.
   await page.waitForSelector('[data-label=State] .state');
   await page.waitForFunction("document.querySelector('.trend .sentence')?.textContent.includes('removed')");
   const removed = /removed (in [\d,]+ days)/;
@@ -406,7 +406,7 @@ it('Operations states once how soon an operation is removed', { tags: 'full' }, 
   expect(removed.exec(await firstText(page, '.trend .sentence'))?.[1]).toBe(removed.exec(row)?.[1]);
 });
 
-/** Blocks later requests whose address contains `part`. */
+/** Blocks later requests whose URL contains `part`. */
 async function cutOff(page: Page, part: string): Promise<void> {
   await page.setRequestInterception(true);
   page.on('request', (request) =>
@@ -446,7 +446,7 @@ it('the end of a ban is visible on a narrow page, also when the figures are stal
 
 it('the axis of a chart of few requests shows each number once', { tags: 'full' }, async () => {
   const { page, origin } = await openKey('al');
-  // With each response, the page redraws a chart on an empty canvas.
+  // After each response, the page clears the canvas of a chart and draws the chart again.
   await page.evaluateOnNewDocument(`
     window.drawn = [];
     const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
@@ -470,7 +470,7 @@ it('neither the longest name of a plan nor a right-to-left name disturbs the tex
 }, async () => {
   await api('POST', '/keys', { id: 'turned', plan: 'free', name: 'abc \u202Eabc' });
   const { page, origin } = await openKey('turned', { width: 390 });
-  // The text after the name is read from left to right: first the plan, then the rank.
+  // The text after the name must run from left to right, although the name contains a right-to-left override.
   const places = `(() => {
     const range = document.createRange();
     const text = [...document.querySelector('.heading p').childNodes].find(({ textContent }) => textContent.includes('free'));

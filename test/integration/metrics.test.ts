@@ -65,7 +65,7 @@ async function start(
   return { send, read, roomy, tight, gateway, settings };
 }
 
-/** The complaints of `promtool` about the text; empty without complaints. */
+/** The problems that `promtool` reports for the text, or an empty string. */
 function complaintsAbout(text: string): string {
   const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], {
     input: text,
@@ -119,7 +119,7 @@ it('all scrapes within a second get one text, at the same time or one after the 
   const { send, read, roomy } = await start({}, undefined, 60_000);
   const atOnce = await Promise.all(Array.from({ length: 50 }, read));
   expect(await send(roomy.secret)).toBe(200);
-  // Two texts would differ, because each text contains the CPU time of the process.
+  // If the gateway created the text twice, the texts would differ, because each text contains the CPU time of the process.
   expect(new Set([...atOnce, await read()].map(({ text }) => text)).size).toBe(1);
 });
 

@@ -156,7 +156,7 @@ it('a limit that is deleted to type another stays empty until then', { tags: 'fu
   await page.keyboard.type('30');
   expect(await limitIn()).toBe('30');
   await expect.poll(() => new URL(page.url()).searchParams.get('minute')).toBe('30');
-  // The field returns to its old value when it loses the focus before the new value is complete.
+  // If the field loses the focus before the new value is complete, the field returns to its old value.
   for (let digit = 0; digit < 2; digit++) await page.keyboard.press('Backspace');
   await (await page.waitForSelector('.spread .handle'))?.focus();
   await expect.poll(limitIn).toBe('3');

@@ -21,7 +21,7 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-/** The value of each sample, by these labels. */
+/** The values of the samples of an expression, by the values of these labels. */
 async function values(expression: string, ...labels: string[]): Promise<Record<string, number>> {
   const samples = await prometheus.query(expression);
   return Object.fromEntries(

@@ -26,7 +26,7 @@ import { until } from '../support/until.ts';
 
 const password = 'a-word-that-no-log-shows';
 const page = readFileSync(new URL('../../gateway/redis/README.md', import.meta.url), 'utf8');
-/** The permissions are copied literally from `gateway/redis/README.md`, which describes them for operators. */
+/** The ACL is copied literally from `gateway/redis/README.md`, which describes the ACL for operators. */
 const [, allowed = '', allowedOnCluster = ''] =
   /ACL SETUSER tollgate .* resetchannels (-@all[\s\S]*?)\n\n[\s\S]*? add `(\+cluster[^`]*)`/.exec(page) ?? [];
 const [, allowedAtSentinel = ''] = /ACL SETUSER watcher on '>change-me' ([\s\S]*?)\n\n/.exec(page) ?? [];
@@ -46,7 +46,7 @@ const own = { file: 'cert.pem', notAfterMs: 0, cert: tls.client.cert, key: tls.c
 
 interface Started {
   readonly place: RedisPlace;
-  /** One inspection client for each server that stores keys. */
+  /** The clients with which the tests inspect Redis. There is one client for each server that stores keys. */
   readonly inspectors: readonly Redis[];
   stop(): Promise<void>;
 }
@@ -97,7 +97,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The address of Redis in the form of the configuration. */
+/** The address of Redis as the setting `redis` of a configuration. */
 function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
   if (sentinel === undefined) return place;
   const { password: _, ...rest } = sentinel;

@@ -105,7 +105,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
   }
 
-  // The totals of a day are written at least one day after the end of the day.
+  // The gateway writes the totals of a day at least one day after the day has ended.
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });
   onTestFinished(connection.close);
@@ -140,7 +140,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
-  // The key of a probe exists only briefly in each second.
+  // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();
   const tooLarge = new Map<string, number>();
   const deadlineMs = Date.now() + 40_000;

@@ -1,4 +1,4 @@
-// `request/forward/slow-clients.test.ts` is the everyday size of the test with greedy keys.
+// The test with greedy keys has a small counterpart in `npm test`, which is `request/forward/slow-clients.test.ts`.
 import { describe, expect, it } from 'vitest';
 import { greeds, measureGreedyKeys } from '../faults/greedy-keys.ts';
 import { measureSlowClients } from '../faults/slow-clients.ts';

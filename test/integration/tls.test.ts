@@ -43,9 +43,7 @@ interface Pair {
   readonly key: string;
 }
 
-/**
- * Writes a certificate. @returns the paths of its files; a second call replaces the files, as renewal tools do
- */
+/** Writes a certificate. A second call replaces the files, as renewal tools do. @returns the paths of the files */
 async function write(name: string, pair: Pair): Promise<Pair> {
   const paths = { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
   for (const part of ['cert', 'key'] as const) {

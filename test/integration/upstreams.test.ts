@@ -30,7 +30,7 @@ beforeEach(async () => {
     react: (_request, socket) => socket.write(okResponse('{"of":"store"}')),
   });
   orders = await startRecordingBackend({
-    // The port must not be in the range for outgoing connections, because a test opens it again.
+    // The port must be outside of the range for outgoing connections, because a test closes the port and later listens on it again.
     port: await freePort(),
     react: (_request, socket) => socket.write(okResponse('{"of":"orders"}')),
   });

@@ -7,7 +7,7 @@ import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Row 31 of the list of faults, with whole processes. The tests in `usage/` cover lost replies and a frozen Redis. */
+/** The tests cover row 31 of the list of faults with whole processes. The tests in `usage/` cover lost replies and a frozen Redis. */
 const token = makeToken('read');
 const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
 const flushMs = 1_000;

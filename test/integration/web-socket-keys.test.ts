@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** The closed WebSockets in the logs of the processes, process by process. */
+/** The closed WebSockets that the logs of all processes contain. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines
@@ -137,7 +137,8 @@ it('a WebSocket is closed when its secret expires', async () => {
 });
 
 describe('a WebSocket of a key of the directory', () => {
-  // The result of the read is still cached when the gateway checks the next WebSocket, so no other check closes that WebSocket.
+  // The gateway caches the result of a read for ten minutes. If a read closed only the first WebSocket of a key, no other check would close
+  // the other WebSockets during the test.
   const bounds = {
     ...patientStore,
     tunnelReadIntervalMs: 500,

@@ -53,7 +53,7 @@ async function start(bounds: Tuning['bounds'] = {}): Promise<RunningGateway> {
 
 it('a drain does not wait for open WebSockets: they are closed, and the process exits with 0', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);
-  // The deadline exceeds the timeout of the test.
+  // The deadline of the drain exceeds the timeout of the test, so the test fails if the drain waits for the WebSocket.
   const gateway = await start({ drainGraceMs: 50, drainDeadlineMs: 600_000 });
   const client = await askForWebSocket(gateway.port, key.secret);
   expect((await client.response()).status).toBe(101);
@@ -91,7 +91,7 @@ it('a secret in a subprotocol opens a WebSocket, and reaches no backend, log or 
   ).toEqual(['Sec-WebSocket-Protocol: chat, superchat', 'Sec-WebSocket-Protocol: chat, superchat']);
   expect(await statusOfHandshake(gateway, '/v1/feed', 'unknown')).toBe(401);
   expect(await statusOfHandshake(gateway, '/v1/feed', key.secret, key.secret)).toBe(400);
-  // Other operations do not accept a secret in this field, and the backend does not receive the secret.
+  // An operation without WebSockets does not accept a secret in `Sec-WebSocket-Protocol`, and the backend does not receive the secret.
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret)).toBe(401);
   backend.react = (_request, socket) => void socket.write(okResponse('{}'));
   expect(await statusOfHandshake(gateway, '/v1/news', key.secret, key.secret)).toBe(200);

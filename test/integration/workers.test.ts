@@ -38,7 +38,7 @@ const patient = {
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
 };
-/** How late a client on a paused machine may send its next request during a drain. */
+/** On a paused machine, a client may send its next request during a drain up to three seconds late. */
 const clientsMayPause = { drainIdleGraceMs: 3_000 };
 
 let backend: RecordingBackend;
@@ -298,9 +298,9 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
-    // No worker of this test lives this long, even on a slow machine.
+    // A worker that runs for `workerSteadyMs` would reset the pause. No worker of this test runs this long, even on a slow machine.
     workerSteadyMs: 600_000,
-    // A starting worker on a busy machine may send nothing for seconds.
+    // On a busy machine, a worker that starts may send no message to the supervisor for seconds.
     workerSilenceMaxMs: 20_000,
   });
   const [hangs] = await workersOf(gateway, token.token);
@@ -332,7 +332,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
 });
 
 it('a worker may be silent for longer while it starts, and a start that takes too long names its phase', async () => {
-  // Every start takes longer than this timeout.
+  // The start of a worker always takes longer than this timeout.
   const bounds = { workerStartTimeoutMs: 50, workerSilenceMaxMs: 10, workerReportIntervalMs: 20 };
   await expect(start(configOf(), bounds)).rejects.toThrow(
     /worker [12] ended: after 0\.05 s it does not listen, and still (loads its code|reads its settings|opens its socket)/,
