@@ -22,7 +22,7 @@ export function addCompletionCommand(program: Command): void {
     });
 }
 
-/** A choice of words, or file names. */
+/** The values that an option or argument accepts: a choice of words, or file names. */
 type Values = readonly string[] | 'files';
 
 interface Completed {

@@ -23,7 +23,7 @@ export const defaultBounds = Object.freeze({
   tlsHandshakeTimeoutMs: 10_000,
   /** The interval at which failed TLS handshakes are logged, in one line with their number. */
   tlsFailuresIntervalMs: 10_000,
-  /** The interval at which an expiring certificate is logged, in addition to each load. */
+  /** The interval at which an expiring certificate is logged. An expiring certificate is also logged at each load. */
   certificateNoticeIntervalMs: 86_400_000,
   /** The idle time after which a kept-alive client connection is closed. */
   keepAliveTimeoutMs: 65_000,
@@ -78,7 +78,10 @@ export const defaultBounds = Object.freeze({
   docsReadBytesPerSecond: 100_000,
   /** How long a client may take to read a response with the API reference: half a megabyte at 4 KB/s. */
   docsReadTimeoutMs: 120_000,
-  /** How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. No quota is charged. */
+  /**
+   * How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. These requests are not charged to the
+   * quota of the key.
+   */
   limitsReadsPerMinuteMax: 60,
   /**
    * The longest period, in days, whose usage a key may read in one request. The three limits are for rows of a minute, an hour and a day.
@@ -357,7 +360,7 @@ export const defaultBounds = Object.freeze({
   /**
    * The maximum number of turns of the admin listener per second, and the maximum number of turns at once after a pause. In each turn, one
    * request begins, or octets of one connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100
-   * µs. A page loads 35 files at once.
+   * µs. A page for operators loads 35 files at once.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
@@ -378,7 +381,7 @@ export const defaultBounds = Object.freeze({
   adminResponseTimeoutMs: 10_000,
   /**
    * The maximum size of the JSON body of an admin request, the maximum number of its members, and the time in which it must arrive. The
-   * size suffices for a key with two thousand operations. A larger or slower body gets 413 or 408.
+   * size suffices for a key with two thousand operations. A larger body gets 413, and a slower body gets 408.
    */
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
@@ -592,8 +595,8 @@ export const defaultBounds = Object.freeze({
    */
   workerStartTimeoutMs: 120_000,
   /**
-   * The interval at which a worker reports its figures, and the time without a report after which a worker is killed and replaced,
-   * because its event loop hangs.
+   * The interval at which a worker reports its figures. A worker without a report for `workerSilenceMaxMs` is killed and replaced, because
+   * its event loop hangs.
    */
   workerReportIntervalMs: 1_000,
   workerSilenceMaxMs: 30_000,
@@ -626,7 +629,10 @@ export const defaultBounds = Object.freeze({
   configRetryPauseMaxMs: 600_000,
   /** How long the idle loader thread is kept. */
   configThreadIdleMs: 60_000,
-  /** The heap of the loader thread, so that a configuration cannot fill the gateway's memory. The largest keys file takes 1,280 MiB. */
+  /**
+   * The heap of the loader thread, so that a configuration cannot fill the gateway's memory. A load of the largest keys file takes 1,280
+   * MiB.
+   */
   configThreadHeapMebibytes: 1_536,
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,

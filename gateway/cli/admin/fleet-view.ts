@@ -71,7 +71,7 @@ export function usualVersion(
   return first?.[0] ?? ownVersion;
 }
 
-/** Makes the lines about changes, the newest change first. The error of a failed change follows below its sentence. */
+/** Makes the lines about changes, the newest change first. The error of a failed change is in the lines below the change. */
 export function changesLines({ changes, isComplete }: ChangesShown, screen: Screen): readonly string[] {
   // The list may be incomplete, because other processes may have more changes, and Redis may have lost the list.
   if (changes.length === 0) return withNotice(isComplete, ['No change is on record.']);
@@ -128,8 +128,8 @@ function memberText(value: unknown): string {
 }
 
 /**
- * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret below it marks the
- * place.
+ * Makes the lines about an error of a configuration. A quoted line of the file is not wrapped, because a caret in the next line marks the
+ * position of the error.
  */
 function errorLines(error: string, columns: number): string[] {
   const room = columns - indent.length;

@@ -72,7 +72,7 @@ export function addBanAndGrantCommands(keys: Command): void {
 interface GrantOptions extends Asking, LimitsByField {
   readonly from?: string;
   readonly until: string;
-  /** `--no-brownouts` sets this to false. */
+  /** The option `--no-brownouts` sets `brownouts` to false. */
   readonly brownouts?: boolean;
 }
 

@@ -117,7 +117,7 @@ async function readAll(input: NodeJS.ReadStream, bytesMax: number): Promise<stri
 /** Reads a line from a terminal without echoing it. Returns an empty text if the input ends without a line. */
 async function readHidden(input: NodeJS.ReadStream): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // The terminal stops echoing here.
+  // The option `terminal: true` stops the echo of the terminal.
   const lines = createInterface({ input, output: nowhere, terminal: true });
   process.stderr.write('The secret, then Enter (it is not shown): ');
   const line = await new Promise<string>((resolve) => {

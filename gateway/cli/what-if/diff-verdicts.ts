@@ -22,8 +22,8 @@ export interface LimitVerdict {
   readonly keysRefusedLess: number;
   readonly requestsRefusedLess: number;
   /**
-   * The number of keys whose result is uncertain. Bans, limits per second and mixed costs make a result depend on the order of
-   * requests, which the usage record does not contain.
+   * The number of keys whose result is uncertain. The result depends on the order of requests if there are bans, limits per second or
+   * operations with different costs. The usage record does not contain this order.
    */
   readonly keysUncertain: number;
 }

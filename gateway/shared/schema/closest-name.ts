@@ -37,8 +37,8 @@ export function didYouMean(written: string, names: Iterable<string>): string {
 }
 
 /**
- * Advice for a name that does not exist: the name that was probably meant, or all names. @param what the noun for the things with these
- * names, in the plural
+ * Advice for a name that does not exist: the name that was probably meant, or all names. @param what the noun for the named things, in the
+ * plural
  */
 export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
   const closest = closestName(written, names);

@@ -9,7 +9,7 @@ export interface TurnsOptions {
   readonly pauseMs: number;
   /** On average, a holder may keep the event loop busy for 1/`restFactor` of the time. */
   readonly restFactor?: number;
-  /** How much of the pauses that `restFactor` requires a holder may postpone. */
+  /** A holder may postpone up to this much of the pauses that `restFactor` requires. */
   readonly aheadMaxMs?: number;
 }
 
@@ -20,13 +20,13 @@ export interface Waiting {
 }
 
 /**
- * Runs work of several holders, such as tokens or keys: one piece at a time for each holder, and for a limited number of holders at once.
- * Waiting holders take turns, so a holder with much work delays only itself.
+ * Runs work of several holders, such as tokens or keys. A holder has at most one piece of work in progress, and the number of busy holders
+ * is limited. Waiting holders take turns, so a holder with much work delays only itself.
  */
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** The time at which the pauses that `restFactor` requires end, by holder; on the clock of `performance.now()`. */
+  /** By holder, the end of the pauses that `restFactor` requires, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 

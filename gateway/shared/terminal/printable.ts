@@ -1,6 +1,6 @@
 /**
- * Control characters, which move the cursor, change colours or simulate input, and invisible characters that reorder text. The zero-width
- * joiner and non-joiner (U+200D, U+200C) are harmless and are not matched.
+ * Matches control characters and invisible characters that reorder text. Control characters can move the cursor, change colours or simulate
+ * input. The zero-width joiner and non-joiner (U+200D, U+200C) are harmless and are not matched.
  */
 const unprintable = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

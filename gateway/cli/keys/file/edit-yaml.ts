@@ -144,8 +144,8 @@ function spliceOfAppended(path: Path, entries: readonly unknown[], { text, eol, 
 }
 
 /**
- * Returns the end of the line of the list's last entry. The parser's range of a list also covers comments below the list. A
- * comment that is indented deeper than the list belongs to the last entry.
+ * Returns the offset at which the last line of a list ends. The parser's range of a list also covers comments below the list. A comment
+ * that is indented deeper than the list belongs to the last entry.
  */
 function endOfEntries(text: string, rangeEnd: number, indent: number): number {
   let end = text.slice(0, rangeEnd).trimEnd().length;
