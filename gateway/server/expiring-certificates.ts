@@ -26,8 +26,8 @@ export function watchCertificates({
   let timer: NodeJS.Timeout | undefined;
 
   /**
-   * Logs a warning that differs from the last warning. At the start and at a reload, the configuration's own warnings include the warnings
-   * about certificates.
+   * Logs the warning about each certificate if the text differs from the last warning about this certificate. At the start and at a reload,
+   * the configuration's own warnings include the warnings about certificates.
    */
   function report() {
     const expiring = Object.entries(certificates).flatMap(([listener, certificate]) => {

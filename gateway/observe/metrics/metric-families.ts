@@ -215,7 +215,10 @@ function histogram(suffix: string, help: string, durationsOf: (counts: RequestCo
   return { suffix, type: 'histogram', help, valuesOf };
 }
 
-/** Returns the value of a metric without labels. The metric has no value if its part of the gateway does not exist. */
+/**
+ * Returns the value of a metric without labels. The metric has no value if the gateway runs without the part that the
+ * metric describes, such as workers.
+ */
 function one(value: number | undefined): Value[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }

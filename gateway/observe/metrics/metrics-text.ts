@@ -6,8 +6,8 @@ import { createProcessRegistry, type ProcessMetrics } from './process-metrics.ts
 /**
  * Makes the text of the metrics for Prometheus. The library formats the text and adds the metrics of the process.
  * Requests are counted in plain numbers, because the library's counters build a text from the labels for each counted
- * request. The text is cached and only one text is made at a time, because making the text takes at least a millisecond
- * and sends a message to every worker.
+ * request. Making the text takes at least a millisecond and sends a message to every worker. The text is therefore
+ * cached, and only one text is made at a time.
  *
  * @param others the metrics of the other processes of this gateway
  */

@@ -33,7 +33,7 @@ export type ToWorker =
 
 /** Messages from a worker to its supervisor. */
 export type FromWorker =
-  /** The worker's start enters this phase. */
+  /** Reports that the worker's start has entered this phase. */
   | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
   /** The worker cannot start and exits. */

@@ -8,8 +8,8 @@ KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (J
 KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of each key with this id that was removed lately.
 ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
 `changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms.
-The other arguments are for a new key. ARGV[4] is the tag of the key. ARGV[5] is the longest time between the tag and this call, in ms.
-ARGV[6] is `once` to refuse a key that was already created and removed.
+The other arguments are for a new key. ARGV[4] is the tag of the key. ARGV[5] is the longest time between the creation of the tag and
+this call, in ms. ARGV[6] is `once` to refuse a key that was already created and removed.
 The reply begins with `absent`, `changed` (another version is stored), `late`, `removed` or `done`. The revision, the old record and the
 tag follow.
 ]]

@@ -1,6 +1,6 @@
 #!lua
 --[[
-Lists the id of a new key with a unique tag, which is the time (ms in hex) and random characters.
+Adds the id of a new key to the list of ids, with a unique tag. The tag consists of the time (ms in hex) and random characters.
 
 KEYS[1] is `<prefix>:directory:ids`, a sorted set of `<id>\0<tag>`, all with the score 0.
 ARGV[1] is the id, and ARGV[2] has the random characters. The reply is the tag.

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 --[[
-Stores the time of a change of a key's record in the key's quota hash, as `changedMs`. decide-quota.lua compares this time with the time
-that the process read together with the record, so no process decides on an outdated record. This script also runs when Redis is out of
-memory, like change-record.lua.
+Stores the time of a change of a key's record in the key's quota hash, as `changedMs`. A process reads this time
+together with the record. The script decide-quota.lua compares the time that the process read with the stored time, so
+no process decides on an outdated record. This script also runs when Redis is out of memory, like change-record.lua.
 
 KEYS[1] is `<prefix>:{<key id>}`, the hash of decide-quota.lua.
 ARGV[1] is how long the time is kept, in ms. The time is kept for longer than a process caches a record.

@@ -267,7 +267,7 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The stored record. After a completed change, the record before the change. */
+  /** The stored record, or the previous record after a completed change. */
   readonly stored: string;
   readonly tag: string;
 }
