@@ -37,7 +37,7 @@ async function start(admin: Record<string, unknown>, bounds: Bounds = defaultBou
 let gateway: Gateway;
 let port: number;
 beforeAll(async () => {
-  // The next test sends up to 10,000 wrong tokens, so these limits must not stop it.
+  // The next test sends up to 10,000 wrong tokens, so the limits per second must not stop the test.
   const bounds = tunedBounds({
     adminConnectionsPerSecondMax: 1_000_000,
     adminTurnsPerSecondMax: 1_000_000,
@@ -310,8 +310,8 @@ describe('connections beyond what one client address may have', () => {
     await second.closed;
     expect([await served(third), await served(first)]).toEqual([200, 200]);
 
-    // Two other addresses use the remaining connections. The server then closes an idle connection of another address to accept a further
-    // address.
+    // Two other addresses use the remaining connections. For a client with a fourth address, the server then closes an idle connection of
+    // another address.
     await Promise.all([await open('127.0.0.2'), await open('127.0.0.3')].map(served));
     expect(await served(await open('127.0.0.4'))).toBe(200);
     await third.closed;
@@ -349,7 +349,7 @@ for (const guesses of [500, 10_000])
       }
     }
     expect([...statuses.keys()].every((status) => status === 401 || status === 429)).toBe(true);
-    // An earlier test has already sent wrong tokens, and a minute may end during this test.
+    // The bound is inexact, because an earlier test has already sent wrong tokens, and a minute may end during this test.
     expect(statuses.get(429)).toBeGreaterThan(guesses - 100);
     expect(retryAfter).toMatch(/^([1-9]|[1-5]\d|60)$/);
   });

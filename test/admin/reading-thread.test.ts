@@ -56,7 +56,7 @@ it('the members of a body are counted before the schema checks it, and the API d
     413,
     'The request body has too many members; at most 65536 are allowed, in all objects and lists together.',
   ]);
-  // The thread has ended, so the document comes from the cache.
+  // The reading thread has ended, so the response with the API document comes from the cache.
   const document = (await ask('/openapi.json')).body;
   bounds.readingStuckMs = 1;
   expect((await ask('/keys/acme')).status).toBe(503);

@@ -8,7 +8,10 @@ import { requireProgram } from '../support/require-program.ts';
 import { bareEnvironment, runTollgate } from '../support/run-tollgate.ts';
 import { until } from '../support/until.ts';
 
-/** The text before the Tab key, and the resulting command line. `draft.yaml` is the only file. */
+/**
+ * The text before the Tab key, and the resulting command line. The folder contains only the file
+ * `draft.yaml`.
+ */
 const completed = [
   ['keys gr', 'keys grant'],
   ['comp', 'completion'],
@@ -40,7 +43,8 @@ test.each([
     terminal.stdout.setEncoding('utf8').on('data', (text) => {
       output += text;
     });
-    // The prompt is defined in two parts, so that the echo of the definition does not look like the prompt.
+    // The command that defines the prompt has the prompt in two parts, so that the terminal's echo of the
+    // command does not look like the prompt.
     const prompts = () => output.split('Rea' + 'dy>').length - 1;
     const type = async (text: string) => {
       const before = prompts();
@@ -75,7 +79,8 @@ test('fish completes the same, with descriptions', async () => {
     encoding: 'utf8',
   });
   const last = (line: string) => line.split(' ').at(-1) ?? '';
-  // fish prints only the last word, and prints nothing where any value is possible.
+  // The shell fish prints only the last word of a completed command, and prints nothing if any value is
+  // possible.
   const words = output.split('END\n').map((one) => one.split('\t')[0]?.trim());
   expect(words.slice(0, completed.length)).toEqual(
     completed.map(([typed, whole]) => (typed === whole ? '' : last(whole))),

@@ -48,7 +48,7 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
   });
   const key = makeCustomKey(100, 100);
   const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }), {
-    // The time that a slow machine may need to send all signals.
+    // A slow machine may need this long to send all signals.
     tuning: { bounds: { signalEchoMs: 30_000 } },
   });
   onTestFinished(async () => {

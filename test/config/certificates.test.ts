@@ -21,7 +21,7 @@ function load({ main = withTls, cert = good.cert, key = good.key }: Files = {}) 
   return { folder, loaded: loadSettings({ file: folder.file, env: {} }) };
 }
 
-/** The report, without the path of the folder; empty when the configuration is valid. */
+/** The report on a configuration, without the path of its folder; empty when the configuration is valid. */
 function reportOn(files: Files): string {
   const { folder, loaded } = load(files);
   if (loaded.kind === 'valid') return '';

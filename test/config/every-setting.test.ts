@@ -55,8 +55,8 @@ const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
 
 /**
- * Two configurations that differ in one setting. The first configuration overrides `base`, and the second overrides the first. A setting
- * that is not in the table gets a generated value.
+ * Two configurations that differ in one setting. The members of the first configuration override `base`, and the members of the second
+ * configuration override the first configuration. A setting that is not in the table gets a generated value.
  */
 const differing: Readonly<Record<string, readonly [before: Members, after: Members]>> = {
   environment: [{}, { environment: 'other' }],

@@ -17,8 +17,8 @@ function problemsOf(files: Files): readonly Problem[] {
 
 const count = 40_000;
 /**
- * Parsing takes half a second. A parser whose work grows with the square of the size would take far longer than the
- * limit. The limit counts CPU time, because pauses and other processes do not lengthen it.
+ * The limit on the CPU time for parsing a file, which takes half a second. A parser with quadratic work would take far
+ * longer than the limit. The limit counts CPU time, because pauses and other processes do not add CPU time.
  */
 const hangCpuMs = 10_000;
 /**
@@ -43,7 +43,7 @@ const inKeys = (text: string) => mainDocument.replace('keys: keys.yaml\n', `keys
 const api = (text: string) => ({ 'openapi.yaml': `paths:\n${text}` });
 const operation = (fields: string) => `{ get: { ${fields} } }`;
 
-/** Files with far more faults than a report lists. */
+/** Files with far more problems than a report lists. */
 const hostile = (scale: number): readonly [what: string, files: Files][] => {
   const of = (howMany: number) => Math.ceil(howMany * scale);
   const lines = (line: (i: number) => string, howMany = of(count)) => linesOf(line, howMany);

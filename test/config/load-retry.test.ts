@@ -7,7 +7,7 @@ import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('an edit whose load failed takes effect without another edit, and the failure is reported once', async () => {
   const { file, write } = configFolder();
-  // The loader cannot send this value to its thread. The load throws the same error as when the thread dies.
+  // The loader cannot send a function to its thread. The load then fails in the same way as when the thread dies.
   const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
   const reports: string[] = [];
   const watch = watchSettings({
@@ -23,7 +23,7 @@ test('an edit whose load failed takes effect without another edit, and the failu
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
   const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: /);
   await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 120_000 });
-  // The time is long enough for several failed loads.
+  // The pause is long enough for several failed loads.
   await new Promise((resolve) => setTimeout(resolve, 500));
   delete env.BROKEN;
   await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 120_000 });

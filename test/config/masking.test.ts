@@ -4,7 +4,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, digestOf, mainDocument } from '../support/config-folder.ts';
 
-/** Everything that the gateway logs and shows about a configuration: the text and the structured form. */
+/** All reports of the gateway about a configuration: the text report, and the structured problems for the log. */
 function reportOn(files: Readonly<Record<string, string>>) {
   const { file, pathOf } = configFolder(files);
   const loaded = loadSettings({ file, env: {} });
@@ -76,7 +76,7 @@ test.each(mistakes)('a secret written %s is in no report', (_, keys) => {
     const list = keys.replaceAll('X', secret);
     for (const files of [inKeysFile(list), inMainFile(list.replace(/^(?=.)/gm, '  '))]) {
       const { text, all } = reportOn(files);
-      // A digest is valid in some of these places, but the other secrets are not.
+      // In some of these places, a digest is valid, so no problem is reported. Any other secret is invalid there.
       if (secret !== digestOf('b')) expect(text).toMatch(/^\S+:\d+:\d+: /);
       expectNothingOf(secret, all);
     }

@@ -18,7 +18,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** The beginning of a command that runs the rest of the command in a network namespace. The namespace has only a loopback device. */
+/** A command prefix. The program after the prefix runs in a network namespace that has only a loopback device. */
 async function withoutNetwork(): Promise<readonly [string, ...string[]]> {
   const advice = 'The test of the npm package needs Linux with the programs unshare and ip.';
   const unshare = await requireProgram({ names: ['unshare'], packageName: 'util-linux', advice });
@@ -59,7 +59,7 @@ test('the package that npm packs is installed in an empty folder, and then runs 
     '22.22.0': pathOf(join(oldest, 'node_modules', nodePackage, 'bin/node')),
     [process.versions.node]: pathOf(process.execPath),
   };
-  // The option fails the installation when a package does not support this version of Node.
+  // With `--engine-strict`, the installation fails if a package does not support this version of Node.
   const file = join(packed, `tollgate-${description.version}.tgz`);
   await npm([...install, '--engine-strict', file], folder, paths['22.22.0']);
 

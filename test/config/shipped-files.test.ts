@@ -98,7 +98,8 @@ test('X-Forwarded-For is ignored unless TRUSTED_PROXY is set', () => {
 test('comments in config/ contain only commands that an operator can run', () => {
   const entries = readdirSync('config', { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of entries.filter((entry) => entry.isFile())) {
-    // Operators run the command line as `docker compose run --rm cli …` or `npm run tollgate -- …`.
+    // Files must not show commands that begin with `tollgate`, because operators run `docker compose run --rm
+    // cli …` or `npm run tollgate -- …`.
     expect(readFileSync(`${parentPath}/${name}`, 'utf8')).not.toMatch(
       /(?<!npx )\btollgate (check|keys|run|schema|init|start)\b/,
     );

@@ -4,7 +4,10 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import { configFolder, mainDocument } from '../support/config-folder.ts';
 
-/** Loads the small configuration with this text as its upstreams, and with an operation for each `x-upstream`. */
+/**
+ * Loads a small configuration with the given text in place of `upstream`, and with an operation for each given
+ * `x-upstream`.
+ */
 function load(upstreams: string, ...ofOperations: string[]) {
   const operations = ofOperations.map(
     (name, i) => `  /a${i}: { get: { operationId: a${i}, x-upstream: ${name} } }\n`,

@@ -25,7 +25,7 @@ import { until } from '../support/until.ts';
 
 /**
  * Watches a folder and collects the reports. A report is the Free plan's minute limit, or the first problem. `slow`
- * collects the files whose load takes long, and `abandoned` counts the loads that were given up.
+ * collects the files whose load takes long, and `abandoned` counts the cancelled loads.
  */
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs?: number) {
   const reports: (number | string)[] = [];
@@ -35,7 +35,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   // The cancellation of a load ends the thread, so a test that cancels loads does not use the shared thread.
   const loader = slowAfterMs === undefined ? sharedLoader : createSettingsLoader(defaultBounds);
   const initial = loadSettings({ file, env: {} });
-  // The settings of another process, which applies every message.
+  // The settings of a simulated second process, which applies every message.
   let relayed = initial.kind === 'valid' ? copied(fullMessage(initial.settings)) : undefined;
   const started = watchSettings({
     file,
@@ -71,8 +71,8 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   });
   onTestFinished(() => started.stop());
   /**
-   * Waits until a load parses a file whose text has just become long. The load before it does not parse the text, because
-   * the text may be half written.
+   * Waits until a load parses a file whose text has just become long. The first load after the edit does not parse the
+   * text, because the text may be half written.
    */
   const parsing = async (longFile: string) => {
     const before = read.filter((name) => name === longFile).length;
@@ -81,7 +81,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
       () => read.filter((name) => name === longFile).length >= before + 2,
     );
   };
-  // The promise of a load that is given up never settles, so such a load stays in `unfinished`.
+  // The promise of a cancelled load never settles, so `unfinished` still counts such a load.
   return { reports, slow, parsing, abandoned: () => unfinished, stop: started.stop };
 
   function collected(onRead: LoadOptions['onRead']) {
@@ -102,10 +102,10 @@ async function reported(reports: readonly unknown[], expected: readonly unknown[
   await vi.waitFor(() => expect(reports).toEqual(expected), { timeout: 120_000, interval: 20 });
 }
 
-/** The parser needs seconds for this text, and then refuses it. */
+/** A text that takes seconds to parse and is then refused. */
 const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
-/** The time is long enough for several checks of the files and a load, so that no report can come later. */
+/** Waits long enough for several checks of the files and a load, so that no report can come later. */
 const quiet = () => sleep(500);
 
 test('each saved edit is reported once', async () => {
@@ -192,8 +192,8 @@ test('a broken edit is reported once with its place, and its repair brings the s
 test('a file that is being written is not loaded, though every part of it is valid', async () => {
   const folder = configFolder();
   const { reports } = watch(folder, 200);
-  // A piece is added every 10 ms and the files are checked every 200 ms. Two checks find the same content only when the
-  // keys are complete.
+  // The test appends a piece to the keys file every 10 ms, and the files are checked every 200 ms. Two checks find the
+  // same content only when the keys file is complete.
   const pieces = Array.from({ length: 50 }, (_, i) => `- { id: k${i}, plan: free, secrets: [] }\n`);
   folder.write('keys.yaml', '');
   for (const piece of pieces) {

@@ -31,7 +31,7 @@ function eventsOf(processId: string, redis?: { url: string; prefix: string }, ow
   return events;
 }
 
-/** Moves the clock of this process forward suddenly; the clock of Redis is unaffected. */
+/** Moves the clock of this process forward by `ms`. The clock of Redis is unaffected. */
 function pass(ms: number): void {
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
@@ -87,7 +87,7 @@ it('reports of several processes within the merging time are one event, and a la
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
   first.record(away('connection lost'));
   second.record(away('no reply within the deadline'));
-  // At this point, the processes are not connected to Redis. The processes will send these events later, with an age of ten minutes.
+  // The processes are not connected to Redis yet. They send the recorded events later, when the events are ten minutes old.
   pass(600_000);
   await expect.poll(() => listed(first)).toEqual(['store_away  2']);
   second.record(away());
@@ -130,12 +130,12 @@ it('an event while Redis is frozen is listed at its time, although Redis receive
   await expect.poll(() => listed(events)).toEqual([]);
   server.freeze();
   const awayMs = Date.now();
-  // The process sends the event at once, but the frozen server does not read it from its socket.
+  // The process sends the event at once, but the frozen Redis server does not read the event from its socket.
   events.record(away());
   await until('it is away', async () => !(await events.read({ limit: 1 })).isComplete);
   const outageMs = 3_600_000;
   pass(outageMs);
-  // This read finishes after the deadline of the event.
+  // When this read finishes, the deadline for sending the event has passed.
   await events.read({ limit: 1 });
   server.thaw();
   await expect.poll(() => listed(events)).toEqual(['store_away  1']);
@@ -301,7 +301,7 @@ it.each<[Happening, string]>([
 
 it('an outage is one event with its beginning, reason and number of processes, however long it lasts, and another outage is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  // The merging time is so short that two reports of one event become two entries.
+  // `eventsMergedWithinMs` is so short that two reports of one event become two entries.
   const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });
   const [first, second] = ['p1', 'p2'].map((id) => eventsOf(id, shared, own));
   if (!first || !second) throw new Error('two were made');

@@ -20,7 +20,7 @@ function startPresence(id: string, redis: { url: string; prefix: string }, own =
   });
   return {
     presence,
-    /** Ends the process like a kill, without a last report. */
+    /** Imitates a killed process, which sends no last report. */
     vanish: () => records.close(),
     ids: async () => (await presence.read()).processes.map((process) => process.id),
   };

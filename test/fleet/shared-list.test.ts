@@ -12,7 +12,7 @@ const entriesMax = 25;
 const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
 const moments = ['before it is sent', 'after it has run'] as const;
 
-/** The same connection, but the first calls of the script fail. */
+/** A connection to Redis on which the first calls of the script fail. */
 function failing(records: RedisConnection, moment: (typeof moments)[number], times: number): RedisConnection {
   let left = times;
   const commands = new Proxy(records.commands, {
@@ -47,7 +47,7 @@ for (const form of allRedisForms) {
         return { record, read: list.read };
       };
       const reader = listOf('reader');
-      /** The entries as `<text> <processes>`, the last written entry first. */
+      /** The entries as `<text> <processes>`, the most recently written entry first. */
       const listed = async () =>
         (await reader.read({ limit: 100 })).entries.map(({ text, processes }) => `${text} ${processes}`);
       const fill = async () => {

@@ -23,7 +23,10 @@ const generated = Object.entries(schemas).map(([name, schema]) => {
 });
 const members: Members = { plan: 'enterprise', ...Object.fromEntries(generated) };
 const ofNewKey = without(members, 'disabled');
-/** The response for a single key shows `limits` in its windows, and `disabled` in its state. */
+/**
+ * The response for a single key shows the limits in `windows`. Its member `state` shows whether the key is
+ * disabled.
+ */
 const shown = without(members, 'limits', 'disabled');
 const removable = Object.keys(schemas).filter((name) => name !== 'disabled');
 

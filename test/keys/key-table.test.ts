@@ -46,7 +46,7 @@ const edit = fc
     ...changed.map((key) => [key.id, key] as const),
   ]);
 
-/** Asserts that a table agrees with a model, which simple code computes. */
+/** Asserts that a key table agrees with a simple model of the same keys. */
 function expectTable(table: KeyTable, model: ReadonlyMap<string, RawKey>): void {
   const sorted = [...model.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   expect([...table.ids()]).toEqual(sorted.map(({ id }) => id));

@@ -9,7 +9,7 @@ import type { RateLimitState } from '../../gateway/shared/model.ts';
 const inForce = { name: 'minute', limit: 60, remaining: 59, resetMs: 60_000, windowSeconds: 60 } as const;
 const rateLimit: RateLimitState = { nowMs: 1_000, windows: [inForce], inForce };
 
-/** Creates an exchange with these fields. */
+/** Creates an exchange with the given members and header fields. */
 function exchange(
   found: Partial<Exchange>,
   kind: 'request' | 'rejection' = 'request',

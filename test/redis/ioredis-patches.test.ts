@@ -38,7 +38,7 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
     client.pipe(server).pipe(client, { end: false });
     void secure.then((socket) =>
       socket.once('data', () => {
-        // ioredis reports the error together with an alert of its own.
+        // The client reacts to the broken record with an error and a TLS alert. The relay then resets the connection.
         client.write(brokenRecord);
         client.once('data', () => client.resetAndDestroy());
       }),
@@ -50,7 +50,7 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
 it('a broken record together with an untrusted certificate leaves no error of a Redis connection uncaught', async () => {
   const broken = await uncaughtErrors({ isTrusted: false }, (client, server) => {
     client.pipe(server);
-    // The record arrives with the end of the handshake, so the connection fails twice before ioredis knows of it.
+    // The broken record arrives together with the end of the handshake, so the connection has two errors before ioredis handles it.
     server.once('data', (flight: Buffer) => client.write(Buffer.concat([flight, brokenRecord])));
   });
   expect(broken).toEqual([]);

@@ -12,7 +12,10 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The replies of the stores about many keys while one of three servers fails. */
+/**
+ * The tests in this file check the replies of the stores about many keys while one of three Redis servers
+ * fails.
+ */
 const bounds = tunedBounds({
   ...patientStore,
   storePatientDeadlineMs: 3_000,

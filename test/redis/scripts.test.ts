@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 const root = new URL('../../gateway/', import.meta.url).pathname;
-/** Matches `local <name> = KEYS[…]`, or any other alias. */
+/** Matches `local <name> = KEYS[…]`, which makes `<name>` an alias of a declared key. */
 const aliases = /local (\w+) = KEYS\[\w+\]/g;
 
 it('no script touches a key that it does not name, as compatible servers demand', () => {

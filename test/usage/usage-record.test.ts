@@ -110,7 +110,7 @@ function expected(all: readonly Event[], keyId: string) {
         }
         return { atMs, tally };
       }),
-    // Simulations read no requests that the concurrency limit refused.
+    // Simulations do not read the requests that the concurrency limit refused.
     units: [...minutes]
       .sort(([a], [b]) => a - b)
       .map(([, within]) => within.filter(({ outcome }) => outcome !== 'concurrent'))
@@ -391,7 +391,7 @@ it('two versions share a record: outcomes that the earlier version does not know
   ]);
   const later = new Map([[laterNumber(59, outcomes.indexOf('concurrent')), 3]]);
   expect(talliesIn({ counts: known, later })).toEqual(new Map([[59, tally]]));
-  // A record of an earlier version has no field with later outcomes.
+  // A record of an earlier version has no field for the outcomes that were added later.
   expect(talliesIn({ counts: known })).toEqual(new Map([[59, { ...tally, concurrent: 0 }]]));
   // A newer version counts an outcome that this version does not know.
   later.set(laterNumber(59, outcomes.length), 7).set(laterNumber(3, outcomes.length), 7);
@@ -466,7 +466,8 @@ describe('the record of several processes', () => {
     const usage = await openOnRedis({ url, prefix, bounds: { ...bounds, storeSilenceMaxMs: 300 } });
     const all: Event[] = [];
     for (let cut = 0; cut < 12; cut++) {
-      // Replies take longer than requests, so a cut loses the replies to batches that Redis has already added.
+      // Replies take longer than requests, so a cut of the connection loses the replies to batches that Redis has already
+      // added.
       relay.delay({ toServerMs: 0, toClientMs: cut % 3 === 2 ? 400 : 15 });
       for (let request = 0; request < 20; request++) {
         const event: Event = {
@@ -507,7 +508,7 @@ describe('the record of several processes', () => {
       },
     };
     const calendar = usageCalendar(minuteMs);
-    // The next round follows only after 15 minutes.
+    // The recorder's next round of sending follows only after 15 minutes.
     const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
     const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     onTestFinished(() => recorder.close());
@@ -641,7 +642,7 @@ describe('the totals of past days', () => {
     });
     const keyIds = Array.from({ length: 60 }, (_, index) => `customer-${index}`);
     const sent = new Map<string, { offered: number; admitted: number; units: number | undefined }>();
-    /** Counts some requests of each key on each of these days, in both processes. */
+    /** Counts some requests of each key on each of the given days, in both processes. */
     const countOn = (days: readonly number[]) => {
       for (const [index, keyId] of keyIds.entries()) {
         for (const day of days) {
@@ -723,7 +724,8 @@ it('the requests of a thousand operations are sent in one flush, in calls that R
   onTestFinished(() => server.stop());
   const { url } = server;
   const prefix = freshPrefix();
-  // A call that Redis refuses, because it does not have the script, is sent again with the script.
+  // If Redis does not have the script yet, it refuses the call, and the call is sent again with the script. The map counts
+  // both calls as one call.
   const calls = new Map<string, number>();
   const monitor = await monitorRedis(server.port, ([command = '', _script, ...args]) => {
     if (/^eval/i.test(command) && args[1]?.startsWith(`${prefix}:usage:operations`))

@@ -68,7 +68,10 @@ const routes = [
   }),
 ];
 
-/** The requests to the reading thread, in the order of their arrival. Each request lasts until the test calls `end`. */
+/**
+ * The requests to the reading thread, in the order of their arrival. Each request runs until the test calls its function
+ * `end`.
+ */
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({
@@ -200,7 +203,7 @@ describe('the turns of the reading thread', () => {
     large.length = 0;
     const asked = Array.from({ length: 4 }, () => askLarge());
     await until('the first is looked after', () => large.length === 1);
-    // The responses to these later requests show that the four earlier requests have arrived.
+    // The responses to the later small requests show that the four earlier large requests have arrived.
     for (let request = 0; request < 4; request++) expect((await ask('/things/x/parts/1')).status).toBe(200);
     asked.push(askLarge(writer.token));
     await until('that of the other token is looked after', () => large.length === 2);

@@ -266,14 +266,17 @@ describe('the document', () => {
   });
 });
 
-/** The parameters of an operation, including the parameters that the document describes once for several operations. */
+/** The parameters of an operation, including shared parameters to which the operation refers by `$ref`. */
 function parametersOf({ parameters = [] }: Json): readonly Json[] {
   return parameters.map(({ $ref, ...own }: Json) =>
     $ref === undefined ? own : document.components.parameters[$ref.split('/').at(-1)],
   );
 }
 
-/** Finds members that contain a time although their name does not end in At. Also finds names in At whose member contains no time. */
+/**
+ * Finds members that contain a time although their names do not end in `At`. Also finds members whose names end in `At` but that contain no
+ * time.
+ */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));
   if (typeof value === 'object' && value !== null) {

@@ -126,7 +126,7 @@ describe.each([
   { where: 'in Redis', store: () => onRedis(freshPrefix()) },
 ])('the record $where', ({ store }) => {
   it('shows every request of a key at once', async () => {
-    // The limit is per day, because the end of a minute during the test would end the ban.
+    // The exhausted limit is per day, because a minute limit could start again during the test.
     const key = makeCustomKey(1_000, 7);
     const gateway = await start({ keys: [key.entry], bans: { after: 5, for: '10m' }, ...store() });
     const statuses = await send(gateway, key.secret, 20);

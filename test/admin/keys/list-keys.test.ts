@@ -70,7 +70,7 @@ async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<s
     const page = await listKeys(sources, { sort: 'id', limit: 50, ...query, after });
     if (page === undefined) throw new Error('no answer');
     pages.push(page.keys.map(({ id }) => id));
-    // If a faulty list began again after its end, the loop would not end.
+    // If a faulty list began again after its last page, the loop would never stop without this check.
     expect(pages.length).toBeLessThan(1_000);
     if (page.next === undefined) return pages;
     after = page.next;

@@ -51,14 +51,14 @@ interface Case {
   readonly minuteUsed?: number;
   readonly dayUsed?: number;
   readonly ban?: { readonly untilMs: number; readonly level: number };
-  /** Minutes with their counts, and the number of requests without a valid secret. */
+  /** Minutes, each with its counts and with the number of requests without a valid secret. */
   readonly minutes?: readonly (readonly [string, Partial<Tally>, number?])[];
   readonly operations?: readonly (readonly [string, number])[];
   readonly addresses?: number;
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** The default is the end of the exhausted window that ends last. */
+  /** The time of the retry. The default is the latest end of an exhausted window. */
   readonly retryAtMs?: number;
 }
 

@@ -34,7 +34,7 @@ it('a distribution counts keys on a scale of 1, 2, 5, 10, …, and each bound be
     { from: 50, to: 100, keys: 1 },
     { from: 100, to: 200, keys: 1 },
   ]);
-  // One case at the limit, and one case above it.
+  // One value equals the limit, and one value exceeds the limit.
   expect(bucketsOf([60, 61, 100], 60)).toEqual([
     { from: 50, to: 61, keys: 1 },
     { from: 61, to: 100, keys: 1 },

@@ -131,7 +131,8 @@ it('a simulation gives bounds when bans depend on the order of requests', async 
   await gateway.send(key.secret, 1, 4);
   const tried = { plans: { free: { perMinute: 3 } } };
   const { keys, reproduced, minutes } = await gateway.simulate({ ...tried, minutesOf: 'acme' });
-  // The window refuses two requests; a third refusal would ban the key. With a limit of three per minute a ban is possible but not certain.
+  // In the record, the window refuses two requests before the key is banned. Under a limit of three requests a minute, a ban is possible
+  // but not certain.
   expect(reproduced).toMatchObject({ recordedRefusals: 2, replayedRefusals: 2, minutesThatDiffer: 0 });
   expect(keys).toMatchObject([
     { offered: 13, refusedNow: 11, refusedThen: 9, refusedThenMin: 7, refusedThenMax: 10 },
@@ -225,7 +226,7 @@ it('a simulation replays each minute under the limits that its plan had then', a
   const changes = [{ from: at(2), perMinute: 3, perMonth: 1_000 }];
   const gateway = await start({ plans: { free: { perMinute: 6, changes } }, keys: [key.entry] });
   await gateway.send(key.secret, 0, 8);
-  // No timer runs when the test moves the clock to the date. The reload therefore applies the change of the plan.
+  // The test moves the clock past the date of the scheduled plan change, but no timer fires. The reload therefore applies the plan change.
   await gateway.send(key.secret, 2, 0);
   await gateway.reload({});
   await gateway.send(key.secret, 2, 5);

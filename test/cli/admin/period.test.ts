@@ -37,7 +37,7 @@ describe('the step of usage', () => {
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],
-    // A time so long ago is recorded only by whole days.
+    // For a time so long ago, the record has only totals of whole days.
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
     [{ to: '2026-10-31' }, 'day'],

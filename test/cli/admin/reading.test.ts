@@ -210,7 +210,7 @@ describe('the text output', () => {
 
   it('of keys show uses the singular for one refusal', async () => {
     await send(once.secret, 2, '/nowhere');
-    // The gateway reports a refusal shortly after its response.
+    // The gateway reports a refusal to Redis shortly after the response.
     await expect
       .poll(() => run('keys', 'show', 'once'))
       .toMatch(/^strikes +1 refusal that counts towards the next ban$/m);

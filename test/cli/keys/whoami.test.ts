@@ -30,7 +30,7 @@ test.each([
 ])(
   'whoami prints the owner of a secret, file and line, and that the secret is %s',
   async (_, more, ofSecret, state) => {
-    // An editor and `echo` leave this line break.
+    // The input ends with a line break, as editors and `echo` write it.
     const { exitCode, stdout, stderr } = await whoami(entries(more, ofSecret), `${secret}\r\n`);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/^KEY +acme\n/);

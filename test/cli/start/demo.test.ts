@@ -60,7 +60,8 @@ test('npm start prints first a request that gets a 200, then the loop to the 429
   expect(guide.indexOf(pages)).toBeGreaterThan(guide.indexOf(loop));
   const shell = (line: string) => promisify(execFile)('bash', ['-c', line]);
   expect((await shell(first)).stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-  // Node's own pipe is a socket, which cannot be opened as a path in /dev.
+  // The output goes through `cat`, because Node's own pipe is a socket, which cannot be opened as
+  // `/dev/stderr`.
   const statuses = (await shell(`${loop} 2>&1 | cat`)).stdout.trim().split('\n');
   expect([new Set(statuses.slice(0, -1)), statuses.at(-1)]).toEqual([new Set(['200']), '429']);
 });

@@ -19,7 +19,7 @@ test('a port that this user may not open is not reported as in use', async () =>
     ['gateway/cli/start/port-problem.ts'],
     "console.log(await modules.portProblem('PORT', '1'));",
   );
-  // Some containers let every user open every port.
+  // In some containers, an unprivileged user may listen on every port.
   const isPrivileged = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) > 1;
   const refused =
     'PORT 1 cannot be listened on (listen EACCES: permission denied 127.0.0.1:1): set PORT to another port.';

@@ -45,7 +45,7 @@ test('init and start put a gateway in front of a service, whose key gets 429 beh
   const statuses = new Set<number>();
   const headers = { authorization: `Bearer ${secret}` };
   let sent = 0;
-  // The minute may change once during the test.
+  // A minute may end once during the test, so 121 requests exceed the limit in any case.
   while (!statuses.has(429) && sent < 121) {
     const response = await fetch(`http://127.0.0.1:${port}/any/path?x=1`, { headers });
     await response.text();

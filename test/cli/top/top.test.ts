@@ -32,8 +32,8 @@ interface Started {
 }
 
 /**
- * The long period keeps the counted requests visible until a busy machine has started the command. With the bounds of `patientGateway`, a
- * slow target does not count as silent.
+ * `recentFiguresMs` is long, so that the counted requests are still visible when a busy machine has started the command. With the bounds of
+ * `patientGateway`, a slow target does not count as silent.
  */
 const bounds = { ...patientGateway, recentFiguresMs: 30_000 };
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createProgress } from '../../../gateway/cli/what-if/progress.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 
-/** A stream that keeps what is written to it. */
+/** A stream that stores all text that is written to it. */
 function stream(isTTY: boolean) {
   const written: string[] = [];
   const write = (text: string) => written.push(text) > 0;

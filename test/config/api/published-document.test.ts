@@ -4,7 +4,7 @@ import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { formatProblems } from '../../../gateway/config/problems/format-problems.ts';
 import { configFolder, keysDocument, mainDocument } from '../../support/config-folder.ts';
 
-/** The API document that the gateway serves with these texts as its configuration. */
+/** The API document that the gateway serves if its configuration files have the given texts. */
 function published(options: { main?: string; api?: string; files?: Record<string, string> } = {}) {
   const {
     main = mainDocument,

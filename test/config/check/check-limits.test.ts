@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { loadSettings } from '../../../gateway/config/load-settings.ts';
 import { apiDocument, configFolder, mainDocument } from '../../support/config-folder.ts';
 
-/** The warnings about a plan with these limits. */
+/** The warnings about a plan with the given limits. */
 function warningsOf(limits: string): readonly string[] {
   const { file } = configFolder({
     'tollgate.yaml': mainDocument.replace('perMinute: 60, perDay: 1000', limits),

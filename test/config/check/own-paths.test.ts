@@ -4,7 +4,9 @@ import { formatProblems } from '../../../gateway/config/problems/format-problems
 import { limitsParts } from '../../../gateway/shared/model.ts';
 import { configFolder, mainDocument } from '../../support/config-folder.ts';
 
-/** Loads the small configuration with these extra lines. The base URL of the configuration has the path `basePath`. */
+/**
+ * Loads a small configuration with the given extra lines. The base URL of the configuration has the path `basePath`.
+ */
 function load(lines: string, { basePath = '/v1', paths = '' } = {}) {
   const main = mainDocument.replace('example.com/v1', `example.com${basePath}`) + lines;
   const folder = configFolder({

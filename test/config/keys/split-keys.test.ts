@@ -155,7 +155,7 @@ const linesBetween = [
 ];
 const between = fc.constantFrom(...linesBetween);
 const odd = fc.oneof(oddEntry, between, soundEntry);
-/** Most documents are valid, and the documents of one run are similar. */
+/** Lists of entries for random documents. Most of these documents are valid, and the documents of one test run are similar. */
 const chunks = fc
   .tuple(
     fc.shuffledSubarray(soundEntries),
@@ -231,7 +231,10 @@ test('reading a keys file entry by entry, and after edits only the changed entri
   expect(split).toBeGreaterThan(20);
 });
 
-/** One entry for each generated value, with valid values in all other fields. Random entries often have several odd values. */
+/**
+ * One entry for each generated value, with valid values in all other fields. Random entries often have several odd values, so
+ * they do not test each odd value alone.
+ */
 const entriesWithOneOddValue = [
   ...ids.map((one) => `- id: ${one}\n  plan: free\n`),
   ...plansOfKeys.map((one) => `- id: a\n  plan: ${one}\n`),

@@ -25,8 +25,8 @@ const keys = acme + globex;
 const disabled = keys.replace('id: acme', 'id: acme, disabled: true');
 
 /**
- * Starts with a folder that has every kind of file. `edit` writes files, and deletes a file whose text is undefined. After that, `edit`
- * loads the folder and returns the result.
+ * Makes a folder with every kind of configuration file, and loads it. `edit` writes files, and deletes a file whose text is undefined.
+ * After that, `edit` loads the folder and returns the result.
  */
 function startIn(files: Readonly<Record<string, string>> = {}) {
   const folder = configFolder({
@@ -121,7 +121,7 @@ test.each([
     enabled: ['globex'],
     kept: [kept],
   });
-  // The key changes with its own file, although the other file broke earlier and is still broken.
+  // An edit of the keys file takes effect, although the other file is still invalid.
   expect(edit({ 'keys.yaml': keys })).toEqual({ ...asBefore, kept: [kept] });
   expect(edit({ 'keys.yaml': disabled }).enabled).toEqual(['globex']);
 });
@@ -156,7 +156,7 @@ test('a keys file that needs a plan of a broken main file can revoke keys, and a
     enabled: ['globex'],
     kept,
   });
-  // The edit removes a key and a secret, and makes another secret end sooner.
+  // The edit removes the key globex, and replaces a secret of the key acme.
   const fewer = acme.replace(`, { sha256: ${digestOf('b')} }`, `, { sha256: ${digestOf('d')} }`) + gold;
   expect(edit({ 'keys.yaml': fewer })).toMatchObject({ enabled: ['acme'], secrets: 'ac' });
   // A syntax error in the same file does not bring back a key or a secret.

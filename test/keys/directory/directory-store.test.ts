@@ -144,12 +144,15 @@ for (const { name, tags, start } of subjects)
 
 describe.each(redisSubjects)('the directory $name', ({ start }) => {
   const first = keyWith('acme', ['a', 'b']);
-  /** The second version keeps one secret of the first version, as an import may do. */
+  /** A second version of the key, which keeps one secret of the first version, as an import may do. */
   const next = keyWith('acme', ['b', 'c'], { createdMs: 2_000, changedMs: 2_000 });
-  /** Every change runs at most this number of scripts. */
+  /** The maximum number of scripts that a change runs. */
   const scriptsMax = 9;
 
-  /** Asserts that the list and the index contain each secret of the key, and no secret of a deleted key. */
+  /**
+   * Asserts that the list of keys and the index of secrets agree with the stored key. If the key was deleted, both must be
+   * empty.
+   */
   async function expectAgreement(store: DirectoryStore): Promise<void> {
     const now = await store.read('acme');
     const digests = now.kind === 'found' ? now.key.secrets.map(({ digest }) => digest) : [];

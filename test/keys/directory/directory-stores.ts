@@ -9,7 +9,7 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
 export interface DirectorySubject {
-  /** Opens another adapter for the same data, like another process. */
+  /** Opens another adapter for the same data, like the adapter of another process. */
   open(): DirectoryStore;
   close(): Promise<void>;
 }
@@ -31,7 +31,10 @@ export async function redisDirectorySubject({
     readonly redis: RedisConnection;
     readonly client: RedisCommands;
     readonly prefix: string;
-    /** An adapter that calls `before` with the number of the call before it sends each script. */
+    /**
+     * Opens an adapter that calls `before` before each script that it sends. `call` is the number of the
+     * script.
+     */
     openWatched(before: (call: number) => Promise<void>): DirectoryStore;
   }
 > {
@@ -59,7 +62,7 @@ export async function redisDirectorySubject({
   };
 }
 
-/** Creates a key with these secrets. */
+/** Creates a key with the given secrets. */
 export function keyWith(id: string, secrets: readonly string[], more: Partial<Unrevised> = {}): Unrevised {
   return {
     id,

@@ -95,7 +95,7 @@ describe('a backend that stops within a response', () => {
     await front.close();
     const { upstreamTotalTimeoutMs } = defaultBounds;
     // The idle timeout restarts with each octet. Here the idle timeout is longer than the total timeout, so that only the total timeout can
-    // end the exchange.
+    // end the request.
     front = await startFront({
       url: backend.url,
       bounds: { upstreamBodyIdleTimeoutMs: 2 * upstreamTotalTimeoutMs, sweepIntervalMs: 50 },
@@ -135,7 +135,7 @@ it('bytes after a response never reach another client', async () => {
 });
 
 describe('a retry', () => {
-  /** Opens this number of connections to the backend and leaves them idle. */
+  /** Opens `count` connections to the backend and leaves them idle. */
   async function keepAlive(count: number): Promise<void> {
     const sockets: Socket[] = [];
     backend.react = (_request, socket) => void sockets.push(socket);
@@ -183,7 +183,7 @@ describe('a retry', () => {
     backend.react = (_request, socket) => socket.destroy();
     await Promise.all(Array.from({ length: 60 }, () => sendRaw(front.port, get('/'))));
     expect(backend.requests.length).toBeGreaterThan(60);
-    // The retry budget is ten plus a fifth of the requests, including the 60 earlier requests. The budget doubles if one of its windows
+    // The retry budget is ten retries plus a fifth of the requests, including the 60 earlier requests. The budget doubles if its window
     // ends during the test.
     expect(backend.requests.length).toBeLessThanOrEqual(60 + 2 * (10 + 24));
   });

@@ -4,8 +4,8 @@ import { ClientPace } from '../../../gateway/request/forward/client-pace.ts';
 const bounds = { clientBytesPerSecondMin: 500, clientGraceMs: 5_000, clientAheadMaxMs: 30_000 };
 
 /**
- * Returns the number of seconds after which the gateway considers a client too slow. The gateway always waits for octets of this client,
- * and checks the client once a second for two minutes.
+ * Returns the number of seconds after which the gateway considers a client too slow. In this simulation, the gateway always waits for
+ * octets from the client, and checks the client once a second for two minutes.
  */
 function foundAfterSeconds(bytesAt: (second: number) => number): number | undefined {
   const pace = new ClientPace(bounds, 0);
@@ -23,7 +23,7 @@ describe('a client is too slow', () => {
     ['sends 499 octets a second', (second: number) => 499 * second, undefined],
     ['sends 500 octets a second', (second: number) => 500 * second, undefined],
     ['sends 2,500 octets every five seconds', (second: number) => 2_500 * Math.floor(second / 5), undefined],
-    // Each octet adds 2 ms, so 1,000 octets add two seconds to the grace period.
+    // Each octet adds 2 ms to the grace period, so 1,000 octets add two seconds.
     ['sends 1,000 octets and stops', () => 1_000, 8],
     ['sends a gigabyte and stops', () => 1e9, 32],
     [

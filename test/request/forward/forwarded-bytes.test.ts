@@ -76,7 +76,8 @@ describe('what the backend receives', () => {
   );
 
   it('is the whole chunked body even if its end arrived before the connection to the backend', async () => {
-    // The whole body arrives while the limits are checked, and its last octet makes the body too long to be collected.
+    // The whole body arrives while the limits of the key are checked. The last octet makes the body too long to be
+    // buffered.
     await front.close();
     front = await startFront({
       url: backend.url,
@@ -353,7 +354,7 @@ describe('what the client receives', () => {
   });
 });
 
-/** The body without its chunk framing. */
+/** The content of a chunked body, without the framing of the chunks. */
 function contentOf(rawBody: string): string {
   let content = '';
   for (let at = 0; ; ) {

@@ -77,7 +77,7 @@ it('a request, a health check and a WebSocket verify the host name of the upstre
   };
   const front = await startFor(backend.port, {
     upstream: { host: 'target', health: '/up' },
-    // The target gets only one health check.
+    // The pause between health checks is so long that the target gets only one health check.
     bounds: { healthPauseMs: 600_000 },
   });
   await backend.received(1);

@@ -1,7 +1,7 @@
 /**
  * @module-tag full
  *
- * In `npm test`: `test/request/forward/https-upstream.test.ts`.
+ * In `npm test`: `test/request/forward/https-upstream.test.ts` tests TLS in place of this file.
  */
 import { useTls } from '../../support/backend-tls.ts';
 // The tests with cleartext targets run here again over TLS.

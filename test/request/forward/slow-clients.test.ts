@@ -8,8 +8,8 @@ import { until } from '../../support/until.ts';
 import { type Front, get, sendRaw, startFront, statusOf } from './start-front.ts';
 
 /**
- * In this file, the grace period is 100 ms instead of 5 s, and the check runs every 20 ms instead of every second. The minimum is 25 octets
- * per millisecond instead of 500 octets per second.
+ * In this file, the grace period of a client is 100 ms instead of 5 s, and clients are checked every 20 ms instead of every second. A
+ * client must transfer at least 25 octets per millisecond instead of 500 octets per second.
  */
 const quick = {
   clientBytesPerSecondMin: 25_000,
@@ -51,7 +51,7 @@ async function responseTo(client: Socket): Promise<string> {
   return received;
 }
 
-/** Moves the stopped clock in small steps, with a check of the gateway after each step. */
+/** Moves the stopped clock in small steps. The gateway checks its clients after each step. */
 async function pass(ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 60) {
     await sleep(60);
@@ -154,7 +154,7 @@ describe('bodies that are being collected', () => {
     expect(front.outcomes).toMatchObject([
       { kind: 'failed', code: 'too_many_uploads', retryAfterSeconds: 1 },
     ]);
-    // The memory is free again when the requests have ended.
+    // When the requests have ended, their memory for request bodies is free again.
     for (const client of clients) client.destroy();
     await Promise.all([first, second, third]);
     await front.ended(3);

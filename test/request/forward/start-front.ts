@@ -32,13 +32,13 @@ export interface FrontOptions {
   /** The settings of the upstream, without its URL. */
   readonly upstream?: Partial<Upstream>;
   readonly resolve?: (hostname: string) => Promise<readonly string[]>;
-  /** Replaces the default bounds, and the long timeouts that tests otherwise get. */
+  /** Bounds that override the default bounds and the long timeouts of tests. */
   readonly bounds?: Partial<Bounds>;
   readonly bodyBytesMax?: number;
   readonly requestFields?: readonly string[];
   readonly responseFields?: readonly string[];
   readonly keepForwarded?: boolean;
-  /** Called before forwarding, in place of the limits. */
+  /** Called before a request is forwarded, in place of the check of the limits. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
   /** With a certificate, the listener accepts only TLS. */
   readonly certificate?: Certificate;
@@ -48,9 +48,9 @@ export interface Front {
   readonly port: number;
   readonly forwarder: Forwarder;
   readonly outcomes: ForwardOutcome[];
-  /** The errors with which `forward` rejected. Each error destroyed the client's connection. */
+  /** The errors with which the promise of `forward` was rejected. Each error destroyed the client's connection. */
   readonly bugs: unknown[];
-  /** Resolves when this number of requests has ended. */
+  /** Resolves when `count` requests have ended. */
   ended(count: number): Promise<void>;
   /** The targets of the single upstream. */
   targets(): readonly TargetSeen[];

@@ -19,7 +19,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** The relay's address moves from the primary to its replica in a failover. */
+/** In a failover, the relay stops forwarding to the primary and forwards to the replica. */
 let primary: RedisServer;
 let replica: Replica;
 let relay: TcpRelay;
@@ -66,7 +66,10 @@ it('each process decides alone while the replica is not promoted and refuses wri
   await expectWellAfterwards(limiters, prefix);
 });
 
-/** With these long deadlines, only a lost connection or a refused write counts as an outage, and a slow machine does not. */
+/**
+ * Opens two limiters with long deadlines, so that a lost connection or a refused write counts as an outage, and a slow
+ * machine does not.
+ */
 function openTwo() {
   return openLimiters(2, `redis://127.0.0.1:${relay.port}`);
 }
@@ -84,7 +87,8 @@ function moveAddress(): void {
 }
 
 /**
- * Polls in every turn of the event loop, because the reason is lost when the connection with the refused write closes.
+ * Waits until the state of the limiter shows a refused write. The function polls in every turn of the event loop,
+ * because the reason is lost when the connection closes.
  */
 async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   for (;;) {
@@ -94,7 +98,7 @@ async function meetsReadOnly(limiter: LoggedLimiter): Promise<void> {
   }
 }
 
-/** Waits until Redis is available again and makes the decisions. */
+/** Waits until Redis is available again and the limiters decide with the counts in Redis. */
 async function areShared(limiters: readonly LoggedLimiter[]): Promise<void> {
   await untilBack(...limiters);
   for (const limiter of limiters) {

@@ -15,7 +15,7 @@ export interface FloodOptions {
   readonly keys: readonly FloodedKey[];
   /** The number of requests of each key. */
   readonly requests: number;
-  /** The error of this process's clock. */
+  /** The difference between this process's clock and the right time. */
   readonly skewMs: number;
   readonly windowsMs: WindowsMs;
 }
@@ -33,7 +33,7 @@ export interface Flooded {
   refused: number;
   /** The units of the admitted requests. */
   units: number;
-  /** The number of refused requests whose responses stated enough remaining units for the request. */
+  /** The number of requests that were refused although their responses stated enough remaining units for the request. */
   refusedWithRoom: number;
 }
 

@@ -76,7 +76,7 @@ export function keyOf(perMinute: number, perDay: number, id: string = freshPrefi
 
 export const noBans: BanPolicy = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
-/** Decides this number of requests in one turn of the event loop. */
+/** Decides the given number of requests in one turn of the event loop. */
 export function decideTogether(limiter: LoggedLimiter, key: Key, requests: number, bans = noBans) {
   return Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans)));
 }

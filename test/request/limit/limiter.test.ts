@@ -203,8 +203,8 @@ describe('refusals from memory', () => {
       }
     };
     expect(await refusalsOf(100)).toBe(99);
-    // With a large threshold, each process may have unreported refusals, up to 1 % of the threshold. The surplus of refusals does not
-    // exceed the sum of these unreported refusals.
+    // With a large threshold for bans, each process may have up to 1 % of the threshold in unreported refusals. The number of refusals
+    // before the ban exceeds the threshold by at most the sum of these unreported refusals.
     expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
   });
 
@@ -225,7 +225,7 @@ describe('refusals from memory', () => {
       const key = keyOf(1, 1000);
       const [, refused] = await decideTogether(limiter, key, 2);
       if (refused?.kind !== 'refused') throw new Error('expected a refusal');
-      // Sends one request every 20 ms. The clock of the decision shows whether the request came before or after the instant.
+      // Sends one request every 20 ms. The time in each decision shows whether the request came before or after `retryAtMs`.
       const decisions = [];
       while (decisions.at(-1)?.kind !== 'admitted') {
         decisions.push(await limiter.decide(key, noBans));
@@ -375,7 +375,7 @@ it('a flood beyond the concurrency limit waits for the next call, and the end of
   const kinds = (await Promise.all(flood)).map(({ kind }) => kind);
   expect(kinds).toEqual(['admitted', ...Array(49).fill('crowded')]);
   expect(one.counts().calls.decided).toBe(before + 1);
-  // A full batch does not wait.
+  // A batch that is full is sent at once.
   expect((await one.decide(key, noBans)).kind).toBe('crowded');
   const many = Array.from({ length: defaultBounds.requestsPerCallMax + 1 }, () => one.decide(key, noBans));
   const full = await Promise.all(many.slice(0, -1));
@@ -401,7 +401,7 @@ it('the last request of a key stops counting when it ends, even if it came while
   const key = { ...keyOf(1_000, 1_000), concurrent: 1 };
   expect((await one.decide(key, noBans)).kind).toBe('admitted');
   one.release(key.id);
-  // The report has been sent now, and its reply has not been read.
+  // After this turn of the event loop, the end of the request has been reported to Redis, but the reply has not been read.
   await new Promise(setImmediate);
   expect((await one.decide(key, noBans)).kind).toBe('admitted');
   expect((await other.decide(key, noBans)).kind).toBe('crowded');

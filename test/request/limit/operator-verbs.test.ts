@@ -82,8 +82,8 @@ it('a change of a ban on one process applies to all processes, even to those wit
   for (const verb of ['liftBan', 'reset'] as const) {
     const key = keyOf(5, 1_000);
     await decideInTurn(first, key, 110, bans);
-    // The second process refuses from memory, because it has a recent reply from the store. The second process has not yet sent these
-    // strikes.
+    // The second process refuses from memory, because it has a recent reply from the store. It has not yet reported the strikes of these
+    // refusals.
     const withRefusals = keyOf(5, 1_000);
     await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
@@ -96,7 +96,7 @@ it('a change of a ban on one process applies to all processes, even to those wit
         return (await limiter.decide(raised(key), bans)).kind === 'admitted';
       });
     }
-    // If the 40 refusals still counted, the ban would begin before the hundredth refusal.
+    // If the 40 earlier refusals still counted, the ban would begin before the hundredth new refusal.
     second.forgetRefusals();
     const limits = limitsOf({ perMinute: 5, perDay: 1_000 });
     const next = await decideInTurn(second, { ...withRefusals, limits }, 110, bans);
@@ -150,7 +150,8 @@ describe('a key that was changed since it was read', () => {
     expect(stale).toEqual(Array(3).fill({ kind: 'stale' }));
     expect(await redis.hget(quota, 'minuteUsed')).toBe('1');
     const now = { ...key, generation: 7 };
-    // All four requests arrive in one turn of the event loop. Each request is decided with the version of the key that it has read.
+    // All four requests arrive in one turn of the event loop. Each request is decided with the version of the key that was read for the
+    // request.
     const mixed = await Promise.all(
       [before, now, before, now].map((read) => limiter.decideFresh(read, noBans)),
     );

@@ -199,8 +199,8 @@ it('a call that timed out but ran is not charged twice', async () => {
   const key = keyOf(10, 100);
   await decideInTurn(limiter, key, 1);
   server.freeze();
-  // One failure does not open the circuit breaker, so the limiter sends the call. The call waits in the server's socket and runs when the
-  // server continues.
+  // One failed call does not open the circuit breaker, so the limiter sends the call. The call waits in the socket of the frozen server and
+  // runs when the server continues.
   const [inDoubt] = await decideTogether(limiter, key, 4);
   server.thaw();
   expect(inDoubt).toMatchObject({ kind: 'admitted', source: 'local' });
@@ -246,7 +246,7 @@ it('a decision that the ACL stops halfway is not charged twice', async () => {
   const limiter = openLimiter({ url: server.url.replace('//', `//${prefix}:pw@`), prefix });
   const key = keyOf(100, 1_000);
   const decisions = await decideInTurn(limiter, key, 3);
-  // The first decision opens the windows, for which it needs the command that the ACL refuses.
+  // Only the first decision needs the command that the ACL refuses, because it opens the windows.
   expect(decisions.map(({ source }) => source)).toEqual(['local', 'shared', 'shared']);
   expect(await dayUsed(inspector, prefix, key)).toBe(3);
 });

@@ -27,7 +27,8 @@ for (const form of allRedisForms) {
     const place = startForm(form);
 
     it('together admit exactly the limit, and leave units only where no request fits', async () => {
-      // The windows have just begun, so on the slow clock the previous windows have not yet ended.
+      // The windows have just begun on the right clock. On the slow clock, the previous windows have not yet
+      // ended.
       const windowsMs = freshWindows(Date.now());
       const prefix = freshPrefix();
       const shared = { place: place(), prefix, keys, requests: 4_000, windowsMs };

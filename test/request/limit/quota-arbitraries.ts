@@ -45,9 +45,6 @@ export const runs: fc.Arbitrary<Asked> = fc.record(
   { requiredKeys: ['requests', 'units'] },
 );
 
-/**
- * Counts that have not been sent: in the current or previous windows, of the current or an older generation.
- */
 /** Two processes with a few requests each, and leases that expire during a run. */
 export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
   max: fc.integer({ min: 1, max: 8 }),
@@ -56,6 +53,7 @@ export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
   leaseMs: fc.constantFrom(4, 15, 1_000),
 });
 
+/** Counts that a process has not sent yet, of the current or the previous windows, and of the current or an older generation. */
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),
   used: fc.integer({ min: 0, max: 5 }),

@@ -59,7 +59,7 @@ it('each request of a batch gets its own remaining, and a banned request the tim
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
   expect([second?.kind, second?.rateLimit.inForce.remaining]).toEqual(['admitted', 0]);
   expect(refused).toMatchObject({ kind: 'refused', retryAtMs: minuteEnd });
-  // The ban ends before the exhausted minute. The window of the day is unaffected.
+  // The ban ends before the exhausted minute window. The day window is unaffected.
   expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
   expect(banned?.rateLimit).toMatchObject({
     ban: { untilMs: bannedUntilMs, retryAtMs: minuteEnd },
@@ -79,7 +79,7 @@ it('a request of several units is admitted when they fit, and its batch counts t
     decisionAt(index, { outcome, source: 'shared', units, limits, windowsMs });
   expect([0, 1].map((index) => at(index, 4).rateLimit.inForce.remaining)).toEqual([6, 2]);
   expect(at(2, 4)).toMatchObject({ units: 4, retryAtMs: dayEnd, rateLimit: { inForce: { remaining: 2 } } });
-  // The window of the day has room for 3 units.
+  // The day window has room for 3 units.
   expect(at(2, 3)).toMatchObject({ units: 3, retryAtMs: minuteEnd });
 });
 

@@ -143,7 +143,10 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
   return before;
 }
 
-/** The state with the windows and the grant at `nowMs`. Redis does not store a decision that only opens new windows. */
+/**
+ * Returns the state with the windows that are open at `nowMs`, and without an expired grant. Redis does not store a
+ * decision that only opens new windows.
+ */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   const open = { ...state, grant: unendedGrant(state.grant, nowMs) };
   openWindows(

@@ -78,7 +78,7 @@ it('every request is decided locally while Redis replies too late; the outage be
   };
   await ask(5);
   relay.delay(late);
-  // The time is long enough for several probes. Each probe takes the whole deadline.
+  // Ten turns are long enough for several probes of Redis. Each probe takes the whole deadline.
   for (let turn = 0; turn < 10; turn++) {
     const decisions = await ask(3);
     expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));
@@ -91,7 +91,7 @@ it('every request is decided locally while Redis replies too late; the outage be
   await until('all is shared', async () => (await ask(1)).every(({ source }) => source === 'shared'));
   expectOneOutage(limiters);
 
-  // Every late call has run by now, so Redis counts exactly the admitted requests.
+  // All late calls have run, so Redis counts exactly the admitted requests.
   await until('all is written back', async () => {
     await ask(1);
     const counted = await Promise.all([dayUsed(inspector, prefix, roomy), dayUsed(inspector, prefix, tight)]);
@@ -127,8 +127,8 @@ it('a Redis that is fast when idle and too slow under load is probed less often 
     return returns().length >= 3;
   };
   await until('Redis has come back three times', untilThreeReturns);
-  // The three outages end after at least one, two and four probes, so each outage lasts at least as long as the pauses between its probes.
-  // Timers may fire slightly early.
+  // The first outage ends after at least one probe, the second after two, and the third after four. Each outage lasts at least as long as
+  // the pauses between its probes. Timers may fire slightly early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

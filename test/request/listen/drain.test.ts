@@ -16,7 +16,7 @@ test('a drain finishes a response in flight with Connection: close', async () =>
   client.send(get);
   const begun = await arrived.promise;
   const drained = listener.drain(longDrain);
-  // The time is long enough for the drain to close idle connections.
+  // The pause is long enough for the drain to close idle connections.
   await sleep(100);
   begun.end('done');
   const response = await client.response();

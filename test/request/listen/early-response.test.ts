@@ -57,7 +57,8 @@ test.each([
       return listener.connections() === 0;
     });
     await poured;
-    // With the default size, the gateway reads at most 1 MB (list of faults in `test/README.md`).
+    // With the default limit on discarded octets, the gateway reads less than 1 MB (row 21 of the list of
+    // faults in `test/README.md`).
     expect(await read.promise).toBeLessThan(1_000_000);
   },
 );
@@ -123,7 +124,7 @@ test('a body that does not arrive after an early response closes the connection 
   const client = await openRawClient(port);
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc');
   expect((await client.response()).body).toBe('early');
-  // The rest of the body does not arrive, so the connection ends without a second response.
+  // The rest of the body does not arrive, so the gateway closes the connection without a second response.
   await client.closed;
   await expect(client.response()).rejects.toThrow();
 });

@@ -53,7 +53,7 @@ describe('sizes', () => {
 });
 
 describe('times', () => {
-  // The timeouts begin when the connection opens, and the server must read the client's data before they expire.
+  // The timeouts begin when the connection opens. They are long enough for the server to read the client's data before they expire.
   const bounds = { headersTimeoutMs: 2_000, requestTimeoutMs: 2_500 };
 
   test('an unfinished head gets 408', async () => {
@@ -511,7 +511,7 @@ describe('a HEAD that the parser refuses', () => {
         `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${rest}`,
       );
       expect(responses[0]?.status).toBe(200);
-      // The response has a body, which a response to HEAD must not have.
+      // The second response has a body, so the server did not treat the malformed request as HEAD.
       expectRejection(responses[1], 'method_not_implemented');
       expect(responses).toHaveLength(2);
     }
@@ -558,7 +558,7 @@ describe('upgrades', () => {
     const responses = await client.responsesToEnd();
     expect(responses).toHaveLength(1);
     expectRejection(responses[0], 'invalid_request');
-    // Node reuses the parser for another connection.
+    // Node reuses the parser for another connection, so the next request must still be served.
     expect(await statusOf(port)).toBe(200);
   });
 

@@ -3,7 +3,10 @@ import type { ErrorCode } from '../../../gateway/shared/errors.ts';
 import { expectRejection, startListener } from '../../support/listener-fixture.ts';
 import { exchangeRaw } from '../../support/raw-http.ts';
 
-/** A second request that the server must never serve. The second request is in the body of the first request or follows the fault. */
+/**
+ * A second request that the server must never serve. In each case, the second request is in the body of the first request, or follows the
+ * malformed part of the first request.
+ */
 const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 
 function post(fields: string, body: string): string {

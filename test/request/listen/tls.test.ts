@@ -297,7 +297,7 @@ describe('handshakes', () => {
   ])('end when a client sends its ClientHello and closes its side %s', async (_when, octets) => {
     const { port } = await start({ bounds: { tlsHandshakeTimeoutMs: 3_600_000 } });
     const hello = await clientHello();
-    // The test needs several clients, because only some of them wait for their turn.
+    // The test opens several connections, because only some TLS handshakes have to wait for their turn.
     await Promise.all(
       Array.from({ length: 20 }, async () => {
         const socket = await openTcp(port, hello);
@@ -399,7 +399,8 @@ describe('a drain', () => {
     const half = await openTcp(port, await clientHello());
     const late = connectTcp(port, '127.0.0.1');
     await once(late, 'connect');
-    // The server accepts connections in their order, so when it serves this connection it has accepted the earlier connections.
+    // The server accepts connections in the order of their arrival. When it serves this connection, it has therefore accepted
+    // the earlier connections.
     expect((await attempt(port, {})).received).toMatch(/^HTTP\/1\.1 200/);
     const drained = listener.drain({ deadlineMs: 20_000 });
     const client = connect({ socket: late, ca, servername: 'localhost' }).setEncoding('latin1');

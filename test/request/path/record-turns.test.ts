@@ -6,7 +6,10 @@ import { type Bounds, defaultBounds } from '../../../gateway/shared/timeouts-and
 const week = { fromMs: Date.UTC(2026, 10, 17, 12), toMs: Date.UTC(2026, 10, 24, 11) };
 const waiting = { isAnswerable: true };
 
-/** Turns whose reads end when the test ends them. The list contains each read that has begun, with the first hour of its day. */
+/**
+ * Turns for reads of the usage record. A read ends when the test ends it. `begun` lists each read that has begun, with the first
+ * hour of its day.
+ */
 function start(bounds: Partial<Bounds> = {}) {
   const turns = new RecordTurns({ ...defaultBounds, ownReadsRestFactor: 0, ...bounds });
   const begun: string[] = [];

@@ -137,7 +137,7 @@ it('a process that was stopped for longer than the response timeout first reads 
   backend.react = (_request, socket) => {
     socket.write(okResponse('in time'));
     clock.pass(defaultBounds.upstreamHeadersTimeoutMs);
-    // After this stop, the next sweep is due before the next read.
+    // When the process continues after this stop, the next sweep is due before the next read.
     stopFor(5);
   };
   for (let i = 0; i < 50; i++) {
@@ -284,7 +284,7 @@ function stopFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** A request body whose chunks the test writes. */
+/** A request body whose chunks are written by the test. */
 class TestBody implements StreamedBody {
   sink: BodySink | undefined;
   resumed = 0;
@@ -548,7 +548,8 @@ describe('shares', () => {
     const { backend, pool } = await startPool({ connectionsPerTargetMax: 8 });
     const served: Socket[] = [];
     backend.react = (_request, socket) => void served.push(socket);
-    // While both greedy holders wait for further connections, each holder may use only a quarter of the connections.
+    // While both holders, `a` and `b`, wait for further connections, each holder may use only a quarter of the
+    // connections.
     for (let i = 0; i < 20; i++) for (const holder of ['a', 'b']) send(pool, { holder, path: `/${holder}` });
     const before = await open(backend, 4);
     let answered = 0;

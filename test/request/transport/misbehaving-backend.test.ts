@@ -26,7 +26,7 @@ const behaviours: Readonly<Record<string, (socket: Socket, body: string) => void
   hangs: () => {},
 };
 
-/** After these reactions the client gets the complete response and no further octet. */
+/** The reactions after which the client gets the complete response and no further octet. */
 const sound = ['answers', 'chunks', 'drips', 'hints', 'announcesItsEnd', 'endsWithTheConnection', 'talksOn'];
 
 const request = fc.record({
@@ -62,7 +62,7 @@ it('each request gets its own response once, however the backend treats the othe
     return { ...one, path, sent };
   });
   const whole = Promise.all(all.map(({ sent }) => sent.ended));
-  // The clock moves only when all requests in flight hang, so that no slow request times out.
+  // The test moves the clock only when the backend hangs for all requests in flight, so that no slow request times out.
   const expiry = setInterval(() => {
     const inFlight = all.filter(({ sent }) => sent.connection !== undefined);
     if (inFlight.every(({ path }) => hanging.has(path))) clock.pass(defaultBounds.upstreamHeadersTimeoutMs);

@@ -20,7 +20,10 @@ interface ReadResponseOptions {
   readonly bounds?: Partial<Bounds>;
 }
 
-/** Parses a response from these reads. The buffer of each read is overwritten after the read, as on a connection. */
+/**
+ * Parses the octets of the given reads as a response. The buffer of each read is overwritten after the read, as on a
+ * connection.
+ */
 export function readResponse({
   method,
   reads,

@@ -81,7 +81,8 @@ describe('how the body ends', () => {
     ['GET', 200, ['content-length: 007'], 'length', true],
     ['GET', 200, ['Transfer-Encoding: Chunked'], 'chunked', true],
     ['GET', 200, [], 'until_close', false],
-    // Some backends wrongly send a body after these response heads.
+    // A response with one of the following heads has no body, but some backends wrongly send a body after the
+    // head.
     ['HEAD', 200, ['Content-Length: 7'], 'none', false],
     ['HEAD', 200, ['Transfer-Encoding: chunked'], 'none', false],
     ['HEAD', 200, [], 'none', false],

@@ -135,7 +135,7 @@ describe('a response in single octets', () => {
     const head = (fields: number) =>
       `HTTP/1.1 204 X\r\n${'X: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(fields)}\r\n`;
     const bounds = { upstreamHeadersBytesMax: 4_000_000, upstreamFieldsCountMax: 100_000 };
-    /** The fastest of three runs, because the machine may have paused. */
+    /** The time of the fastest of three runs, because the machine may pause during a run. */
     const workOf = (text: string) => {
       const reads = [...text];
       const tookMs = [1, 2, 3].map(() => {
@@ -146,7 +146,7 @@ describe('a response in single octets', () => {
       return Math.min(...tookMs);
     };
     workOf(head(1_000));
-    // This head has 16 times as many octets. Quadratic work would take 256 times as long.
+    // The larger head has 16 times as many octets as the smaller head. Quadratic work would take 256 times as long.
     expect(workOf(head(32_000)) / workOf(head(2_000))).toBeLessThan(100);
   });
 
@@ -255,7 +255,7 @@ describe('random octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // The reader may return the part of a malformed response before the fault.
+        // For a malformed response, the reader may return the status and the body before the fault.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 500 },
@@ -307,7 +307,8 @@ it('each response in a sequence on one connection belongs to its own request, as
         newest = i;
         const rest = Buffer.from(texts[i]?.slice(cut) ?? '', 'latin1');
         socket.write(texts[i]?.slice(0, cut) ?? '', 'latin1');
-        // The connection does not end after the next response has begun, because the end would truncate that response.
+        // The backend does not close the connection after the next response has begun, because the close would
+        // truncate the next response.
         setTimeout(() => (ends && newest === i ? socket.end(rest) : socket.write(rest)), delayMs);
       };
       for (const [

@@ -4,7 +4,10 @@ import { Pace } from '../../../gateway/shared/structures/pace.ts';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** At most 100 pieces of work per second, and 2 at once. `begun` lists the work in the order in which it began. */
+/**
+ * A pace of at most 100 pieces of work per second, and at most 2 at once. `begun` lists the pieces of work in the
+ * order in which they began.
+ */
 function start() {
   const pace = new Pace(100, 2);
   const begun: string[] = [];

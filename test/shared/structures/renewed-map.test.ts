@@ -32,7 +32,7 @@ describe('a Map that is renewed', () => {
   it('leaves no short-lived entry in the old generation', () => {
     const map = new RenewedMap<number, object>();
     for (let at = 1; at <= 3; at++) map.set(-at, {});
-    // By now, the map's table is in the old generation.
+    // Two minor collections move the map's table to the old generation.
     collect({ type: 'minor' });
     collect({ type: 'minor' });
     let promotedBytes = 0;

@@ -49,7 +49,8 @@ describe('shares', () => {
       expect(shares.take(`key-${i}`, 1)).toBe(true);
       shares.give(`key-${i}`, 1);
     }
-    // The size of the whole object in bytes. A map with 100,000 names would need two million bytes.
+    // `serialize` shows the size of the whole object in bytes. A map with 100,000 names would need two million
+    // bytes.
     expect(serialize(shares).length).toBeLessThan(200_000);
     shares.take('last', 2);
     expect([shares.free, shares.heldBy('last'), shares.heldBy('key-7')]).toEqual([8, 2, 0]);

@@ -21,7 +21,7 @@ async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
       usageFlushIntervalMs: 50,
       usageSlicesPerFlush: 1,
       usageCallTimeoutMs: 100,
-      // The limits are so large that a slow machine never drops a key.
+      // The limit is so large that the recorder never drops a key, even on a slow machine.
       usageIdleRoundsMax: 1_000_000,
     }),
   });

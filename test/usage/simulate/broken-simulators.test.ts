@@ -1,7 +1,7 @@
 /**
  * @module-tag full
  *
- * In `npm test`: `test/usage/simulate/replay-key.test.ts`.
+ * In `npm test`: `test/usage/simulate/replay-key.test.ts` tests the simulator in place of this file.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -22,8 +22,8 @@ import {
 } from './twin-keys.ts';
 
 /**
- * Shows that the comparison with a real gateway can fail. Each of these simulators makes one mistake, which the record of the gateway must
- * contradict.
+ * Shows that the comparison with a real gateway can fail. Each simulator in this file makes one mistake, which the record of the gateway
+ * must contradict.
  */
 type Admitted = readonly (readonly [minute: number, admitted: number])[];
 type Simulator = (run: TwinsRecorded) => Admitted;
@@ -42,7 +42,7 @@ interface Rules {
     requests: number,
     rooms: readonly number[],
   ) => { admitted: number; charged: readonly number[] };
-  /** Whether a window that the edit adds also counts requests from before the edit. */
+  /** Whether a window that had no limit before the edit also counts requests from before the edit. */
   readonly countsNewWindows?: true;
 }
 
@@ -55,7 +55,7 @@ const rules: Rules = {
   },
 };
 
-/** The rules in their simplest form, with these changes. */
+/** A simulator that applies the rules in their simplest form, with the given changes. */
 function simulator(changed: Partial<Rules>): Simulator {
   const { indexOf, decide, countsNewWindows } = { ...rules, ...changed };
   return ({ kept, before, after, fromMinute }) => {
@@ -199,7 +199,7 @@ describe('the record of a real gateway', () => {
   });
 });
 
-/** These simulators make a mistake with bans, with a limit per second, or in the sum over the minutes. */
+/** Simulators that make a mistake with bans, with a limit per second, or in the sum over the minutes. */
 const misled: readonly { mistake: string; simulate: Replay }[] = [
   {
     mistake: 'a recorded ban is taken into the minutes and not into the total',

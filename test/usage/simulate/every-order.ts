@@ -9,7 +9,10 @@ import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 
-/** The costs of the requests in each minute, and the edited limits. The current limits refuse no request. */
+/**
+ * The costs of the requests in each minute, and the edited limits. The limits before the edit refuse no
+ * request.
+ */
 interface Orders {
   readonly minutes: readonly { readonly pauseMinutes: number; readonly costs: readonly number[] }[];
   /** The time between two requests in the same minute. */

@@ -6,7 +6,7 @@ import { everyOrder, orders } from './every-order.ts';
 import { brokenRules, recordedFrom, replay } from './replay-rules.ts';
 import { calendar, decideTwins, minuteMs, mixedTwins, recordTwins, twins } from './twin-keys.ts';
 
-/** The admitted requests by window. */
+/** The numbers of admitted requests, added up by window. */
 function byWindow(minutes: readonly (readonly [number, number])[], lengthMs: number) {
   const sums = new Map<number, number>();
   for (const [minute, requests] of minutes) {
@@ -33,7 +33,7 @@ for (const numRuns of [5, 20])
       expect(verdict.refusedNow).toBe(own.refused);
       if (run.fromMinute <= (run.kept.minute[0] ?? 0)) expect(own.refused).toBe(run.refused[0]);
 
-      // The replay of the edit, compared with the twin key to which the edit applied.
+      // The replay of the edit must agree with the record of the twin key, whose limits were really edited.
       expect(actual.refused).toBeGreaterThanOrEqual(verdict.refusedThenMin);
       expect(actual.refused).toBeLessThanOrEqual(verdict.refusedThenMax);
       if (actual.banned > 0) seen.banned += 1;
@@ -44,7 +44,7 @@ for (const numRuns of [5, 20])
       seen.certain += 1;
       if (actual.refused > 0) seen.refused += 1;
       expect(verdict.refusedThen).toBe(actual.refused);
-      // In these cases the sum is certain, but not its distribution over the minutes.
+      // With bans or a limit per second, the sum is certain, but not its distribution over the minutes.
       if (own.banned > 0 || run.after.some(({ window }) => window === 'second')) return;
       expect(admitted).toEqual(actual.admitted);
       for (const { window } of run.after) {
@@ -54,8 +54,8 @@ for (const numRuns of [5, 20])
       }
     });
     await fc.assert(property, { numRuns, interruptAfterTimeLimit: 60_000 });
-    // Random traffic that never exhausts a limit would prove nothing. A slow machine runs few cases in a minute, so the test adds cases
-    // until each kind has occurred.
+    // Random traffic that never exhausts a limit would not test the simulator. A slow machine runs few cases in a minute, so the test adds
+    // cases until each kind has occurred.
     while (Math.min(...Object.values(seen)) === 0) await fc.assert(property, { numRuns: 1 });
   });
 

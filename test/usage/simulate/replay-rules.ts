@@ -22,7 +22,7 @@ export const replay: Replay = ({ kept, before, after, bans, fromMinute }) => {
   return { verdict, differences, admitted };
 };
 
-/** The part of a record after the edit. */
+/** The part of a key's usage record after the edit. */
 export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   const places = [...minutes.minute.keys()].filter((place) => (minutes.minute[place] ?? 0) >= fromMinute);
   const sum = (column: Exclude<keyof KeyMinutes, 'minute' | 'costs'>) =>
@@ -36,7 +36,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
   };
 }
 
-/** The invariants of every key that this replay violates. */
+/** The invariants that the given replay violates. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
   const { verdict, differences, admitted } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;

@@ -61,7 +61,8 @@ it('the simulator reproduces two gateways on one Redis with random plans and ver
     if (response.status === 404) admitted.set(entry.id, (admitted.get(entry.id) ?? 0) + 1);
     if (response.status === 429) refused += 1;
   };
-  // Limits that are never exhausted would prove nothing.
+  // The loop continues until requests were refused, because limits that are never exhausted would not test
+  // the simulator.
   while (Date.now() < startMs + 4_000 || refused <= 50) {
     const burst = Array.from({ length: Math.floor(Math.random() * 12) }, () =>
       Math.floor(Math.random() * 120),

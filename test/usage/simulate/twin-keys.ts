@@ -31,7 +31,7 @@ export interface Twins {
   /** The start of the clock, epoch ms. */
   readonly startMs: number;
   readonly steps: readonly Step[];
-  /** The edit is made before this step, at the beginning of a minute. */
+  /** The index of the step before which the edit is made, at the beginning of a minute. */
   readonly editAt: number;
 }
 
@@ -116,15 +116,15 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
         }
       }
     }
-    // The next read starts after the last minute that was read, so this minute must be over.
+    // The next read of the record starts after the last minute that was read. The clock therefore moves to the end of this minute.
     nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
     readUntilMs = nowMs - 1;
   }
 }
 
 /**
- * Does the same without a gateway, by calling the decision rule directly. A case takes microseconds, so thousands of random cases are
- * possible.
+ * Records the twin keys without a gateway, by calling the decision rule directly. A case takes microseconds, so thousands of random cases
+ * are possible.
  */
 export function decideTwins(twins: Twins): TwinsRecorded {
   const builders = [new KeyMinutesBuilder(), new KeyMinutesBuilder()] as const;

@@ -56,7 +56,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     if (!one || !other) throw new Error('one was started');
     const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
     while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(key.secret)));
-    // At this point, the gateway has not reported these refusals to Redis.
+    // When the ban is lifted, the gateway has not yet reported the following refusals to Redis.
     for (let request = 0; request < 15; request++) await other.call(key.secret);
     const lifted = await one.ask('POST', '/keys/acme/unban');
     expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', wasBanned: true, strikes: 0 }]);
@@ -64,7 +64,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     for (const gateway of [one, other]) {
       await expect.poll(() => gateway.call(key.secret)).toBe(200);
     }
-    // At this point, every gateway has reported the refusals that it had collected.
+    // After 1.2 s, every gateway has reported its refusals to Redis.
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect([await one.call(key.secret), await other.call(key.secret), await isBanned()]).toEqual([
       200,

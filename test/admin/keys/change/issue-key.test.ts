@@ -106,7 +106,8 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       409,
       'The Idempotency-Key was used before, with another body.',
     ]);
-    // Another request has created the key. A retry must not return this key as its own result.
+    // Another request has created the key `acme`. A request with another Idempotency-Key must not return this
+    // key, even if the request is repeated.
     const foreign = { 'idempotency-key': 'signup-18' };
     for (let time = 0; time < 2; time++) {
       expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);

@@ -33,7 +33,8 @@ const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 test('many processes that find the lock of a dead process edit one at a time', async () => {
   const { file, left } = fileIn(`${deadPid()}@${hostname()}`);
-  // Each process reads the number, waits, and writes it back. Two simultaneous edits would lose one of the two numbers.
+  // Each process reads the number, waits, and writes it back. If two processes edited at the same time, one of the two
+  // increments would be lost.
   const script = `
     import { readFileSync, writeFileSync } from 'node:fs';
     const { withLock } = await import(${JSON.stringify(resolve('gateway/cli/keys/file/with-lock.ts'))});
@@ -76,7 +77,10 @@ test('an edit gives up when another process keeps the lock, and leaves no file',
   expect(left()).toEqual(['keys.yaml', 'keys.yaml.lock']);
 });
 
-/** Changes the owner of a file's lock `others` times. @returns a function that returns the number of new owners so far */
+/**
+ * Changes the owner of a file's lock `others` times, and then removes the last owner. @returns a function that returns
+ * the number of new owners so far
+ */
 function othersInTurn(file: string, others: number): () => number {
   const ownedBy = (owner: number) => join(`${file}.lock`, `${owner}@elsewhere`);
   let owner = 0;

@@ -64,8 +64,8 @@ const acceptOrDecline: Reaction = ({ head }, socket) =>
   void socket.write(/upgrade: websocket/i.test(head) ? switching() : okResponse('fine'));
 
 /**
- * Forwards any upgrade. The real listener treats some upgrades as ordinary requests, because after `Expect` Node writes the head of the
- * handshake before the gateway can change it.
+ * Forwards any upgrade. The real listener forwards some upgrades as ordinary requests. For a request with `Expect`, Node writes the head of
+ * the handshake before the gateway can change it.
  *
  * @returns the port
  */
@@ -296,7 +296,8 @@ describe('a WebSocket', () => {
     stopTimers();
     const backend = await startRecording((_request, socket) => {
       socket.write(switching());
-      // The pause imitates a process that was stopped: the timer is due, and fires before the process reads the response.
+      // The pause imitates a process that was stopped for a while. The timeout is due, and its timer fires before the process reads the
+      // response.
       void sleep(1).then(() => vi.advanceTimersByTime(defaultBounds.upstreamHeadersTimeoutMs));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     });

@@ -13,7 +13,7 @@ function startTurns() {
   const moved = new Map<string, number>();
   return {
     moved,
-    /** Opens a WebSocket of this key, to which this number of chunks has been sent. */
+    /** Opens a WebSocket of the key `holder`, to which `pieces` chunks have been sent. */
     async open(holder: string, pieces: number): Promise<void> {
       const [from, to] = [new PassThrough(), new PassThrough()];
       to.on('data', (octets) => moved.set(holder, (moved.get(holder) ?? 0) + octets.length));

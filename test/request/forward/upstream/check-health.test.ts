@@ -88,7 +88,10 @@ it('without a health path, a target is healthy over TLS when its certificate is 
   });
 });
 
-/** The port of a sleeping process with a full backlog. The kernel drops further connections, like a network that is down. */
+/**
+ * The port of a sleeping process whose listen backlog is full. The kernel drops further connections, as if the network were
+ * down.
+ */
 async function startUnreachable(): Promise<number> {
   const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     require('fs').writeSync(1, String(server.address().port));

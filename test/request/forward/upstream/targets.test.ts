@@ -128,7 +128,7 @@ it('a target that begins to hang gets no more requests after two health checks, 
   if (one) one.health = undefined;
   const before = one?.healthChecks ?? 0;
   await until(() => !isHealthy(front, '127.0.0.1'));
-  // A check that was under way on a busy machine may have failed too.
+  // On a busy machine, a second health check may already have begun and failed too.
   expect((one?.healthChecks ?? 0) - before).toBeLessThanOrEqual(2);
   expect(healthPauseMs + 2 * healthTimeoutMs).toBeLessThan(1_000);
 });
@@ -216,7 +216,8 @@ it('a hanging target holds no more than its share, and other targets are unaffec
   if (two) two.react = () => {};
   const heldByTwo = () =>
     front.targets().find(({ address }) => address.startsWith('127.0.0.2'))?.inFlight ?? 0;
-  // The other target accepts three requests at a time, so each request is either forwarded or held by the hanging target.
+  // The working target accepts three requests at a time, so each request is either forwarded or held by the hanging
+  // target.
   for (let sent = 3; sent <= 42; sent += 3) {
     for (let i = 0; i < 3; i++) void sendRaw(front.port, get('/'));
     await until(() => front.outcomes.length + heldByTwo() === sent);
@@ -242,7 +243,7 @@ it('requests to a single hanging target get 503 above a key’s share of connect
   await front.ended(3);
   clock.pass(defaultBounds.upstreamTotalTimeoutMs);
   expect((await Promise.all(responses)).map(statusOf).toSorted()).toEqual([503, 503, 503, 504, 504]);
-  // All connections are free again, and no request is queued.
+  // After the timeouts, all connections are free again, and no request is queued.
   if (one) one.react = (_request, socket) => socket.write(okResponse('fine'));
   await until(() => front.targets()[0]?.inFlight === 0);
   expect(await sendRaw(front.port, get('/'))).toMatch(/fine$/);
