@@ -59,12 +59,12 @@ export interface LoadOptions {
    * broken.
    */
   readonly onlyKeys?: boolean;
-  /** The digests of the current configuration's files. The load accepts an expired certificate if its file still has this digest. */
+  /** The digests of the current configuration's files. The load accepts an expired certificate if the digest of its file is unchanged. */
   readonly inForce?: Digests;
   /** The entries of the keys file from an earlier load. An entry that has not changed since that load is not read again. */
   readonly before?: ReadEntries | undefined;
   /**
-   * The digests of contents that are complete. The load throws `UnsettledContent` before it parses a long text whose digest is
+   * The digests of contents that are known to be complete. The load throws `UnsettledContent` before it parses a long text whose digest is
    * not in this set. Without this option, every content counts as complete.
    */
   readonly settled?: ReadonlySet<string> | undefined;

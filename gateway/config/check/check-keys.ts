@@ -15,8 +15,8 @@ export interface KeyList {
 }
 
 /**
- * Checks rules that the schema of a single key cannot express. Ids and digests are unique. A key on a custom plan has its own
- * limits, and any other key has none. Entries that violate the schema are checked too.
+ * Checks rules that the schema of a single key cannot express. Ids and digests must be unique. A key on a custom plan must
+ * have its own limits, and any other key must have none. Entries that violate the schema are checked too.
  */
 export function checkKeys({ source, path, entries }: KeyList, plans: unknown): readonly Problem[] {
   const problems = createProblemList();

@@ -7,8 +7,8 @@ type RawRedis = NonNullable<RawSettings['redis']>;
 const forms = ['url', 'cluster', 'sentinel'] as const;
 
 /**
- * Checks rules about `redis` that the schema cannot express. The setting has one of three forms. The fields of the setting do not
- * contradict each other. Certificates are allowed only with TLS. A gateway without Redis must have a single process.
+ * Checks rules about `redis` that the schema cannot express. The setting `redis` must have one of three forms, and its fields
+ * must not contradict each other. Certificates are allowed only with TLS. A gateway without Redis must have a single process.
  */
 export function checkRedis({ redis, workers }: RawSettings, source: YamlSource): readonly Problem[] {
   if (redis === undefined || redis.url === '') {

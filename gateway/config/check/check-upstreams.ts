@@ -16,9 +16,9 @@ interface ReadUpstreamNames {
 }
 
 /**
- * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration has either
- * `upstream` or `upstreams`, and `upstreams` has 1 to `upstreamsMax` entries. This function does not validate the upstreams
- * themselves.
+ * Reads the names that `x-upstream` may have, and checks rules that the schema cannot express. The configuration must have
+ * either `upstream` or `upstreams`, and `upstreams` must have 1 to `upstreamsMax` entries. This function does not validate
+ * the upstreams themselves.
  */
 export function readUpstreamNames(source: YamlSource): ReadUpstreamNames {
   const { upstream, upstreams } = isMapping(source.value) ? source.value : {};

@@ -30,7 +30,7 @@ export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entr
   readonly message: SettingsMessage;
 }
 
-/** Reports during a load that a file has been read and is being parsed. */
+/** A message during a load, which reports that a file has been read and is being parsed. */
 export interface FileRead {
   readonly kind: 'read';
   readonly file: string;

@@ -30,8 +30,8 @@ export interface KeyVerdict {
   /** The number of the first minute with a refusal under the edited limits and bans; Infinity without refusals. */
   readonly firstRefusedMinute: number;
   /**
-   * Minutes with refusals or bans. Clients send fewer requests in a minute with refusals. The number of requests that
-   * the clients would have sent without limits is unknown.
+   * The number of minutes with refusals or bans. Clients send fewer requests in a minute with refusals. The number of requests that the
+   * clients would have sent without limits is unknown.
    */
   readonly censoredMinutes: number;
   /** The numbers of requests that windows refused, in the record and in the replay under the present limits and bans. */

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Rounds } from '../../../gateway/shared/structures/rounds.ts';
 import { stopTimers } from '../../support/stopped-clock.ts';
 
-/** Calls `join` `count` times. @returns the number of calls that have begun */
+/** Calls `join` `count` times. @returns the number of calls whose round has begun */
 function join(rounds: Rounds, count: number) {
   const joined = { begun: 0, all: Promise.resolve<unknown>(undefined) };
   joined.all = Promise.all(Array.from({ length: count }, () => rounds.join().then(() => joined.begun++)));

@@ -323,7 +323,8 @@ describe('a change of a key', () => {
     ]);
 
     const deleted = await other.ask('DELETE', '/keys/acme');
-    // Both plans of the key have a minute limit.
+    // The earlier plan and the present plan of the key both have a minute limit, so the minute's count is
+    // kept.
     expect([deleted.status, deleted.body]).toEqual([
       200,
       { id: 'acme', kept: { windows: [{ name: 'minute', used: 3, resetMs: expect.any(Number) }] } },
