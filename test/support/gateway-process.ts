@@ -25,6 +25,7 @@ export interface KeyEntry {
   readonly limits?: LimitsByField;
   readonly operations?: readonly string[];
   readonly addresses?: readonly string[];
+  readonly concurrent?: number;
   readonly disabled?: boolean;
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }

@@ -23,6 +23,11 @@ export const keyDetail = z.object({
   revision: positive
     .optional()
     .describe('The revision of the definition in the directory. Each change increases it.'),
+  concurrent: positive
+    .optional()
+    .describe(
+      'The limit on the concurrent requests of the key, from the key or its plan; absent without this limit.',
+    ),
   operations: list(z.string())
     .optional()
     .describe('The operations that the key may call; absent if the key may call every operation.'),
@@ -109,6 +114,7 @@ export async function showKey(
     ...members,
     ...item,
     revision: version?.revision,
+    concurrent: key.concurrent,
     operations: key.operations,
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)

@@ -4,7 +4,7 @@ import { widthOf } from '../../../gateway/shared/terminal/text-width.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { startGatewayHere } from '../../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
+import { makeKey, plans, type RunningGateway, testConfig } from '../../support/gateway-process.ts';
 import { runInTerminal } from '../../support/pseudo-terminal.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../../support/recording-backend.ts';
 import { freshPrefix, redisUrl } from '../../support/redis.ts';
@@ -18,8 +18,10 @@ const token = makeToken('read');
 const acme = makeKey({ id: 'acme', plan: 'enterprise', limits: { perMinute: 1_000, perDay: 5 } });
 const long = makeKey({ id: `long-${'x'.repeat(94)}`, plan: 'business' });
 const others = Array.from({ length: 8 }, (_, index) => makeKey({ id: `customer-${index}`, plan: 'pro' }));
+const few = makeKey({ id: 'few', plan: 'few' });
+const fewest = makeKey({ id: 'fewest', plan: 'few', concurrent: 2 });
 const once = makeKey({ id: 'once', plan: 'enterprise', limits: { perDay: 1 } });
-const keys = [acme, long, once, ...others].map(({ entry }) => entry);
+const keys = [acme, long, few, fewest, once, ...others].map(({ entry }) => entry);
 const named = keys.map((entry) => ({ ...entry, name: `The company \u202e of ${entry.id} 猫` }));
 
 let backend: RecordingBackend;
@@ -32,6 +34,7 @@ beforeAll(async () => {
   gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url },
+      plans: { ...plans, few: { perMinute: 60, concurrent: 3 } },
       keys: named,
       admin: { host: '127.0.0.1', port: 0, tokens: [token.entry] },
       bans: { after: 1_000 },
@@ -206,6 +209,12 @@ describe('the text output', () => {
     expect(stdout).toMatch(/^listPets +9 +4 +0$/m);
     expect(stdout).toMatch(/ +day 4$/m);
     expect(stdout).toMatch(/^strikes +4 refusals that count towards the next ban$/m);
+  });
+
+  it('of keys show has the concurrency limit of the key, or else of its plan', async () => {
+    expect(await run('keys', 'show', 'few')).toMatch(/^concurrent +3$/m);
+    expect(await run('keys', 'show', 'fewest')).toMatch(/^concurrent +2$/m);
+    expect(await run('keys', 'show', 'once')).not.toMatch(/^concurrent/m);
   });
 
   it('of keys show uses the singular for one refusal', async () => {
