@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
 
   try {
-    await app.listen({ port, host, listenTextResolver: (address) => `store listening at ${address}` });
+    await app.listen({ port, host, listenTextResolver: (address) => `pet store listening at ${address}` });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return exitWith(

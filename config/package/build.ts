@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const target = process.argv[2] ?? join(root, 'dist');
 /** File types that the gateway reads at run time. Files of these types are copied without a change. */
 const copied = new Set(['.lua', '.yaml', '.js', '.css', '.svg', '.html']);
-/** The package omits `demo.ts`, because `demo.ts` needs the sample backend, which is not in the package. */
+/** The package omits `demo.ts`, because `demo.ts` needs the pet store, which is not in the package. */
 const left = new Set(['gateway/cli/start/demo.ts', 'gateway/cli/bin.js']);
 /** Matches the relative path of a TypeScript module, as in `from './a.ts'` and `new URL('./a.ts', …)`. */
 const modulePath = /(?<quote>['"])(?<path>\.{1,2}\/[^'"\n]*)\.ts\k<quote>/g;

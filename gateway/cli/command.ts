@@ -56,7 +56,10 @@ export function fromHere(file: string): string {
 /** The name of the file that `init` writes. Commands read this file if no configuration is named. */
 export const configName = 'tollgate.yaml';
 
-/** Returns the named configuration, or the configuration of the current folder. An empty TOLLGATE_CONFIG counts as not set. */
+/**
+ * Returns the named configuration, or the configuration of the current folder. An empty name means that no configuration is used, so
+ * with an empty TOLLGATE_CONFIG a command ignores the `tollgate.yaml` of the current folder.
+ */
 function configOr(config: string | undefined): string | undefined {
   return config ?? (existsSync(configName) ? configName : undefined);
 }

@@ -79,13 +79,11 @@ export const keyId = givenName('1 to 100 of the characters A-Z a-z 0-9 . _ : @ +
 
 const secret = fields('a mapping with sha256', {
   sha256: digestOf('secret'),
-  expires: date
-    .optional()
-    .describe('The secret is valid before this instant. A date means its first instant in UTC.'),
+  expires: date.optional().describe('The time when the secret expires. A date means 00:00 UTC.'),
   created: date
     .optional()
     .describe(
-      'The instant when the secret was issued, for information only. The commands `keys create` and `keys rotate` write it.',
+      'The time when the secret was issued, for information only. The commands `keys create` and `keys rotate` write this time.',
     ),
 });
 

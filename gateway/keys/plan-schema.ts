@@ -10,7 +10,7 @@ const changesMax = 20;
 /** A scheduled change: the limits that a plan has from a given time on. */
 const planChange = fields(`a mapping with from and ${anyLimitField}`, {
   from: date.describe(
-    'The limits of the entry apply from this instant (a date: its first instant in UTC), on the clock of Redis.',
+    'The time from which the limits of the entry apply, on the clock of Redis. A date means 00:00 UTC.',
   ),
   ...limitFieldsShape,
 })
@@ -48,7 +48,7 @@ export const planShape = {
   changes: planChanges
     .optional()
     .describe(
-      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits from its instant on. Requests that were charged before the change still count.',
+      'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits that apply from its `from` on. Requests that were charged before the change still count.',
     ),
 };
 

@@ -662,8 +662,8 @@ export const defaultBounds = Object.freeze({
    */
   adminCallTimeoutMs: 15_000,
   adminReplyBytesMax: 67_108_864,
-  /** The longest secret that `tollgate keys whoami` reads. A header field cannot be longer. */
-  secretInputCharsMax: 16_384,
+  /** The longest secret that `tollgate keys whoami` reads. A request cannot have a longer secret, because of `headersBytesMax`. */
+  secretInputCharsMax: 32_768,
   /**
    * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. All pauses together are longer than
    * the minute over which the gateway counts the changes of a token.

@@ -43,7 +43,7 @@ describe('the store as a process', () => {
     const body = '{"name":"n","categoryId":1}';
     const head = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
     busy.write(`POST /v1/pets HTTP/1.1\r\n${head}\r\n\r\n`);
-    // When the sample backend answers this request, it has already read the request head on the other connection.
+    // When the pet store answers this request, it has already read the request head on the other connection.
     await (await fetch(`${url}/healthz`)).text();
     store.child.kill('SIGTERM');
     await store.line('store stopping');
@@ -85,7 +85,7 @@ function runStore(env: Record<string, string> = {}) {
     });
   }
 
-  /** Waits until the output of the sample backend contains these words. @returns the whole output */
+  /** Waits until the output of the pet store contains these words. @returns the whole output */
   async function line(words: string): Promise<string> {
     while (!text.includes(words)) await once(child.stdout, 'data');
     return text;

@@ -29,7 +29,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** The browser that opens the operators' pages of real gateways. The backend of the gateways is the sample backend. */
+/** The browser that opens the operators' pages of real gateways. The backend of the gateways is the pet store. */
 let browser: Browser;
 let profile: string;
 let store: StoreProcess;

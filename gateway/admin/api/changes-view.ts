@@ -68,7 +68,7 @@ export const changesPage = z.object({
         .describe('The reason why the change failed, or why its outcome is unknown.'),
     }),
   ),
-  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
 });
 
 export type ChangesShown = z.output<typeof changesPage>;
@@ -84,21 +84,21 @@ export const eventsPage = z.object({
         '`incident`: a failure. `ban`: a ban or its end. `change`: a change that an operator made.',
       ),
       text: z.string().describe('The event in one sentence, with times in UTC.'),
-      beganAt: instant.optional().describe('The beginning of the outage that ended `at`.'),
+      beganAt: instant.optional().describe('The beginning of the outage; `at` is its end.'),
       server: z.string().optional().describe('The server of a Redis Cluster.'),
       key: z.string().optional().describe('The id of the key that was banned or changed.'),
       plan: z.string().optional().describe('The plan of the key.'),
       upstream: z.string().optional(),
       target: z.string().optional().describe('An address of the upstream.'),
-      untilAt: instant.optional().describe('The end of the ban, or of the certificate.'),
+      untilAt: instant.optional().describe('The end of the ban, or the expiry of the certificate.'),
       count: positive
         .optional()
         .describe(
-          'Present if this entry stands for this number of events of its kind, which are not listed.',
+          'The number of further events of this kind that this entry summarises. Absent if the entry is a single event.',
         ),
     }),
   ),
-  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
 });
 
 export type EventsShown = z.output<typeof eventsPage>;

@@ -17,7 +17,9 @@ export const positive = z.number().meta({ type: 'integer', minimum: 1 });
  */
 export const chargedUnits = count
   .optional()
-  .describe('The units that were charged to the limits. Absent if they equal the admitted requests.');
+  .describe(
+    'The units that were charged to the limits. Absent if their number equals the number of admitted requests.',
+  );
 export const integer = z.number().meta({ type: 'integer' });
 /** A number from 0 that may have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });

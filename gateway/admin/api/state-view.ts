@@ -26,7 +26,9 @@ const failed = z.object({
   requests: count,
   sinceAt: instant
     .optional()
-    .describe('The instant since which at least 1 % of the requests fail; absent while fewer requests fail.'),
+    .describe(
+      'The time since which at least 1 % of the requests have failed; absent while fewer requests fail.',
+    ),
 });
 const ownPart = quantity
   .optional()
@@ -54,7 +56,7 @@ const gatewayProcess = z.object({
       'The rates by status. `429` counts the refusals of the gateway; a 429 from the upstream counts in `4xx`.',
     ),
   failuresPerSecond: quantity.describe(
-    'Requests that the gateway or the upstream failed: 5xx, and responses that were cut off. A 5xx that the client caused, such as a 501 for an unknown method, does not count.',
+    'Requests that failed because of the gateway or the upstream: 5xx responses, and responses that were cut off. A 5xx that the client caused does not count, such as a 501 for an unknown method.',
   ),
   lastMinute: z.object({
     requests: count,
@@ -71,7 +73,7 @@ const gatewayProcess = z.object({
   store: z.object({
     kind: storeKind,
     available,
-    sinceAt: instant.optional().describe('The instant of the last change of `available`.'),
+    sinceAt: instant.optional().describe('The time of the last change of `available`.'),
   }),
   targets: count.describe('Targets of all upstreams.'),
   healthyTargets: count,
@@ -81,7 +83,7 @@ const gatewayProcess = z.object({
 const keptFile = z.object({
   file: z.string(),
   reason: z.string().describe('The first problem, with file, line and column.'),
-  since: instant.describe('The instant at which the gateway found the invalid content.'),
+  since: instant.describe('The time when the gateway found the invalid content.'),
   revokes: z
     .boolean()
     .describe(
@@ -94,7 +96,7 @@ const storeShown = z
     kind: storeKind,
     available,
     onFailure: words('local', 'refuse').optional(),
-    sinceAt: instant.optional().describe('The instant of the last change of `available`.'),
+    sinceAt: instant.optional().describe('The time of the last change of `available`.'),
     reason: z.string().optional().describe('The reason why Redis is away.'),
     missingCommands: list(z.string())
       .optional()

@@ -7,11 +7,13 @@ import { count, instant, isComplete, list, positive, processId, words } from './
 
 const targetShape = {
   address: z.string(),
-  healthy: z.boolean().describe('Whether every process finds the target healthy.'),
+  healthy: z.boolean().describe('Whether the target is healthy for every process.'),
   sinceAt: instant.describe(
-    'The instant since which the target is healthy for every process, or unhealthy for at least one process.',
+    'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
   ),
-  inFlight: count.describe('Requests that were sent to the target or wait for it, over all processes.'),
+  inFlight: count.describe(
+    'The number of requests that were sent to the target or wait for it, in all processes together.',
+  ),
 };
 
 const target = z.object({
@@ -20,7 +22,7 @@ const target = z.object({
     z.object({
       id: processId,
       healthy: z.boolean(),
-      sinceAt: instant.describe('The instant since which this process reports this state.'),
+      sinceAt: instant.describe('The time since which this process has reported this state.'),
       inFlight: count,
       tunnels: count.describe('Open WebSockets.'),
       full: z.boolean().describe('Whether all connections to the target are in use.'),

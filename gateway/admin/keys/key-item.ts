@@ -53,8 +53,8 @@ export const grantShown = z
       .describe('Present if the key may call operations during their brownouts.'),
     fromMs: epochMs
       .optional()
-      .describe('The beginning of the grant, epoch milliseconds; absent once it has begun.'),
-    untilMs: epochMs.describe('The end of the grant, epoch milliseconds.'),
+      .describe('The beginning of the grant, in epoch milliseconds; absent after this time.'),
+    untilMs: epochMs.describe('The end of the grant, in epoch milliseconds.'),
   })
   .describe(
     'A grant that an operator gave the key, until it ends. Its limits replace the limits of the same windows. `windows` shows the effective limits.',
@@ -79,13 +79,13 @@ export const keyItem = z.object({
       limit: positive,
       used: count,
       remaining: count,
-      resetMs: epochMs.describe('The instant at which the window resets, epoch milliseconds.'),
+      resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
     }),
-  ).describe('The windows, the shortest first; none if the state is `unknown`.'),
+  ).describe('The windows, with the shortest window first; no window if the state is `unknown`.'),
   ...banAndGrantShape,
   lastSeenMs: epochMs
     .optional()
-    .describe('The last request, epoch milliseconds; absent without a recorded request.'),
+    .describe('The time of the last request, in epoch milliseconds; absent without a recorded request.'),
   offered24h: count.optional().describe('Requests of the last 24 hours; absent without a usage record.'),
   refused24h: count
     .optional()

@@ -10,7 +10,7 @@ import { instant, limitsByField, list } from '../api/response-parts.ts';
 export const limitsSteps = z.object({
   limits: list(
     z.object({
-      fromAt: instant.describe('These limits apply from this instant until the next entry.'),
+      fromAt: instant.describe('These limits apply from this time until the time of the next entry.'),
       limits: limitsByField.describe(
         'The limits; empty if the key did not exist yet, had no limit, or its limits are unknown.',
       ),

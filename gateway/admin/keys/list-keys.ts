@@ -32,7 +32,7 @@ export const keyPage = z.object({
     .string()
     .optional()
     .describe(
-      'The beginning of the next page. Present if there may be more keys, or if the search ended at its limit.',
+      'The value of `after` for the next page. Present if there may be more keys, or if the search ended at its limit.',
     ),
 });
 

@@ -31,7 +31,7 @@ export const monthPage = z.object({
       units: chargedUnits,
     }),
   ),
-  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
 });
 
 export type MonthPage = z.output<typeof monthPage>;

@@ -22,7 +22,7 @@ export const keyDetail = z.object({
   ...keyItem.shape,
   revision: positive
     .optional()
-    .describe('The revision of the definition in the directory. Each change increases it.'),
+    .describe('The revision of the definition in the key directory. Each change increases the revision.'),
   concurrent: positive
     .optional()
     .describe(
@@ -36,10 +36,10 @@ export const keyDetail = z.object({
       digestStart,
       createdAt: instant
         .optional()
-        .describe('The instant at which the secret was issued; absent if the keys file does not contain it.'),
+        .describe('The time when the secret was issued; absent if the keys file does not contain this time.'),
       lastUsedAt: instant
         .optional()
-        .describe('The last request with the secret; absent without a recorded request.'),
+        .describe('The time of the last request with the secret; absent without a recorded request.'),
       unauthorized: z
         .object({ requests: positive, lastAt: instant })
         .optional()
@@ -61,7 +61,7 @@ export const keyDetail = z.object({
   ).optional(),
   recentRefusals: list(usageRow)
     .optional()
-    .describe('The last minutes with a refusal within the last 24 hours, latest first.'),
+    .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
   why: whyShown,
 });
 

@@ -6,7 +6,9 @@ import { refusedShown } from './why.ts';
 /** The requests of a key in one minute, hour or day, by outcome. A period without a request has no row. */
 export const usageRow = z.object({
   at: instant.describe('The beginning of the row.'),
-  offered: count.describe('Requests with a decision.'),
+  offered: count.describe(
+    'All requests of the key except `unauthorized` requests: admitted, refused, banned and undecided requests.',
+  ),
   admitted: count,
   refused: refusedShown,
   banned: count,
@@ -17,7 +19,7 @@ export const usageRow = z.object({
   unauthorized: positive
     .optional()
     .describe(
-      'Requests with an invalid secret of the key, which do not count as offered. These requests are kept for as long as the figures of minutes.',
+      'Requests with an invalid secret of the key. These requests do not count as offered. Their number is kept only as long as the rows of minutes.',
     ),
 });
 

@@ -76,7 +76,7 @@ export const whyShown = z.object({
     .optional(),
   operationsThisHour: list(z.object({ operationId: z.string(), requests: positive }))
     .optional()
-    .describe('Operations, the most requested first.'),
+    .describe('Operations, with the most requested operation first.'),
   addressesToday: count
     .optional()
     .describe('The estimated number of client addresses. No address is stored.'),

@@ -26,7 +26,9 @@ export const callers = z.object({
       lastSeenMs: epochMs,
       brownouts: z
         .object({
-          requests: positive.describe('The requests that brownouts refused, to the hour.'),
+          requests: positive.describe(
+            'The number of requests that brownouts refused, with the precision of an hour.',
+          ),
           lastAt: instant,
           stillCalls: z
             .boolean()

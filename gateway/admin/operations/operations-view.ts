@@ -61,7 +61,7 @@ const operationUse = z.object({
     ),
   ownTime: durations.optional(),
   upstreamTime: durations.optional(),
-  lastMs: epochMs.optional().describe('The last request, epoch milliseconds.'),
+  lastMs: epochMs.optional().describe('The time of the last request, in epoch milliseconds.'),
 });
 
 type OperationUse = z.output<typeof operationUse>;

@@ -28,7 +28,7 @@ const trafficRow = z.object({
     'Requests without an accepted key: malformed, with an unknown method (501), or without a valid key.',
   ),
   failedByGateway: count.describe(
-    'A 5xx of the gateway itself, such as 503 while Redis is away under `refuse`.',
+    'A 5xx of the gateway itself, such as 503 while Redis is away and `redis.onFailure` is `refuse`.',
   ),
   failedByUpstream: count.describe(
     'A 5xx from the upstream or caused by it, and responses that the upstream cut off.',

@@ -41,9 +41,9 @@ type Spread = z.output<typeof spread>;
 export const planDistribution = z.object({
   plan: z.string(),
   hours: positive,
-  keys: count.describe('Keys on the plan. Keys of the directory count only if they are active.'),
+  keys: count.describe('Keys on the plan. Keys of the key directory count only if they are active.'),
   activeKeys: count.describe('Keys on the plan that sent requests.'),
-  examinedKeys: count.describe('Active keys whose record was read before the time ran out.'),
+  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
   refusedKeys: count.describe('Keys with a request that a window or a ban refused, or that got 503.'),
   minute: spread,
   day: spread,

@@ -9,7 +9,9 @@ import { planShown, planView } from '../settings/settings-view.ts';
 
 export const plansPage = z.object({
   plans: list(planShown.extend({ keys: count, disabledKeys: count.describe('Disabled keys on the plan.') })),
-  isComplete: z.boolean().describe('Whether all keys are counted. If false, the directory has more.'),
+  isComplete: z
+    .boolean()
+    .describe('Whether all keys are counted. If false, the key directory has further keys.'),
 });
 
 /** The number of keys on each plan. */

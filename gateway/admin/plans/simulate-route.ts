@@ -32,10 +32,14 @@ const limitEdit = fields(
 const milliseconds = wholeNumber(1, 1e12);
 
 export const simulateBody = fields('an object with plans and keys, the limits to try', {
-  from: date.optional().describe('By default 24 hours before `to`, and no earlier than the record.'),
+  from: date
+    .optional()
+    .describe(
+      'The beginning of the period. By default 24 hours before `to`, but not before the beginning of the usage record.',
+    ),
   to: date
     .optional()
-    .describe('The end of the period. The minute of this instant is the last minute. By default now.'),
+    .describe('The end of the period, which includes the whole minute of this time. By default now.'),
   plans: membersByName(text('the name of a plan'), limitEdit, 'an object of limits by plan')
     .default({})
     .describe(
@@ -52,7 +56,7 @@ export const simulateBody = fields('an object with plans and keys, the limits to
   })
     .optional()
     .describe('The rules for bans, in place of the configured rules.'),
-  plan: text('the name of a plan').optional().describe('Only keys of this plan.'),
+  plan: text('the name of a plan').optional().describe('Simulate only keys of this plan.'),
   minutesOf: keyId.optional().describe('The response also has each minute of this key.'),
   listed: wholeNumber(0, keysListedMax).default(keysListedMax).describe('The largest number of listed keys.'),
   after: keyId.optional().describe('The `next` of the previous part.'),

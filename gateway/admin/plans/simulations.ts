@@ -101,7 +101,7 @@ export const simulationShown = z.object({
         why: z
           .string()
           .describe(
-            'The recorded outage, edit, grant or restart that explains the difference, or a text that none is known.',
+            'The recorded outage, edit, grant or restart that explains the difference, or a sentence that no cause is on record.',
           ),
       }),
     ).describe('The first minutes with a difference.'),
@@ -125,14 +125,16 @@ export const simulationShown = z.object({
         .optional()
         .describe('The first minute in which the simulated limits refuse a request.'),
       censoredMinutes: count.describe(
-        'Minutes in which requests were refused or banned. Clients send less in such minutes, so the record does not show how much they would have sent.',
+        'Minutes in which requests were refused or banned. Clients send fewer requests in such minutes, so the record does not show how many requests they would have sent.',
       ),
     }),
-  ).describe('Keys with refusals under the present or the simulated limits, the largest change first.'),
+  ).describe(
+    'Keys with refusals under the present or the simulated limits, sorted by the change, with the largest change first.',
+  ),
   moreKeys: count.describe('Keys with refusals that are not listed.'),
   activeKeys: count.describe('Active keys that the simulation covers.'),
   examinedKeys: count.describe('Active keys that this part covers.'),
-  next: z.string().optional().describe('The beginning of the next part; absent in the last part.'),
+  next: z.string().optional().describe('The value of `after` for the next part; absent in the last part.'),
   minutes: list(simulatedMinute)
     .optional()
     .describe('The minutes in which the key `minutesOf` sent requests.'),

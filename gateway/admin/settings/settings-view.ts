@@ -34,7 +34,7 @@ import { deprecationShape, deprecationShown, operationCost } from '../operations
 import { maskUrl } from './mask-url.ts';
 
 const shownWindows = list(z.object({ name: words(...planWindows), limit: positive })).describe(
-  'The shortest window first.',
+  'The windows, with the shortest window first.',
 );
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
@@ -46,7 +46,7 @@ export const planShown = z.object({
   changes: list(z.object({ from: instant, limits: limitsByField }))
     .optional()
     .describe(
-      'All stated changes, the earliest first. An entry has all limits of the plan from its instant on. `windows` has the present limits.',
+      'All configured changes, with the earliest change first. An entry has all limits of the plan that apply from its time on. `windows` has the present limits.',
     ),
 });
 
@@ -139,7 +139,7 @@ export const settingsShown = z.object({
     .string()
     .optional()
     .describe(
-      'The keys file, relative to the folder of the configuration; absent if all keys are in the directory.',
+      'The keys file, relative to the folder of the configuration; absent if all keys are in the key directory.',
     ),
   keys: list(
     z.object({

@@ -9,12 +9,12 @@ import type { GatewayState } from '../readiness.ts';
 export const verdictShown = z
   .object({
     severity: words('well', 'warning', 'bad').describe(
-      'The severity of the gravest fault. A fault with the severity `notice` does not count.',
+      'The severity of the most serious fault. A fault with the severity `notice` does not count.',
     ),
     sentence: z
       .string()
       .describe(
-        'The gravest fault in a sentence, or a sentence that there is no fault, with the rate of requests.',
+        'The most serious fault in a sentence. Without a fault, a sentence with the rate of requests.',
       ),
     faults: list(
       z.object({
@@ -30,7 +30,9 @@ export const verdictShown = z
           'The beginning of the fault, as reported by the first process that detected the fault.',
         ),
       }),
-    ).describe('All faults, the gravest first. A fault that several processes report is listed once.'),
+    ).describe(
+      'All faults, with the most serious fault first. A fault that several processes report is listed once.',
+    ),
   })
   .describe('The health of the fleet, as the pages and `tollgate top` show it.');
 

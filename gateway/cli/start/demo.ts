@@ -1,5 +1,5 @@
 /**
- * Runs the gateway and the example backend in one terminal (`npm start`). The demo keys are valid as long as this process runs. This
+ * Runs the gateway and the pet store in one terminal (`npm start`). The demo keys are valid as long as this process runs. This
  * process makes the secrets, and passes their digests to the gateway in the environment. No file and no argument list contains a secret.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -204,7 +204,7 @@ Keys of this run:
   Business    ${secrets.business}
   Enterprise  ${secrets.enterprise}
 
-The API reference is at ${new URL('/docs', baseUrl)}. The store behind the gateway is at http://127.0.0.1:${backendPort}.
+The API reference is at ${new URL('/docs', baseUrl)}. The pet store behind the gateway is at http://127.0.0.1:${backendPort}.
 Counts are kept ${countsAreKept(store)}.
 Ctrl-C stops everything.${canAsk ? ' Enter prints this again.' : ''}
 `);

@@ -193,7 +193,7 @@ export const settingsSchema = fields('a mapping of settings', {
         'The URLs of some servers of a Redis Cluster. The gateway gets the addresses of the other servers from these servers. rediss:// uses TLS.',
       ),
     sentinel: fields('a mapping with name and hosts', {
-      name: text('the name that Sentinels know the master by', /^[A-Za-z0-9._-]{1,100}$/),
+      name: text('the name of the master in the configuration of the Sentinels', /^[A-Za-z0-9._-]{1,100}$/),
       hosts: list(
         text('host and port such as sentinel-1:26379', /^(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/),
         'a list of hosts with ports such as sentinel-1:26379',

@@ -28,7 +28,7 @@ export const grantBody = fields('an object with limits and untilAt', {
     .literal(true, expects('true, or absent'))
     .optional()
     .describe('The key may call operations during their brownouts.'),
-  fromAt: date.optional().describe('The beginning of the grant; by default at once.'),
+  fromAt: date.optional().describe('The beginning of the grant. By default, the grant begins at once.'),
   untilAt: date.describe('The end of the grant.'),
 }).refine(
   ({ limits, noBrownouts }) => limits !== undefined || noBrownouts,
@@ -38,7 +38,10 @@ export const grantBody = fields('an object with limits and untilAt', {
 /** The response to a change of a ban or grant: the key's ban, grant and strikes after the change. */
 export const whatHolds = z.object({
   id: z.string(),
-  wasBanned: z.boolean().optional().describe('In the response to a lifted ban: whether there was a ban.'),
+  wasBanned: z
+    .boolean()
+    .optional()
+    .describe('Whether the key was banned. Present only in the response to a lifted ban.'),
   strikes: count.describe('Refusals that count towards the next ban.'),
   ...banAndGrantShape,
 });

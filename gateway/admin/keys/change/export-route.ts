@@ -30,7 +30,7 @@ type MovedView = z.output<typeof movedShown>;
 
 export const directoryPage = z.object({
   keys: listShown(movedShown),
-  next: z.string().optional().describe('The beginning of the next page; absent on the last page.'),
+  next: z.string().optional().describe('The value of `after` for the next page; absent on the last page.'),
 });
 
 /**

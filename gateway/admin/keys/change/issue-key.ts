@@ -24,7 +24,7 @@ const { disabled: _, secrets: __, ...members } = keySchema.shape;
 export const issueKeyBody = fields('an object with id and plan', {
   ...members,
   id: newKeyId,
-  expiresAt: date.optional().describe('The secret is valid before this instant.'),
+  expiresAt: date.optional().describe('The time when the secret expires.'),
 });
 
 /** The form of an `Idempotency-Key`: a value that the client chooses, and sends again when it repeats the request. */

@@ -15,7 +15,7 @@ export const keptOfIdShown = z
       z.object({
         name: windowName,
         used: positive,
-        resetMs: epochMs.describe('The instant at which the window resets, epoch milliseconds.'),
+        resetMs: epochMs.describe('The time when the window resets, in epoch milliseconds.'),
       }),
     )
       .optional()
@@ -23,7 +23,7 @@ export const keptOfIdShown = z
     ...banAndGrantShape,
   })
   .describe(
-    'State of an earlier key with this id that applies to the next key. Only in responses that issue or delete a key, and absent if there is no such state.',
+    'The state that a key inherits from an earlier key with the same id. Present only in responses that issue or delete a key, and only if there is such state.',
   );
 
 export type KeptOfId = z.output<typeof keptOfIdShown>;

@@ -15,7 +15,7 @@ export const issueSecretBody = fields('an object with overlap and expiresAt', {
     .transform(parseDuration)
     .optional()
     .describe('The time for which the older secrets stay valid.'),
-  expiresAt: date.optional().describe('The new secret is valid before this instant.'),
+  expiresAt: date.optional().describe('The time when the new secret expires.'),
 });
 
 /** The beginning of a digest in a request. Responses show 8 digits, so a request needs at least 8. */
