@@ -29,18 +29,18 @@ export interface ScenariosOptions {
 }
 
 /**
- * A round takes one short sample of every subject in every scenario. Every second round is in the opposite order. The speed of the machine
- * changes by up to a factor of two within minutes, so only samples of one round are comparable. Many short rounds give better figures than
- * a few long rounds.
+ * A round takes one short sample of every subject in every scenario. Every second round has the subjects in the opposite order, because a
+ * process still writes the usage record of a scenario while the next scenario is measured. The speed of the machine changes by up to a
+ * factor of two within minutes, so only samples of one round are comparable. Many short rounds give better figures than a few long rounds.
  */
 export async function measureScenarios(options: ScenariosOptions): Promise<ScenarioFigures[]> {
   const { scenarios, running, rounds } = options;
-  const visits = scenarios.flatMap((scenario) =>
+  const visits = scenarios.map((scenario) =>
     running
       .filter(({ subject }) => scenario.suits(subject))
       .map(({ subject, started }) => ({ scenario, subject, started, samples: [] as Sample[] })),
   );
-  const loadOf = ({ scenario, subject, started }: (typeof visits)[number]) => ({
+  const loadOf = ({ scenario, subject, started }: (typeof visits)[number][number]) => ({
     ...options,
     scenario,
     subject: started,
@@ -48,10 +48,10 @@ export async function measureScenarios(options: ScenariosOptions): Promise<Scena
   });
 
   console.log('scenarios: warm-up');
-  for (const visit of visits) await warmUp({ ...loadOf(visit), seconds: options.warmUpSeconds });
+  for (const visit of visits.flat()) await warmUp({ ...loadOf(visit), seconds: options.warmUpSeconds });
   for (let round = 0; round < rounds; round++) {
     console.log(`scenarios: round ${round + 1} of ${rounds}`);
-    for (const visit of round % 2 === 0 ? visits : visits.toReversed()) {
+    for (const visit of visits.flatMap((of) => (round % 2 === 0 ? of : of.toReversed()))) {
       visit.samples.push(await takeSample(loadOf(visit)));
     }
     options.onRound(figuresSoFar(), round + 1);
@@ -59,12 +59,14 @@ export async function measureScenarios(options: ScenariosOptions): Promise<Scena
   return figuresSoFar();
 
   function figuresSoFar(): ScenarioFigures[] {
-    return scenarios.map(({ name, title }) => ({
+    return scenarios.map(({ name, title }, place) => ({
       name,
       title,
-      subjects: visits
-        .filter(({ scenario }) => scenario.name === name)
-        .map(({ subject, samples }) => ({ name: subject.name, job: subject.job, samples: [...samples] })),
+      subjects: (visits[place] ?? []).map(({ subject, samples }) => ({
+        name: subject.name,
+        job: subject.job,
+        samples: [...samples],
+      })),
     }));
   }
 }

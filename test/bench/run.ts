@@ -54,9 +54,9 @@ const names = [
 const quickNames: readonly string[] = ['hot-key', 'many-keys', 'flood', 'latency', 'many-connections'];
 const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME] [--against FOLDER]
   --quick           a few short rounds within five minutes: a check, not a measurement; without --only, it measures ${quickNames.join(', ')}
-  --rounds N        rounds of the scenarios (default 9, quick 3)
+  --rounds N        rounds of the scenarios (default 9; 12 with --against; 3 with --quick)
   --only NAME       one of: ${names.join(', ')}; may be repeated
-  --against FOLDER  compares only with the tollgate in another checkout; without --only, it measures the scenarios`;
+  --against FOLDER  compares only with the tollgate in another checkout, and restarts both after every two rounds; without --only, it measures the scenarios`;
 
 interface Options {
   readonly quick: boolean;
@@ -88,21 +88,26 @@ async function bench(options: Options, dir: string): Promise<number> {
   };
   const common = { redis, credentials, noteProblems, quick: options.quick };
 
+  async function startWarm() {
+    const all = await startSubjects(subjects, stage);
+    for (const { subject, started } of all.running) {
+      const where = `warm-up, ${subject.name}`;
+      console.log(`warm-up: ${subject.name}`);
+      const seconds = options.quick ? quickFirstWarmUpSeconds : firstWarmUpSeconds;
+      await warmUp({ ...common, scenario: hotKey, subject: started, seconds, where });
+    }
+    return all;
+  }
+
   const started = new Date();
   const machine = describeMachine();
   const subjects =
     options.against === undefined
       ? [direct, tollgate, nginxLua, ...nodePeers, haproxy]
       : [tollgate, tollgateBefore(options.against)];
-  const { running, missing } = await startSubjects(subjects, stage);
+  let { running, missing } = await startWarm();
   if (options.against !== undefined && missing.length > 0)
     throw new Error(`--against: ${missing.join('; ')}`);
-  for (const { subject, started } of running) {
-    const where = `warm-up, ${subject.name}`;
-    console.log(`warm-up: ${subject.name}`);
-    const seconds = options.quick ? quickFirstWarmUpSeconds : firstWarmUpSeconds;
-    await warmUp({ ...common, scenario: hotKey, subject: started, seconds, where });
-  }
   const own = running.find(({ subject }) => subject === tollgate);
   const reportOf = (figures: readonly ScenarioFigures[], rounds: number): Report => ({
     started: started.toISOString(),
@@ -118,18 +123,29 @@ async function bench(options: Options, dir: string): Promise<number> {
     tls: [],
     keys: [],
   });
-  const figures = await measureScenarios({
-    ...common,
-    scenarios: scenarios.filter(({ name }) => options.wanted(name)),
-    running,
-    rounds: options.rounds,
-    warmUpSeconds: options.quick ? quickWarmUpSeconds : warmUpSeconds,
-    seconds: options.quick ? 1 : 2,
-    onRound(soFar, rounds) {
-      unfinished = reportOf(soFar, rounds);
-      console.log(`\n${renderScenarios(soFar).join('\n\n')}\n`);
-    },
-  });
+  // Two processes of the same program differ by some per cent of CPU. A comparison of checkouts therefore starts new processes repeatedly.
+  const roundsPerStart = options.against === undefined ? options.rounds : 2;
+  let figures: ScenarioFigures[] = [];
+  for (let round = 0; round < options.rounds; round += roundsPerStart) {
+    if (round > 0) {
+      for (const { started } of running) await endProcess(started.pid);
+      ({ running, missing } = await startWarm());
+    }
+    const earlier = figures;
+    await measureScenarios({
+      ...common,
+      scenarios: scenarios.filter(({ name }) => options.wanted(name)),
+      running,
+      rounds: Math.min(roundsPerStart, options.rounds - round),
+      warmUpSeconds: options.quick ? quickWarmUpSeconds : warmUpSeconds,
+      seconds: options.quick ? 1 : 2,
+      onRound(soFar, rounds) {
+        figures = joinRounds(earlier, soFar);
+        unfinished = reportOf(figures, round + rounds);
+        console.log(`\n${renderScenarios(figures).join('\n\n')}\n`);
+      },
+    });
+  }
   let connections: ConnectionsFigures[] = [];
   if (options.wanted('connections')) {
     connections = await measureConnections({ ...common, running, warmUpSeconds });
@@ -207,6 +223,20 @@ async function bench(options: Options, dir: string): Promise<number> {
   return writeReport(report);
 }
 
+/** Appends the samples of later rounds to the samples of earlier rounds. */
+function joinRounds(
+  earlier: readonly ScenarioFigures[],
+  later: readonly ScenarioFigures[],
+): ScenarioFigures[] {
+  return later.map(({ subjects, ...scenario }, place) => ({
+    ...scenario,
+    subjects: subjects.map(({ samples, ...subject }, index) => ({
+      ...subject,
+      samples: [...(earlier[place]?.subjects[index]?.samples ?? []), ...samples],
+    })),
+  }));
+}
+
 /** The report names a peer that is missing or does not start. Without the gateway there is no report. */
 async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   const running: RunningSubject[] = [];
@@ -240,7 +270,7 @@ function readOptions(): Options {
       against: { type: 'string' },
     },
   });
-  const rounds = Number(values.rounds ?? (values.quick ? 3 : 9));
+  const rounds = Number(values.rounds ?? (values.quick ? 3 : values.against === undefined ? 9 : 12));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds: a number of at least 1');
   const unknown = values.only.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new Error(`--only: no measurement is called ${unknown}`);
