@@ -42,7 +42,7 @@ interface Connection {
   dropOctets: (() => void) | undefined;
   /** The number of received requests that have no response yet. */
   unanswered: number;
-  /** Functions that start the unanswered requests after the first, in order. */
+  /** One function for each waiting request, in order. Each function starts its request. */
   readonly later: (() => void)[];
 }
 
@@ -120,8 +120,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
 
   /**
    * Counts a connection until it closes. At the limit, a new connection replaces the connection that has been idle
-   * longest. The replaced connection belongs to the same address. If this address has no connection, the connection of
-   * any address may be replaced.
+   * longest. The replaced connection belongs to the same address. If this address has no connection, the replaced
+   * connection may belong to any address.
    *
    * @returns undefined at the limit without an idle connection to replace
    */
@@ -160,9 +160,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     shares.give(connection.group, 1);
   }
 
-  /**
-   * Serves a request when it is the turn of its client address. A request whose client has disconnected uses no turn.
-   */
+  /** Serves a request when its client address has a turn. A request whose client has disconnected uses no turn. */
   function receive(req: IncomingMessage, res: ServerResponse, make: typeof respond): void {
     const { socket } = req;
     const connection = connections.get(endsOf(socket));
@@ -261,7 +259,8 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
 }
 
 /**
- * Header fields that may occur only once. Node uses the first of two fields, while a proxy in front may use the last.
+ * Header fields that may occur only once. If a field occurs twice, Node uses the first, while a proxy in front of the
+ * gateway may use the last.
  */
 const singularFields = ['Host', 'Authorization', 'Content-Type'];
 

@@ -17,9 +17,9 @@ export interface AdminPathsDeps {
 
 /**
  * The paths of the admin listener. `/healthz` reports that the process is alive. `/readyz` reports whether the gateway
- * can serve, and its faults. `/metrics` is for Prometheus. These three paths are for programs. Requests for these paths
- * need no token, and may have any host name. All other paths are for people with a browser, and refuse requests from
- * pages of other sites.
+ * can serve, and its faults. `/metrics` is for Prometheus. Requests for `/healthz`, `/readyz` and `/metrics` come from
+ * programs, so they need no token and may have any host name. All other paths are for people with a browser, and refuse
+ * requests from pages of other sites.
  */
 export function createAdminPaths({
   currentState,

@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 
 /**
- * Refuses requests from pages of other sites that an operator's browser may show. The host name of another site may
- * resolve to the gateway's address (DNS rebinding). The browser then treats the site's pages and the API as the same
- * origin, and `Host` contains the site's name. An IP address in `Host` is safe, because no other site can use the
- * gateway's address as its host name.
+ * Refuses requests from pages of other sites that an operator's browser may show. If the host name of another site
+ * resolves to the gateway's address (DNS rebinding), the browser treats the site's pages and the API as the same
+ * origin. `Host` then contains the name of the other site. An IP address in `Host` is safe, because no other site can
+ * use the gateway's address as its host name.
  *
  * @param hosts further allowed names, in lower case
  * @returns the refusal; undefined for an allowed request

@@ -95,7 +95,7 @@ interface StoreOnRedis {
   readonly reason?: string | undefined;
   /** Redis commands that the gateway needs but the ACL of the Redis user refuses. */
   readonly missingCommands?: readonly string[];
-  /** The servers of a Redis Cluster. A single server may be unavailable. */
+  /** The servers of a Redis Cluster. One server may be unavailable while the others work. */
   readonly servers?: readonly {
     readonly name: string;
     readonly available: boolean;
@@ -115,8 +115,8 @@ export interface Readiness {
 
 /**
  * Judges whether the gateway can serve. Some faults affect all replicas at the same time: the upstream is down, Redis
- * is away and `onFailure` is `local`, an edit is invalid, a certificate expires. The status is then `degraded` and not
- * `unavailable`, because a load balancer must not remove every replica.
+ * is away and `onFailure` is `local`, an edit is invalid, a certificate expires. For these faults, the status is
+ * `degraded` and not `unavailable`, because a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -164,8 +164,8 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
 }
 
 /**
- * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys. All replicas
- * of the gateway have this fault, so the status is `degraded`.
+ * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys. Every
+ * replica of the gateway loses the same server, so the status is `degraded`.
  */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =

@@ -8,8 +8,8 @@ Adds the report of one process to a shared list. Reports of several processes ab
 so a Cluster keeps them on one server.
 
 The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms. The
-last four arguments are limits: the longest time between reports of one event in ms, the largest numbers of counted reports and of entries,
-and the lifetime of an entry in ms. A report that is sent twice is counted once.
+last four arguments are the maximum time between two reports of one event (ms), the maximum number of counted reports, the maximum number of
+entries, and the lifetime of an entry (ms). If a report is sent twice, it is counted once.
 ]]
 local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
 local entriesPerWhat, removedAtOnce = 4, 100
@@ -24,14 +24,14 @@ for id, at in string.gmatch(redis.call('HGET', KEYS[2], 'what:' .. what) or '', 
   local place = string.find(' ' .. known .. ' ', ' ' .. report .. ' ', 1, true)
   if place then
     if place > 1 or atMs >= tonumber(at) then return end
-    -- The process sent this report twice. The entry of the first copy has a time that is too late, because the copy waited in the socket
-    -- of a paused server. The script deletes this entry and adds an entry with the earlier time.
+    -- The process sent this report twice. The time of the first entry is too late, because the first copy of the report waited in the
+    -- socket of a paused server. The script replaces the first entry by an entry with the earlier time.
     redis.call('XDEL', KEYS[1], id)
     redis.call('HDEL', KEYS[2], 'id:' .. id)
     reports = known
   elseif known ~= '' then
     last[#last + 1] = id .. ' ' .. at
-    -- A second report of the same process belongs to another event.
+    -- A process reports each event once. A second report with the same identity therefore belongs to another event.
     local isOwn = string.find(' ' .. known, ' ' .. process .. ':', 1, true)
     local apartMs = math.abs(atMs - at)
     if not isOwn and apartMs <= nearestMs then same, nearestMs = { id = id, reports = known }, apartMs end

@@ -7,7 +7,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
 /**
- * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that other members were changed.
+ * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that members other than the secrets were
+ * changed.
  */
 export const keyActions = [
   'create',
@@ -37,7 +38,7 @@ export interface KeyChange {
   readonly key?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
-  /** Set when the store gave no reply. The change may or may not have been written. */
+  /** The error if the store gave no reply. The store may still have written the change. */
   readonly error?: string;
 }
 
@@ -60,7 +61,7 @@ export type Change =
       readonly by: string;
       /** The names of the files that were edited. */
       readonly files?: readonly string[];
-      /** The version of the configuration before the reload. `after` is the new version, or the version that was rejected. */
+      /** The version of the configuration before the reload. `after` is the new version. A failed reload has rejected the new version. */
       readonly before: string;
       readonly after?: string;
       /** A text for each edit of a reload: "free 60 → 50 a minute". */
@@ -90,8 +91,8 @@ export interface ChangesPage {
 export type Changes = ReturnType<typeof createChanges>;
 
 /**
- * The record of changes, which all processes share. Every process reloads the same files, so their reloads are merged into one change. A change of a key
- * happens on one process and is never merged.
+ * The record of changes, which all processes share. Every process reloads the same files, so the reloads of all processes are merged into
+ * one change. A change of a key happens on one process and is never merged.
  */
 export function createChanges({
   bounds,

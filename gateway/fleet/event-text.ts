@@ -43,7 +43,7 @@ export interface WorkerEvent {
   readonly pid: number;
   /** The reason for the exit, for example `SIGKILL` or `exit code 1`. */
   readonly reason: string;
-  /** The pause before the replacement starts. */
+  /** The time until the new worker starts. */
   readonly pauseMs: number;
 }
 

@@ -106,7 +106,7 @@ export function createEvents({
     flow.untold = 0;
     flow.pauseMs = Math.min(2 * flow.pauseMs, bounds.eventsSummaryPauseMaxMs);
     const text = `And ${figure(count)} more ${eventTable[kind][1]}.`;
-    // The number counts only events that this process detected, so it is not merged with the numbers of other processes.
+    // The number counts only events of this process, so it is not merged with the numbers of other processes.
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
@@ -157,7 +157,7 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event is never written before it happens, so earlier entries do not belong to the period.
+    // An event is never written before it happens. An entry that was written before the period therefore has an earlier event.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);

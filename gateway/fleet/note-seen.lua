@@ -5,7 +5,8 @@ processes may differ.
 `KEYS[1]` is a sorted set of processes, each with the time at which it last published, epoch ms. The arguments are the id of the process,
 the lifetime of an entry in ms, and the largest number of processes.
 
-The script removes processes that have not published within the lifetime. If too many processes remain, the script removes the processes with the oldest publications.
+The script removes processes that have not published within the lifetime. If too many processes remain, the script removes the processes
+that published least recently.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -55,18 +55,18 @@ export function createBegunOutages(max: number) {
 
 type ListedEvent = Listed<GatewayEvent>;
 
-/** Whether an event has one of these kinds. An ended outage also matches the kind of its first event. */
+/** Whether an event has one of these kinds. The last event of an outage also matches the kind of the outage's first event. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
   return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }
 
 /**
- * Merges the events of each outage into one. If the last event of an outage is listed, its first event is omitted. Reports of the same
- * outage by other processes are also omitted.
+ * Merges the events of each outage into one. If the last event of an outage is listed, the first event of this outage is omitted. Reports
+ * of the same outage by other processes are also omitted.
  *
  * @param nearMs longest time between the reports of two processes about the beginning of one outage
- * @returns a function that receives events, newest first, and returns whether to list the event. The function may add processes and an
- *   earlier start time to an event of the same outage that is already listed
+ * @returns a function that receives events, newest first, and returns whether to list the event. If an event of the same outage is already
+ *   listed, the function may add processes and an earlier start time to the listed event
  */
 export function createOutageMerger(nearMs: number) {
   /** The last event that was listed for each subject. */

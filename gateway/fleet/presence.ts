@@ -27,9 +27,9 @@ export interface KnownProcess extends ProcessState {
 const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8');
 
 /**
- * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state expires if it is not
- * published again. No request waits for a publication. Without Redis, or while Redis is unavailable, only the processes of this gateway are
- * known.
+ * Publishes the state of this gateway's processes once a second, and reads the states of all gateways. A state expires if the process does
+ * not publish it again. Requests never wait for a publication. Without Redis, or while Redis is unavailable, only the processes of this
+ * gateway are known.
  *
  * @param own the present states of the processes of this gateway that serve requests
  */
@@ -75,7 +75,7 @@ export function createPresence({
       ]),
       ...remove(gone),
     ]).catch(() => {
-      // The next publication follows within a second. Until then, readers get `isComplete: false`.
+      // The next publication follows within a second. Until this publication, readers get `isComplete: false`.
     });
   }
 

@@ -25,7 +25,7 @@ export interface ProcessState {
   /** A percentile of the time that the upstream took for a request. */
   readonly upstreamP50Ms?: number | undefined;
   readonly upstreamP99Ms?: number | undefined;
-  /** Requests in flight, and client connections. */
+  /** The number of requests in flight, and the number of client connections. */
   readonly inFlight: number;
   readonly connections: number;
   /** `sinceAt` is the time at which `available` last changed; absent for the memory store. */
@@ -35,7 +35,7 @@ export interface ProcessState {
     readonly sinceAt?: string;
   };
   readonly upstreams: readonly UpstreamSeen[];
-  /** Faults of the whole gateway that no other member of this object shows. */
+  /** Faults of the whole gateway. The list omits faults that other members of this object show. */
   readonly faults: readonly Fault[];
 }
 
@@ -68,7 +68,9 @@ export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;
   readonly targets: readonly TargetSeen[];
-  /** The reason for a failed DNS look-up; present while look-ups fail. The last known addresses remain in use. */
+  /**
+   * The reason for a failed DNS look-up; present while look-ups fail. The gateway still uses the addresses of the last successful look-up.
+   */
   readonly lookupError?: string | undefined;
   readonly lookupErrorSinceAt?: string | undefined;
 }

@@ -7,7 +7,7 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 export interface Report<Entry extends object> {
   /** The identity of an event, which is the same in the reports of all processes. */
   readonly what: readonly unknown[];
-  /** The longest time between two reports that are merged into one entry. */
+  /** The maximum time between two reports that are merged into one entry. */
   readonly mergedWithinMs: number;
   readonly entry: Entry;
   /** The process that detected the event, if another process records it. */
@@ -15,11 +15,11 @@ export interface Report<Entry extends object> {
 }
 
 export type Listed<Entry extends object> = Entry & {
-  /** The position in the list. A request for the next page sends the position as `after`. */
+  /** The position in the list. To get the next page, a client sends the position of the last entry as `after`. */
   readonly id: string;
   /** ISO 8601, in UTC. */
   readonly at: string;
-  /** The first process that reported the entry, and the number of processes that reported it. */
+  /** The first process that reported the event, and the number of processes that reported the event. */
   readonly process: string;
   readonly processes: number;
 };

@@ -26,7 +26,7 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
  * turn, body, and the route's response. A client without a token cannot find out which paths exist.
  *
  * This thread and the reading thread each handle one request of a token at a time. Many requests of a token therefore
- * delay only this token.
+ * delay only other requests of the same token.
  *
  * The steps are nested functions, because they share the counts and turns.
  */

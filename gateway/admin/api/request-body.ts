@@ -22,8 +22,8 @@ export type ReadBody = { readonly kind: 'read'; readonly sent: SentBody | undefi
 export type ParsedBody = { readonly kind: 'parsed'; readonly body: unknown } | BodyRefused;
 
 /**
- * A body that is too large is still read and dropped, up to this multiple of the allowed size. A client that sends the
- * whole body before it reads the response then receives the error.
+ * If a body is too large, the listener still reads and drops it, up to this multiple of the allowed size. Some clients
+ * read the response only after they have sent the whole body, and would otherwise not receive the error.
  */
 const droppedPerAllowed = 8;
 

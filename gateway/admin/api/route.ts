@@ -18,20 +18,20 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   /** The schema of the JSON body. Without a schema, the gateway does not read a body. */
   readonly body?: Body;
   /**
-   * The largest size of the body and its largest number of members. The defaults are `bounds.adminBodyBytesMax` and
+   * The maximum size of the body and the maximum number of its members. The defaults are `bounds.adminBodyBytesMax` and
    * `adminBodyMembersMax`.
    */
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * Set when the route reads many keys, recorded minutes or recorded changes. The route then runs in the reading thread
-   * and does not delay customers' requests. The reading thread has its own data sources. In the reading thread, the
-   * route does not get the header fields of the request.
+   * True for a route that reads many keys, recorded minutes or recorded changes. Such a route runs in the reading
+   * thread and does not delay customers' requests. The reading thread has its own data sources. In the reading thread,
+   * the route does not get the header fields of the request.
    */
   readonly inThread?: true;
   /**
-   * Set when the response depends only on the settings. The response is then cached for a short time. A route with a
-   * cached response has no parameters.
+   * True for a route whose response depends only on the settings. The response of such a route is cached for a short
+   * time. A route with a cached response has no parameters.
    */
   readonly isFixed?: true;
   /** Makes the response. An exception is logged, and the client gets 500. */

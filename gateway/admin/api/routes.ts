@@ -23,8 +23,8 @@ export interface ApiSources extends ReadSources {
 
 /**
  * Every route of the admin API. A new route needs an entry here, or in `read-routes.ts` if it reads many keys or
- * minutes. The route also needs an entry in `openapi.yaml`. A test compares this document with the responses and with
- * the list of routes.
+ * minutes. A new route also needs an entry in `openapi.yaml`. A test compares `openapi.yaml` with the responses and
+ * with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
   const { state, faults, presence, changes, events, keys, keyChanges } = sources;

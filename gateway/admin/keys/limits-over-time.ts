@@ -85,7 +85,7 @@ export function limitsOverTime({
     .filter(({ limits }, index, all) => !isDeepStrictEqual(limits, all[index - 1]?.limits));
 }
 
-/** Returns the limits over time without any grants, the oldest first. */
+/** Returns the limits that the key had over time, the oldest first. The result ignores grants. */
 function limitsWithoutGrants(
   { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
   plans: Plans,

@@ -40,8 +40,8 @@ export type KeyPage = z.output<typeof keyPage>;
 
 /**
  * Lists a page of the keys of the configuration and of the directory. In every order except `id`, the active keys come
- * first (at most 10,000, from an index), followed by all other keys, sorted by id. The cost therefore depends on the
- * active keys and not on the number of all keys. With a filter, the function checks one key after the other, so a
+ * first (at most 10,000, from an index). All other keys follow, sorted by id. The cost therefore depends on the number
+ * of active keys and not on the number of all keys. With a filter, the function checks one key after the other, so a
  * search ends after `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
  *
  * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
@@ -112,8 +112,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
       const page = await directory?.page({ after: from, prefix: query.q, limit: size });
       if (page !== undefined && page.kind !== 'page') return yield undefined;
       const ofDirectory = (page?.ids ?? []).filter((id) => !settings.keys.has(id) && !ranked.has(id));
-      // Each source may have further ids after its last id in this part. The part therefore ends at the smaller of the
-      // two last ids.
+      // The configuration and the directory each return a part of their sorted ids. The merged part ends at the smaller
+      // of the two last ids. Larger ids follow in the next part.
       const ends = [configured.length > 0 ? ofFile.at(-1) : undefined, page?.next];
       const [end] = ends.filter((id) => id !== undefined).sort();
       const isIn = (id: string) => end === undefined || id <= end;
@@ -141,8 +141,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   /** Returns the active keys in the chosen order; an empty map while the index cannot be read. */
   async function rankedKeys(by: Exclude<KeySort, 'id'>): Promise<ReadonlyMap<string, number>> {
     const active = (await usage?.reader.active()) ?? [];
-    // All active ids that may belong to the directory stay in the list. A later read of the key shows whether the key
-    // still exists.
+    // An active id that is not in the configuration may belong to the directory, so it stays in the list. A later read
+    // shows whether the directory has a key with this id.
     const known = active.filter(({ keyId }) => settings.keys.has(keyId) || directory !== undefined);
     if (by === 'lastSeen') return new Map(known.map(({ keyId, lastSeenMs }) => [keyId, lastSeenMs]));
     const recent = await usage?.reader.recent(
@@ -196,10 +196,7 @@ interface Part {
   readonly lastId: string;
 }
 
-/**
- * The number of ids that are compared with a filter in one turn of the event loop. Comparing these ids takes about 1
- * ms.
- */
+/** The number of ids that are compared with a filter in one turn of the event loop, in about 1 ms. */
 const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();

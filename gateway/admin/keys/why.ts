@@ -145,7 +145,7 @@ function nowSentence(facts: WhyFacts): string {
     case undefined:
   }
   const grant = grantText(facts);
-  // After a sentence about the grant, the next sentence begins with "It".
+  // If a sentence about the grant comes first, the next sentence calls the key "It".
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
@@ -199,7 +199,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
   const { state, nowMs } = facts;
   const offered = offeredOf(tally);
   if (offered === 0) {
-    // The requests of a key without a valid secret are described by `unauthorizedSentence`.
+    // For a key without a valid secret, `unauthorizedSentence` describes the requests.
     if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
       ? 'Its requests are not recorded yet; recording takes up to 10 s.'
@@ -269,9 +269,9 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Whether the counts show requests within the last day. Requests to other processes are in the counts at once, but
- * reach the usage record some seconds later. Windows longer than a day are ignored, because they may have begun before
- * the last 24 hours.
+ * Whether the counts show requests within the last day. Requests to other processes change the counts at once. The
+ * usage record has these requests some seconds later. Windows longer than a day are ignored, because they may have
+ * begun before the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(

@@ -74,8 +74,7 @@ export function callersRoute(sources: KeySources): Route {
 
 /**
  * Lists the callers of an operation in a period, the most active first. Only the 10,000 keys that were active last are
- * read. The cost is one read for each of these keys and each day. The result is undefined when the store does not
- * reply.
+ * read. Each key costs one read for each day of the period. The result is undefined when the store does not reply.
  */
 async function callersView(
   sources: KeySources,

@@ -150,7 +150,7 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
   }
 }
 
-/** The busiest minute and the requests of a key in a period. */
+/** The requests of a key in a period, and in the busiest minute of the period. */
 interface KeyPeak {
   /** The units of the offered requests in the key's busiest minute. */
   readonly busiestMinute: number;
@@ -180,8 +180,8 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
 });
 
 /**
- * Counts keys in buckets on a scale of 1, 2, 5, 10, 20, 50, … A further bucket begins above the limit, so that each
- * bucket lies on one side of the limit. Keys with less than 1 unit are not counted.
+ * Counts the keys in each bucket. The buckets begin at 1, 2, 5, 10, 20, 50 and so on. A further bucket begins above the
+ * limit, so that each bucket lies on one side of the limit. Keys with less than 1 unit are not counted.
  */
 export function bucketsOf(units: readonly number[], limit = 0): Spread['buckets'] {
   const counted = units.filter((one) => one >= 1);

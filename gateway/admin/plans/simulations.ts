@@ -23,16 +23,13 @@ const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 /** The number of keys whose usage records are read at the same time. */
 const keysPerTurn = 10;
-/**
- * The number of recorded minutes that are replayed in one turn of the event loop. Replaying these minutes takes about
- * 2 ms.
- */
+/** The number of recorded minutes that are replayed in one turn of the event loop, in about 2 ms. */
 const minutesPerTurn = 50_000;
 
 export interface Simulation {
   readonly period: Period;
   readonly edits: Edits;
-  /** Limits the simulation to keys of this plan. */
+  /** Only the keys of this plan are simulated. */
   readonly plan?: string | undefined;
   /** The last key of the previous part. The simulation continues after this key. */
   readonly after?: string | undefined;
@@ -185,7 +182,8 @@ export function createSimulations(
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
-    // A part fits into the cache, so simulating the part again under other limits needs no reads.
+    // The records of a part fit into the cache. A simulation of the same part with other limits therefore needs no
+    // reads.
     const isOver = () =>
       performance.now() >= deadlineMs || minutesExamined >= bounds.simulationMinutesKeptMax;
     while (examined < left.length && (examined === 0 || !isOver())) {
@@ -268,7 +266,7 @@ export function createSimulations(
       if (read === undefined) return undefined;
       for (const key of group) {
         const minutes = read[missing.indexOf(key)] ?? kept.get(name, key.id) ?? noMinutes;
-        // Records are not cached if they include the present minute, because its figures still change.
+        // Records of the present minute are not cached, because the figures of this minute still change.
         if (Math.floor(toMs / minuteMs) < Math.floor(nowMs() / minuteMs)) kept.keep(name, key.id, minutes);
         const usedEarlier = new Map<PlanWindow, { index: number; used: number }>();
         const windows = new Set(limitsOfPeriods(key).flatMap((limits) => limits.map(({ window }) => window)));

@@ -4,8 +4,8 @@ import { type LimitsByField, toLimits } from '../../keys/limit-fields.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 
 /**
- * A member with different values in two configurations. `before` is absent for a new member, and `after` for a
- * removed member.
+ * A member with different values in two configurations. A new member has no `before`, and a removed member has no
+ * `after`.
  */
 export interface MemberChange {
   readonly member: string;
@@ -126,7 +126,7 @@ function planChangesText(changes: unknown): string {
   return texts.join('; ');
 }
 
-/** Shortens a time at the beginning of a UTC day to its date. */
+/** Removes the time of day from a timestamp if the time is 00:00 UTC. */
 export function dateText(iso: string): string {
   return iso.replace(/T00:00:00(\.000)?Z$/, '');
 }

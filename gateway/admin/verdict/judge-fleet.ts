@@ -62,7 +62,8 @@ const severities: readonly Severity[] = ['bad', 'warning', 'notice'];
 const namedMax = 3;
 
 /**
- * Finds the faults of the fleet, with their severity and a sentence for each. Pages and commands only show this result.
+ * Finds the faults of the fleet, with a severity and a sentence for each fault. Pages and commands show this result
+ * without further checks.
  *
  * If several processes report a fault, the earliest reported start time counts. A restarted process therefore does not
  * change the start time of an outage.
@@ -107,8 +108,8 @@ function rankOf({ severity, code }: Fault): number {
 }
 
 /**
- * Returns the faults about failing requests. Each fault names the failing side. If another fault is the cause, the text
- * names the cause.
+ * Returns the faults about failing requests. Each fault names the side that fails: the gateway or the upstream. If
+ * another fault is the cause, the text names this cause.
  */
 function failingFaults(
   processes: readonly KnownProcess[],
@@ -181,7 +182,7 @@ function isDead({ targets }: UpstreamSeen): boolean {
 
 type UpstreamView = UpstreamSeen & Pick<KnownProcess, 'startedAt'>;
 
-/** Returns the fault when no target or only some targets of an upstream are healthy. */
+/** Returns the fault of an upstream with unhealthy targets. */
 function deadFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const dead = views.filter(isDead);
   const unhealthy = views.flatMap(({ targets }) => targets.filter(({ healthy }) => !healthy));
@@ -257,8 +258,8 @@ function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]
 }
 
 /**
- * Returns a fault when processes have different versions of the configuration. The version of most processes counts
- * as the expected version. The fault began when the second version was loaded.
+ * Returns a fault when processes have different versions of the configuration. The most common version counts as the
+ * expected version. The fault began when a process first loaded a second version.
  */
 function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   const byVersion = [...Map.groupBy(processes, ({ configVersion }) => configVersion)];

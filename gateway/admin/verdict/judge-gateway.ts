@@ -9,8 +9,9 @@ export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | 
 const errorCharsMax = 300;
 
 /**
- * Returns the faults that concern a gateway as a whole, without the Redis and target faults of single processes. Each
- * gateway publishes its own faults, so that any gateway can show the faults of all gateways.
+ * Returns the faults of a gateway as a whole. Outages of Redis and of targets are not included, because each process
+ * reports these outages itself. Each gateway publishes its own faults, so that any gateway can show the faults of all
+ * gateways.
  */
 export function judgeGateway(state: GatewayState): FoundFault[] {
   const { phase, workers, config, store, certificates, usage, upstreams } = state;

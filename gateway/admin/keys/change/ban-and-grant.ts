@@ -186,8 +186,8 @@ function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
 }
 
 /**
- * Returns an error if one of the present grant and the new grant is effective now and the other starts later. A key has
- * only one grant, so a new grant that starts later would end the present grant at once.
+ * Returns an error if one of the two grants applies now and the other grant starts later. A key has only one grant, so
+ * the new grant would replace the present grant at once.
  */
 function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
   if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))

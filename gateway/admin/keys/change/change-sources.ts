@@ -48,7 +48,10 @@ export interface FoundInDirectory {
   readonly directory: KeyDirectory;
 }
 
-/** Finds a key of the directory that a request wants to change. A key of the configuration is refused. */
+/**
+ * Finds a key of the directory that a request wants to change. A request that changes a key of the configuration is
+ * refused.
+ */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,

@@ -56,8 +56,8 @@ export function directoryIdsBody(keysMax: number) {
 export const directoryIds = z.object({ ids: listShown(z.string()) });
 
 /**
- * `POST /directory/ids` returns the ids in the request that are used by directory keys. A command sends this request
- * before it writes keys with these ids into a file.
+ * `POST /directory/ids` returns the sent ids for which the directory has a key. A command sends this request before it
+ * writes keys with these ids into a file.
  */
 export function directoryIdsRoute({ directory, settings, bounds }: KeySources): Route {
   return defineRoute({

@@ -149,7 +149,8 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
 }
 
 /**
- * Returns the fault of a key that is valid in a keys file but not in the directory. The import refuses only this key.
+ * Finds the fault of a key that is valid in a keys file but not in the directory. The import refuses only the key with
+ * the fault.
  */
 function keptFault(
   id: string,
@@ -163,7 +164,10 @@ function keptFault(
   return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: omit the secrets that have ended.`;
 }
 
-/** Returns a form of a definition for comparing definitions. The form omits the creation times of secrets. */
+/**
+ * Returns the members of a definition by which two definitions are compared. The creation times of secrets are not
+ * compared.
+ */
 function likenessOf(key: DirectoryKey | KeyDefinition): object {
   const { secrets, ...stated } = movedView(key);
   const ends = secrets.map(({ sha256, expiresAt }) => `${sha256} ${expiresAt}`).sort();

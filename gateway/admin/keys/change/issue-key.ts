@@ -51,8 +51,7 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
       if (settings().keys.has(body.id)) return taken(body.id).response;
       const begun = await begin(sources, directory, body, request);
       if (begun.kind === 'refused') return begun.response;
-      // A process may have died before it wrote the key of the first request. The repeated request then creates the
-      // key.
+      // If the first request ended before its process wrote the key, the repeated request creates the key.
       const earlier = begun.kind === 'repeated' ? await findOwn(directory, body.id, begun) : undefined;
       return earlier ?? create(sources, directory, body, { ...request, ...begun });
     },
@@ -140,8 +139,8 @@ async function create(
 }
 
 /**
- * Returns the response to a repeated request if a key with this id exists. The key was issued by the first request or
- * by another request.
+ * Returns the response to a repeated request if a key with this id exists. If another request has issued the key, the
+ * response is a conflict.
  */
 async function findOwn(
   directory: KeyDirectory,

@@ -8,7 +8,7 @@ import { defineRoute, type Route } from '../../api/route.ts';
 /** The actions that a command can report. The gateway itself records all other actions. */
 const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant'].includes(action));
 
-/** Matches a secret, a token or a complete digest. The record of changes must not contain any of these. */
+/** Matches a secret, a token or a complete digest, which the record of changes must not contain. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;
 
 /** `POST /changes` records a change that a command has made in the files of the configuration. */

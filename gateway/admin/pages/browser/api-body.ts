@@ -16,8 +16,8 @@ import type { plansPage } from '../../plans/plans-view.ts';
 import type { simulationShown } from '../../plans/simulations.ts';
 
 /**
- * The schema of each response that the pages read, by its path below `/api/v1`. The first matching pattern counts.
- * The response to any other path has no body.
+ * The schema of each response that the pages read, by its path below `/api/v1`. If several patterns match a path, the
+ * first pattern applies. For any other path, the type of the response is `never`.
  */
 type Schemas = [
   ['/state', typeof fleetState],

@@ -61,7 +61,7 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** Functions that request the polled paths of the open page at once, one for each path. @type {Set<() => void>} */
+/** One function for each polled path of the open page. A call requests the path at once. @type {Set<() => void>} */
 const polls = new Set();
 
 /** Requests all data of the page again after a change. */
@@ -109,8 +109,8 @@ async function request(path, { headers, ...options }) {
 }
 
 /**
- * Updates the difference between the two clocks. `Date` has only whole seconds, so a difference below two seconds is
- * ignored.
+ * Updates the difference between the gateway's clock and the browser's clock. `Date` has only whole seconds, so a
+ * difference below two seconds is ignored.
  * @param {string | null} date
  */
 function noteClock(date) {
@@ -126,7 +126,7 @@ const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
 /**
- * The shortest interval between two renderings of a page. The page shows the first response at once. Later responses
+ * The minimum interval between two renderings of a page. The page shows the first response at once. Later responses
  * that arrive in the same interval are shown together.
  */
 const showEveryMs = 500;
@@ -154,7 +154,7 @@ const nothingYet = { body: undefined, atMs: 0, everyMs: 0, error: undefined };
 
 /**
  * Polls a path while the page is visible. Polling continues while the gateway is unreachable, so the page recovers when
- * the gateway responds again. Meanwhile, the page shows the last body with its age.
+ * the gateway responds again. While the gateway is unreachable, the page shows the last body with its age.
  *
  * @template {string} Path
  * @param {Path | undefined} path below `/api/v1`; undefined: no request

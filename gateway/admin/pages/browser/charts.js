@@ -121,8 +121,8 @@ function dataOf({ timesMs, series, kind, isLog }) {
     );
     return /** @type {uPlot.AlignedData} */ ([times, ...lines]);
   }
-  // Each stacked value is the sum of its series and all series below. The highest sum is drawn first, and the lower
-  // sums are drawn over it.
+  // Each stacked value is the sum of its own series and of all series below it. The highest sum is drawn first, and the
+  // lower sums are drawn over it.
   /** @type {(number | null)[][]} */
   const sums = [];
   for (const { values } of series) {
@@ -133,7 +133,7 @@ function dataOf({ timesMs, series, kind, isLog }) {
 }
 
 /**
- * Returns the options of uPlot. The function is long because it is one object literal.
+ * Returns the options of uPlot. The function is long because it returns one large object literal.
  *
  * @param {{ current: ChartProps }} latest
  * @param {number} width
@@ -230,8 +230,8 @@ const markerRows = 2;
 const markerRowHeight = 14;
 
 /**
- * Whether a value lies between two gaps. The chart draws a value between two gaps as a point, because a line needs two
- * values.
+ * Returns the indexes of values that lie between two gaps. The chart draws such a value as a point, because a line
+ * needs two values.
  */
 function lonely(/** @type {uPlot} */ u, /** @type {number} */ index) {
   const values = u.data[index] ?? [];

@@ -89,7 +89,7 @@ export function relative(atMs, nowMs) {
 }
 
 /**
- * Formats the local time, for example 10:31:07. The date is included unless it is today.
+ * Formats the local time, for example 10:31:07. The text includes the date if the time is not today.
  *
  * @param {number} atMs
  * @param {number} nowMs
@@ -101,7 +101,7 @@ export function clock(atMs, nowMs) {
     : `${dayAndMonth.format(atMs)} ${time}`;
 }
 
-/** Formats the local hour and minute for an axis. At midnight the text is the day. @param {number} atMs */
+/** Formats the local hour and minute for an axis. The text for midnight is the date. @param {number} atMs */
 export function axisTime(atMs) {
   const time = hourAndMinute.format(atMs);
   return time === '00:00' ? dayAndMonth.format(atMs) : time;

@@ -68,7 +68,8 @@ function Facts({ live: { state, polled } }) {
 }
 
 /**
- * The version of the configuration, with the most important fact about it.
+ * The version of the configuration, with a note. The note shows that the response is stale, that the last edit is
+ * invalid, or how old the configuration is.
  *
  * @param {State} state
  * @param {number | undefined} oldMs
@@ -142,7 +143,7 @@ function Search() {
   };
   const onInput = (/** @type {any} */ { target: { value }, inputType }) => {
     setText(value);
-    // This type of input means that the operator chose a suggestion instead of typing.
+    // When the operator chooses a suggestion, `inputType` is absent or `insertReplacementText`.
     const isChosen = inputType === undefined || inputType === 'insertReplacementText';
     if (isChosen && suggested.some(({ id }) => id === value)) void open(value);
   };

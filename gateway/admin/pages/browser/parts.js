@@ -14,7 +14,7 @@ import { createSignal } from './signal.js';
 
 export const html = htm.bind(h);
 
-/** Makes all components that show an age render again, once a second. */
+/** Once a second, this signal renders every component that shows an age. */
 const ticked = createSignal();
 setInterval(() => {
   if (document.visibilityState === 'visible') showSoon(ticked.tell);
@@ -72,7 +72,7 @@ export function keyLink({ id, name }) {
 
 /**
  * Shows rows that keep their order while the pointer or the focus is in a row, because a row must not move under a
- * click. Rows are rendered by position, so a changed row does not move other rows.
+ * click. Rows have no `key`, so Preact keeps every row element in its place and changes only the content.
  *
  * @template Item
  * @param {'tbody' | 'ul'} as
@@ -225,7 +225,7 @@ function isInId(character) {
 }
 
 /**
- * Shows the age of stale figures with the reason, and nothing while the figures are fresh.
+ * Shows the age of stale figures, and the reason. Shows nothing while the figures are fresh.
  *
  * @param {{ polled: Polled }} props
  */
@@ -269,7 +269,7 @@ export function Section({ title, polled, tools, children, name = '', heading = '
 }
 
 /**
- * Shows its content in grey while the polled data is stale.
+ * Shows its children in grey while the polled data is stale.
  *
  * @param {{ polled?: Polled, children?: ComponentChildren }} props
  */
@@ -279,7 +279,7 @@ export function Fresh({ polled, children }) {
 }
 
 /**
- * A group of buttons for a choice, followed by further content.
+ * A group of buttons with one button for each value, followed by further content.
  *
  * @template {string} Value
  * @param {Record<Value, string>} texts the text of each value
@@ -297,7 +297,7 @@ export function choices(texts, { label, chosen, choose }, more) {
 }
 
 /**
- * A choice whose value is in the URL. Choosing a value returns to the first page of the list.
+ * A choice whose value is in the URL. When the operator chooses a value, the page shows the first page of the list.
  *
  * @param {string} name of the parameter @param {string} label
  * @param {Record<string, string>} texts the text of each value; '' is the usual one

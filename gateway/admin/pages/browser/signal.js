@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Makes a signal for several components. When `tell` is called, the components that use the signal render again. */
+/** Makes a signal that several components can use. A call of `tell` renders all components that use the signal. */
 export function createSignal() {
   /** @type {Set<() => void>} */
   const listeners = new Set();

@@ -20,7 +20,7 @@ export function Events({ query }) {
   const kind = query.get('kind') ?? '';
   const period = query.get('period') ?? '';
   const lengthMs = lengthsMs[period];
-  // The beginning is rounded to a minute, so that the polled path stays the same for a minute.
+  // The beginning of the period is rounded to a minute, so that the polled path stays the same for a minute.
   const fromMs = lengthMs && Math.floor((nowMs() - lengthMs) / minuteMs) * minuteMs;
   const from = fromMs && new Date(fromMs).toISOString();
   const polled = usePolled(`/events${queryOf({ limit: perPage, after, kind, from })}`, 4_000);

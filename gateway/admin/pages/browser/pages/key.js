@@ -53,8 +53,8 @@ export function Key({ params: { id = '' }, query, live }) {
     return html`${result(done)}
       <p class="empty" role=${key ? undefined : 'alert'}>There is no key <b>${id}</b>. <a href="/keys">Show all keys</a>.</p>`;
   }
-  // The page waits for the response of `/state`, which contains the rights of the token. Otherwise the buttons would
-  // appear later and move the rest of the page.
+  // The page waits for the response of `/state`, which contains the rights of the token. Without this wait, the buttons
+  // would appear later and move the rest of the page.
   const isPending = !live.state && !live.polled.error;
   if (!key || isPending) {
     return html`<p class="empty" role=${error ? 'alert' : 'status'}>${noteOf(key ? live.polled : polled, '')}</p>`;

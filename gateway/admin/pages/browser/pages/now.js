@@ -61,7 +61,7 @@ export function Now({ query, live }) {
   const asked = query.get('period') ?? '';
   const period = asked in longerPeriods ? asked : '';
   const { lengthMs } = longerPeriods[period] ?? usualPeriod;
-  // Every period includes the last 15 minutes, which the figures need.
+  // The figures need the last 15 minutes, so every period includes these minutes.
   const traffic = useRows((fromMs) => `/traffic?from=${new Date(fromMs).toISOString()}`, {
     id: period,
     fromMs: () => startOf(nowMs() - lengthMs, minuteMs),
@@ -119,7 +119,10 @@ function Verdict({ live: { state, polled } }) {
   </div>`;
 }
 
-/** If a sentence is longer, the reason after the colon is shown smaller, so that the operator reads the fault first. */
+/**
+ * The maximum length of a sentence in large letters. In a longer sentence, the reason after the colon is smaller, so
+ * that the operator reads the fault first.
+ */
 const largeCharsMax = 90;
 
 /** @param {string} text */
@@ -307,14 +310,15 @@ function highestOf(rows, of) {
 
 /**
  * Returns the factor by which the chart scales the bar of the present minute. The record of this minute is up to ten
- * seconds late, so the bar is scaled to the present rate. The outcomes keep their recorded proportions.
+ * seconds late, so the bar is scaled to the present rate of requests. The scaled bar keeps the recorded proportions of
+ * the outcomes.
  *
  * @param {Live['totals']} totals
  * @param {number} recorded requests a second
  * @param {number} sinceMs since the bar began
  */
 function liveScale(totals, recorded, sinceMs) {
-  // A bar of more than a minute is not scaled, because the present minute is only a small part of the bar.
+  // A bar that covers more than a minute is not scaled, because the present minute is only a small part of the bar.
   if (!totals || totals.perSecond === 0 || recorded === 0 || sinceMs > minuteMs) return 1;
   return totals.perSecond / recorded;
 }
@@ -337,8 +341,8 @@ const marks = {
 };
 
 /**
- * The kind of event that begins an outage, by the kind of event that ends the outage. An ended outage is listed once,
- * as the event that ended it.
+ * Maps the kind of event that ends an outage to the kind of event that begins it. If an outage has ended, the list of
+ * events contains only the last event of the outage.
  *
  * @type {Record<string, string>}
  */
@@ -358,7 +362,7 @@ function markersOf({ at, beganAt, kind, target, server }) {
 }
 
 const linesMax = 6;
-/** The number of rows on a narrow page. `styles.css` hides further rows. */
+/** The maximum number of rows on a narrow page. `styles.css` hides all other rows. */
 const narrowLinesMax = 4;
 const sunsetWithinDays = 30;
 
@@ -369,7 +373,7 @@ const sunsetWithinDays = 30;
  */
 function NeedsALook({ refused }) {
   const busiest = usePolled('/keys?sort=offered&limit=50', 5_000);
-  // This request is sent only once a minute, because the gateway then checks up to 10,000 keys, which takes 0.5 s.
+  // This request is sent only once a minute, because the gateway needs 0.5 s to check up to 10,000 keys.
   const near = usePolled('/keys?state=near&sort=offered&limit=10', minuteMs);
   const sunsets = useSunsets();
   const now = useNow();
@@ -414,7 +418,7 @@ function urgencyOf({ state, windows }, now) {
   // A used-up day limit is more urgent than a used-up minute limit, which resets within seconds.
   if (state === 'limited') return hasLong(windows.filter(({ remaining }) => remaining === 0)) ? 4 : 3;
   if (state !== 'near') return 0;
-  // Windows that have reset since the response do not count.
+  // Windows that were reset after the response are ignored.
   const near = windows.filter(({ used, limit, resetMs }) => used / limit >= 0.8 && resetMs > now);
   return near.length === 0 ? 0 : hasLong(near) ? 2 : 1;
 }

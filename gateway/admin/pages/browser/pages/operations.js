@@ -37,7 +37,8 @@ export function Operations({ query }) {
 }
 
 /**
- * Orders operations: deprecated operations with callers first, by their sunset, then all further operations by calls.
+ * Orders operations. Deprecated operations with callers come first, ordered by their sunset. All other operations
+ * follow, ordered by their number of calls.
  *
  * @param {Operation} one @param {Operation} other
  */

@@ -78,8 +78,8 @@ function useSimulation(order) {
   const latest = useRef(wanted);
   latest.current = wanted;
   /**
-   * Maps the start of each simulated period to the last key of the first result for this period. Later requests stop at
-   * this key, so that all results cover the same keys.
+   * The last key of the first result of each simulated period, by the start of the period. Later requests for the same
+   * period stop at this key, so that all results cover the same keys.
    */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
@@ -116,7 +116,7 @@ function useSimulation(order) {
     isUnderWay.current = false;
   }
 
-  /** Repeats the request later. The page recovers by itself when the gateway or Redis is back. */
+  /** Repeats the request later, so that the page recovers when the gateway or Redis is available again. */
   function askLater() {
     if (isLeft.current) return;
     clearTimeout(again.current);
@@ -283,8 +283,8 @@ function changeWord({ refusedNow, refusedThen }) {
 }
 
 /**
- * A chart of a key's requests, with the requests that the present limits admit and the requests that the tried limits
- * would admit.
+ * A chart of a key's requests. The chart also shows how many requests the present limits admit, and how many requests
+ * the tried limits would admit.
  *
  * @param {{ id: string, minutes: NonNullable<Simulation['minutes']>, isTried: boolean, fromMs: number, toMs: number
  * }} props

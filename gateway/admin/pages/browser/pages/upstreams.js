@@ -66,7 +66,7 @@ function upstreamSection(
   <//>`;
 }
 
-/** Lists the last events in which targets of the upstream were unhealthy. @param {readonly Event[]} events */
+/** Lists the last events about unhealthy targets of the upstream. @param {readonly Event[]} events */
 function history(events) {
   if (events.length === 0) return html`<p class="muted">No target was unhealthy in the last seven days.</p>`;
   return html`<ul class="rows changes" aria-label="Lately">
