@@ -52,7 +52,7 @@ export function createActiveRequests({
       entry.active += admitted;
       entry.known = stored ? entry.askedWith + admitted : undefined;
       entry.knownAtMs = nowMs();
-      // After a failed call the lease of an idle key expires by itself.
+      // After a failed call, the lease of an idle key expires, because no later call ends it.
       if (entry.active === 0 && (entry.known ?? 0) === 0) entries.delete(keyId);
       return stored && entry.known !== entry.active;
     },

@@ -8,8 +8,8 @@ export type BanLog = ReturnType<typeof createBanLog>;
 type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
 /**
- * Two reported ends of a key's ban that differ by less than this time belong to the same ban. If several processes ban a key locally at the
- * same time, Redis keeps the latest end.
+ * If two reported ends of a key's ban differ by less than this time, they belong to the same ban. If several processes ban a key locally at
+ * the same time, Redis keeps the latest end.
  */
 const sameBanMs = 1_000;
 

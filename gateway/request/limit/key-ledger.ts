@@ -36,7 +36,10 @@ interface Entry {
   /** The limits in the call to which the store replied. The reply contains no counts for other windows. */
   seenLimits: Limits | undefined;
   unsent: Unsent | undefined;
-  /** Strikes (counted refusals) in calls without a reply. The next reply may belong to an earlier call and lack these strikes. */
+  /**
+   * Strikes (counted refusals) in calls without a reply. The next reply may belong to an earlier call, and then does not include these
+   * strikes.
+   */
   strikesSent: number;
 }
 
@@ -60,7 +63,7 @@ export function createKeyLedger(bounds: Bounds) {
       entry.seenLimits = call.limits;
     },
 
-    /** Ends a call without a decision. The local decisions in the call are sent again later, unless the call may have run. */
+    /** Ends a call that the store has not decided. The local decisions in the call are sent again later, unless the call may have run. */
     giveUp(call: QuotaCall, mayHaveRun: boolean) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
@@ -71,15 +74,16 @@ export function createKeyLedger(bounds: Bounds) {
 
     /**
      * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
-     * show a ban or a window without room. A refusal without a ban counts towards the next ban, so the store must receive it before that
-     * ban. This function refuses without a ban only if the refusal may be reported later (`mayHoldStrike`).
+     * show a ban, or a window without room for the request. A refusal without a ban counts towards the next ban, so the store must receive
+     * it before that ban. If no ban is running, the function refuses only if the refusal may be reported later (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide
      */
     refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
-      // A negative difference means that a clock was set back. In this case the store decides, and its reply corrects the estimated clock.
+      // A negative difference means that a clock was set back. If the difference is too large in either direction, the store decides. Its
+      // reply corrects the estimated clock.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
       const { keyId, limits, bans } = terms;
       if (entry.seenLimits !== limits) return undefined;
@@ -154,7 +158,7 @@ export function createKeyLedger(bounds: Bounds) {
     unsentKeys: () => unsentIds.size,
   };
 
-  /** Whether another local refusal may wait before it is reported. Fewer refusals may wait when the next ban is near. */
+  /** Whether another local refusal may wait before it is reported. The closer the next ban, the fewer refusals may wait. */
   function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;
     return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
@@ -245,8 +249,8 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
 }
 
 /**
- * Adds two sets of unsent decisions. Drops the earlier counts if a reset came between the two sets, and the earlier bans if a ban was
- * lifted between them.
+ * Adds two sets of unsent decisions. If a reset came between the two sets, the earlier counts are dropped. If a ban was lifted between the
+ * two sets, the earlier bans are dropped.
  */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };

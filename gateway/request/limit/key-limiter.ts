@@ -13,7 +13,7 @@ import type { StoreClock } from './store/store-clock.ts';
 export interface StoreHealth {
   /** Resolves when the store was reached for the first time, or after a time limit. */
   readonly started: Promise<void>;
-  /** Whether all, some or no servers are available. The servers of a Redis Cluster can fail independently. */
+  /** Whether all servers are available, some of them, or none. The servers of a Redis Cluster can fail independently. */
   reach(): 'all' | 'some' | 'none';
   /** Returns the part of the store that contains the counts of a key. */
   partOf(keyId: string): StorePart;
@@ -37,10 +37,10 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  * list of runs, which are consecutive requests with equal cost. All calls of a turn are sent in one write. If the store has just refused a
  * request of a key, further requests of this key are refused without a call.
  *
- * While the store does not reply, `onFailure: local` decides on the last known counts. A call that timed out may have been charged. A call
- * that timed out is therefore not sent again, and its requests are not reported later. The store counts no request twice. A request can
- * remain uncounted if its call was open when the store became unavailable. The function is long because each stage of a batch uses the same
- * maps.
+ * While the store does not reply, `onFailure: local` decides on the last known counts. The requests of a call that timed out may have been
+ * charged. A call that timed out is therefore not sent again, and its requests are not reported later. The store never counts a request
+ * twice. If a call is open when the store becomes unavailable, its requests may never be counted. The function is long because each stage
+ * of a batch uses the same maps.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
@@ -72,7 +72,7 @@ export function createKeyLimiter(deps: {
   const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
-  /** The decisions on banned keys that were made since `toldFromMs` on the store's clock. */
+  /** Recent decisions on banned keys, by key id. When `bounds.banRepeatedMs` has passed since `toldFromMs`, a new map replaces this map. */
   let toldBans = new Map<
     string,
     { readonly decision: Decision; readonly units: number; readonly untilMs: number }
@@ -86,8 +86,7 @@ export function createKeyLimiter(deps: {
     decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
       const open = openBatchOf(key);
       if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
-      // An open batch of this key must be decided before this request. A refusal from memory would overtake the batch, so it is only
-      // possible without an open batch.
+      // If the key has an open batch, the request is not refused from memory, because earlier requests wait in the batch.
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
     },
@@ -98,7 +97,7 @@ export function createKeyLimiter(deps: {
       const state = ledger.lastSeen({ keyId: key.id, limits: key.limits }, storeNowMs);
       return { kind: 'known', state, nowMs: storeNowMs } as const;
     },
-    /** Ends a request that was admitted to a key with a concurrency limit. */
+    /** Ends an admitted request of a key with a concurrency limit. */
     release(keyId: string): void {
       active.release(keyId);
       endPause(keyId);
@@ -123,18 +122,18 @@ export function createKeyLimiter(deps: {
       ledger.replace(keyId, state);
       deps.bans.observe(keyId, state, clock.nowMs());
     },
-    /** The number of calls to the store, by success. */
+    /** The numbers of successful and failed calls to the store. */
     calls: () => ({ decided, failed }),
     report,
   };
 
-  /** Returns the last batch of a key whose call has not been sent. */
+  /** Returns the newest batch of a key if its call has not been sent. */
   function openBatchOf({ id, concurrent }: Key): Batch | undefined {
     const last = concurrent === undefined ? undefined : waiting.get(id)?.at(-1);
     return last ?? openBatches.get(id);
   }
 
-  /** Whether a request can join a batch. Requests of one key and turn may have different limits if a reload happens between them. */
+  /** Whether a request can join a batch. A reload between two requests of a turn may change the limits. */
   function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
     return (
       batch.limits === key.limits &&
@@ -286,7 +285,7 @@ export function createKeyLimiter(deps: {
   /** Delays the next call of a key whose requests the store has just refused. Further requests wait in a batch. */
   function beginPause(batch: Batch): void {
     const { keyId } = batch;
-    // If two batches wait, the first batch has no room for further requests.
+    // If several batches wait, no request can join the next batch. A delay of its call would have no benefit.
     if ((waiting.get(keyId)?.length ?? 0) > 1) served(batch, 0, true);
     else paused.set(keyId, { batch, timer: setTimeout(() => endPause(keyId), bounds.crowdedPauseMs) });
   }
@@ -313,8 +312,8 @@ export function createKeyLimiter(deps: {
   }
 
   /**
-   * Reports to the store how many requests of a key this process serves. Does nothing if a batch or call of the key reports this number
-   * anyway.
+   * Reports to the store how many requests of a key this process serves. Does nothing if an open batch or call of the key already reports
+   * the number.
    */
   function tellStore(keyId: string): void {
     const terms = lastTerms.get(keyId);
@@ -376,7 +375,7 @@ export function createKeyLimiter(deps: {
     return { kind: 'unavailable', units: 0, rateLimit, source: 'local', retryAtMs };
   }
 
-  /** Sends the unsent local decisions to the store. Stops when the store fails. */
+  /** Sends the unsent local decisions to the store. The loop stops when the store fails. */
   async function report(): Promise<void> {
     for (let reach = health.reach(); reach !== 'none'; reach = health.reach()) {
       const isThere = reach === 'all' ? undefined : (keyId: string) => health.partOf(keyId).available();

@@ -109,12 +109,12 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Charges one request without a valid key to the bucket of its client address (`address-group.ts`). */
     chargeAddress: (address: string, perMinute: number) =>
       buckets.address.charge(addressGroup(address), perMinute),
-    /** Charges one CORS preflight to its client address, in a separate bucket. */
+    /** Charges one CORS preflight to the `preflight` bucket of its client address. */
     chargePreflight: (address: string) =>
       buckets.preflight.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
-    /** Charges one request for the API reference to its client address, in a separate bucket. */
+    /** Charges one request for the API reference to the `docs` bucket of its client address. */
     chargeDocs: (address: string) => buckets.docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
-    /** Charges one request with which a key reads its own limits, in a separate bucket. */
+    /** Charges one request for a key's own limits to the `limits` bucket of the key. */
     chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
      * Reads the counts of a key without charging anything. While the store is unavailable, `onFailure: local` reads the local counts, and
@@ -165,7 +165,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     state: backing.state,
     /** This process's estimate of the store's clock, epoch ms. */
     storeNowMs: clock.nowMs,
-    /** Reads the store's clock, epoch ms. Returns the estimate while the store is unavailable. */
+    /** Reads the store's clock, epoch ms. While the store is unavailable, returns an estimate. */
     readStoreNowMs: backing.readNowMs,
     /**
      * The counts of this process since its start: store calls, requests decided without the store, and bans by plan. `bannedKeys`
@@ -280,7 +280,7 @@ interface OwnLimits {
 
 type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
-/** The store of the limiter and its health: either memory, or Redis. */
+/** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {
   readonly store: QuotaStore;
   readonly health: StoreHealth;

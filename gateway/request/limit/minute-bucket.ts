@@ -11,8 +11,8 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
  * Creates a limit per minute, by client address or by key, for requests that are not charged to a key's quota. The library
- * rate-limiter-flexible counts these requests in Redis for all processes. The library refuses an address or key above the limit without a
- * call to Redis. While Redis is unavailable, the library counts in the memory of this process.
+ * rate-limiter-flexible counts the requests of all processes in Redis. The library refuses an address or key above the limit without a call
+ * to Redis. While Redis is unavailable, the library counts in the memory of this process.
  */
 export function createMinuteBucket(deps: {
   /** The name of the window, which is also a part of the Redis keys. */
@@ -69,8 +69,8 @@ export function createMinuteBucket(deps: {
       duration: windowSeconds,
       inMemoryBlockOnConsumed: perMinute,
     });
-    // Only the wrapper has an insurance limiter (the library's name for a fallback). If the inner limiter also had an insurance limiter,
-    // a call that fails after the wrapper's timeout would be charged twice.
+    // Only the wrapper has an insurance limiter (the library's name for a fallback). With two insurance limiters, a call that times out and
+    // then fails would be charged twice.
     shared = new RLWrapperTimeouts({ limiter, timeoutMs: bounds.storeDeadlineMs, insuranceLimiter: own });
   }
 }

@@ -43,10 +43,10 @@ function refusesFirst(window: Window, other: Window): boolean {
 }
 
 /**
- * Returns the earliest time, not before `fromMs`, at which all windows have room for `units` more units. The result is the latest reset of
- * the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these times. The result 0
- * means that there is room now. A window never has room for more units than its limit. If there never is room, the result is the latest
- * reset of the windows that have no room now.
+ * Returns the earliest time, not before `fromMs`, at which all windows have room for a request that costs `units`. The result is the latest
+ * reset of the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these times. The
+ * result 0 means that there is room now. A window never has room for more units than its limit. If `units` exceeds a limit, the result is
+ * the latest reset of the windows that have no room now.
  *
  * @param told the result of `rateLimitState` for this state
  */

@@ -26,7 +26,7 @@ export function createStatusReader({
   return async (of) => {
     const read = await store.read(of.map(({ id }) => id));
     if (read.kind === 'failed') {
-      // The read fails if all these keys are on unavailable servers, even if other servers are available.
+      // The read also fails if only the servers of the requested keys are unavailable.
       return reach() === 'some' ? { kind: 'read', keys: of.map(() => undefined) } : read;
     }
     const { nowMs } = read;

@@ -1,55 +1,59 @@
 --[[
 Decides the requests of keys in one round trip, on Redis's clock. For each key the script does the same as decide-quota.ts. The
-gateway prepends calendar-month.lua. A call in a Redis Cluster has one key.
+gateway puts calendar-month.lua before this script. In a Redis Cluster, each call has one key.
 
-The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request,
-but windows here follow the UTC calendar. The library charges one window per round trip, but this script charges all
-windows or none. The library charges refused requests, but this script does not. The library has no bans that become
+The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request, but
+the windows of this script follow the UTC calendar. The library charges one window per round trip, but this script charges all
+windows in one round trip. The library charges refused requests, but this script does not. The library has no bans that become
 longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
 
-  `minute`, `minuteUsed`: the number of the minute window (epoch ms / its length), and the units charged in it. The second,
-  hour, day and month windows have the same two fields. The number of a month counts from January 1970. A hash has the fields
-  of a window as soon as the window is limited.
+  `minute`, `minuteUsed`: the number of the minute window (epoch ms / its length), and the units charged in this window. Each
+  other limited window (`second`, `hour`, `day`, `month`) has two such fields. Month 0 is January 1970.
 
-  `strikes`, `strikesFromMs`: the refusals that count towards the next ban, and the time of the first of them.
+  `strikes`, `strikesFromMs`: the number of refusals that count towards the next ban, and the time of the first of these refusals.
 
   `bannedUntilMs`, `banLevel`: the end of the last ban, and the number of consecutive bans.
 
   `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset (the generations of decide-quota.ts).
 
   `grant`: temporary limits. The field contains the end of the temporary limits in epoch ms, then the name and limit of each
-  window. For limits that start later, the field also contains the start: `9 day 50 from 1`.
+  window. For limits that start later, the field also contains the start, for example `9 day 50 from 1`.
 
-  `leases`: the requests that processes serve now. For each process, the field has the name, the number of requests, and the time
-  at which the lease expires. Example: `p1 3 1795 p2 1 1796`. Only keys with a concurrency limit have this field.
+  `leases`: for each process, its name, the number of requests of the key that it serves now, and the time at which its lease
+  expires, for example `p1 3 1795 p2 1 1796`. Only keys with a concurrency limit have this field.
 
   `changedMs`: the time of the last change of the key itself. Only keys of the key directory have this field.
 
-ARGV  for each key, one after the other:
-      1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each
-         window its name, its length in ms (0 for a calendar month) and its limit. An empty string in place of all these
-         arguments means the terms of the previous key.
-      2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not
-         all requests cost 1 unit, the argument is a list of runs in order of arrival: the number of requests, and the units
-         of each. Example: `3*5,1*1`.
-      3. The changedMs of the key that the process has read, or an empty string to skip this check.
-      4. 0, or 1 and the decisions that the process has made without Redis: strikes, bannedUntilMs, banLevel, liftedMs,
-         resetMs, and for each window in the same order its number and the units charged in it. If the key has a
-         concurrency limit, the argument with 0 or 1 also has these parts: the limit, the name of the process, the requests
-         of the key that this process serves now, and how long its lease lasts, ms. Example: `0 10 p1 3 30000`.
+ARGV  the arguments of all keys, one key after the other. Each key has these arguments:
 
-Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs,
-       banLevel, liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0. For a key
-       with a concurrency limit, the number of requests that exceeded this limit follows; these are the last requests of
-       the call. If the call has several runs for the key, the number of admitted requests of each run follows. If the key
-       has changed since it was read, nothing is decided and the reply for the key is -1. If the Redis key is not a hash,
-       the reply for the key is the text of an error.
+  1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each window its
+     name, its length in ms (0 for a calendar month) and its limit. If the terms are the same as for the previous key, all these
+     arguments are replaced by an empty string.
 
-HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. A call that
-fails has therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A later
-call never shortens the expiry, because a window without a limit may have a limit again after the next edit.
+  2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not all requests cost
+     1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
+     for example `3*5,1*1`.
+
+  3. The changedMs that the process has read for the key. If the argument is an empty string, the script does not check it.
+
+  4. `0`, or `1` and the decisions that the process has made without Redis. These decisions are several arguments: strikes,
+     bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged in it. If the key has a
+     concurrency limit, four parts follow the `0` or `1` in the same argument, for example `0 10 p1 3 30000`. The four parts are
+     the limit, the name of the process, the requests of the key that this process serves now, and the duration of its lease in ms.
+
+Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel,
+  liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0.
+
+  If the key has a concurrency limit, the next part is the number of requests that exceeded this limit. These requests are the
+  last requests of the call. If the call has several runs for the key, the last part is the number of admitted requests of each
+  run. If the key has changed since the process read it, no request is decided, and the reply for the key is -1. If the Redis
+  key is not a hash, the reply for the key is the text of an error.
+
+HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. A call that fails has
+therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A later call never shortens the
+expiry. The count of a window is kept even if an edit removes its limit, because the next edit may restore the limit.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -112,7 +116,7 @@ for each = 1, #KEYS do
     last = last + 1
     reply[last] = stored.err
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
-    -- The stored changedMs can also be lower, if a failover lost the change or the field has expired.
+    -- The stored changedMs can be older than readMs if a failover lost the change, or if the field has expired.
     last = last + 1
     reply[last] = -1
   else
@@ -127,7 +131,8 @@ for each = 1, #KEYS do
     -- Whether a value that determines the expiry has changed.
     local moves = false
 
-    -- The index in `reply` before the fields of this key (in the order of `names`), and the index before the fields of its windows.
+    -- `fieldsAt` is the index in `reply` before the fields of this key. The fields have the order of `names`.
+    -- `windowFieldsAt` is the index before the fields of its windows.
     local fieldsAt, windowFieldsAt = last + 3, last + 8
     if last > 1 then
       for i = last + 1, last + 9 do reply[i] = 0 end
@@ -220,7 +225,7 @@ for each = 1, #KEYS do
       requests = nil
       if runs then
         requests, units = runs[run + 2], runs[run + 3]
-        -- `runs` is reused for the result: the number of admitted requests replaces an entry that was already read.
+        -- The number of admitted requests replaces an entry of `runs` that was already read.
         runs[(run + 1) / 2] = fitting
         run = run + 2
       end
@@ -247,8 +252,8 @@ for each = 1, #KEYS do
       last = last + (run - 1) / 2
     end
 
-    -- Requests of a banned key change nothing, so nothing is written. Other calls write only the changed fields, mostly two
-    -- counts.
+    -- Requests of a banned key change nothing, so nothing is written. Otherwise only the changed fields are written, usually
+    -- two counts.
     if unsentAt or most or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
       local fields, count = {}, 0
       local leases = otherLeases

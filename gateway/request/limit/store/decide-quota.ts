@@ -13,12 +13,12 @@ import type { Concurrency } from './leases.ts';
  * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same function
  * inside Redis, and tests compare the two functions.
  *
- * One decision on n requests equals n decisions on one request each. All requests of a run have the same cost. Once the windows have no
- * room for one of these requests, they have no room for the rest of the run. Requests without room are refused until the number of refusals
- * reaches `bans.after`. From that refusal on, requests are `banned`.
+ * A single decision on n requests has the same result as n decisions on one request each. All requests of a run have the same cost. Once
+ * the windows have no room for one of these requests, they have no room for the rest of the run. Requests for which a window has no room
+ * are refused. When the number of refusals reaches `bans.after`, the key is banned. This refusal and all later requests count as `banned`.
  *
  * @param slots the number of requests that may begin now under the concurrency limit of the key. The concurrency limit is checked before
- *   the windows. A request that exceeds this limit is not counted as a strike.
+ *   the windows. A request that exceeds the concurrency limit is not counted as a strike.
  */
 export function decideQuota(
   before: Readonly<QuotaState>,
@@ -88,7 +88,7 @@ export interface QuotaState extends WindowCounts {
   strikes: number;
   strikesFromMs: number;
   bannedUntilMs: number;
-  /** The number of bans in a row. The next ban lasts `forMs` × 2^level. */
+  /** The number of bans in a row. The next ban lasts `forMs` × 2^`banLevel`, but at most `maxMs`. */
   banLevel: number;
   /**
    * `liftedMs` is the time at which a ban was last lifted, and `resetMs` the time at which all counts were last reset; 0 for never.
@@ -117,7 +117,10 @@ export interface Run {
   readonly units: number;
 }
 
-/** Requests of one key in order of arrival: a first run, and later runs with other costs. A call without requests only sends `unsent`. */
+/**
+ * Requests of one key in order of arrival. The object itself is the first run. `later` contains the other runs. A call without requests
+ * only sends `unsent`.
+ */
 export interface Asked extends Run {
   readonly later?: readonly Run[] | undefined;
 }
@@ -126,7 +129,7 @@ export interface QuotaCall extends Asked {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
-  /** The `generation` of the `Key`. The store decides nothing when the key has changed after this generation. */
+  /** The `generation` of the `Key`. The store does not decide the requests if the key has a newer generation. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
   /** Undefined for a key without a concurrency limit. */
@@ -140,8 +143,8 @@ export interface QuotaOutcome {
   readonly refused: number;
   readonly banned: number;
   /**
-   * Requests that exceeded the concurrency limit: the last requests of the call. These requests are not charged and do not count as
-   * strikes. Absent without a concurrency limit.
+   * The number of requests that exceeded the concurrency limit. These are the last requests of the call. These requests are not charged and
+   * do not count as strikes. Absent without a concurrency limit.
    */
   readonly crowded?: number;
   /** The number of admitted requests of each run. Absent if the call has one run. */
@@ -150,7 +153,7 @@ export interface QuotaOutcome {
   readonly state: Readonly<QuotaState>;
 }
 
-/** The name of the field with the charged units of each window. */
+/** For each window, the name of the member that contains its charged units. */
 export const usedIn = Object.fromEntries(planWindows.map((window) => [window, `${window}Used`])) as {
   readonly [Window in PlanWindow]: `${Window}Used`;
 };
@@ -210,7 +213,7 @@ export function unendedGrant(grant: Grant | undefined, nowMs: number): Grant | u
   return grant !== undefined && nowMs < grant.untilMs ? grant : undefined;
 }
 
-/** Returns the grant for operators and key holders, without the start if it has already started. */
+/** Returns the grant as operators and key holders see it. A grant that has started is returned without `fromMs`. */
 export function toldGrant(grant: Grant | undefined, nowMs: number): Grant | undefined {
   const unended = unendedGrant(grant, nowMs);
   if (unended?.fromMs === undefined || nowMs < unended.fromMs) return unended;
@@ -229,9 +232,9 @@ export function openWindows(state: QuotaState, limits: Limits, windowsMs: Window
 }
 
 /**
- * Adds the local decisions of a process to the state. Units of an ended window are dropped, and no count decreases. Decisions of an
- * older generation are dropped, so a lifted ban stays lifted. The added ban ends at most `maxMs` from now, even if the clock of the
- * process was wrong.
+ * Adds the local decisions of a process to the state. Units of an ended window are dropped. Counts never decrease. Decisions of an older
+ * generation are dropped, so a lifted ban stays lifted. The added ban ends at most `maxMs` from now, even if the clock of the process was
+ * wrong.
  */
 export function addUnsent(
   state: QuotaState,

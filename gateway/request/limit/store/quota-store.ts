@@ -3,11 +3,11 @@ import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
 
 /** The store of the counts of all keys. All implementations pass the same tests (`test/contract/`). No promise rejects. */
 export interface QuotaStore {
-  /** Decides each call atomically, in the order of the calls. The replies have the same order. */
+  /** Decides each call atomically, in the order of the calls. The replies have the order of the calls. */
   decide(calls: readonly QuotaCall[]): Promise<readonly QuotaReply[]>;
   /**
-   * Reads the counts of keys, in the order of the ids. An unknown key gets empty counts. The keys of a server that does not reply
-   * get undefined. The call fails when no server replies.
+   * Reads the counts of keys, in the order of the ids. An unknown key gets empty counts. The result is undefined for each key of a server
+   * that does not reply. The call fails when no server replies.
    */
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
   /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `decide-quota.ts`). */
@@ -30,7 +30,8 @@ export interface QuotaRead {
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
   /**
-   * The last counts of each key. The counts may belong to a window that has ended. A key whose server did not reply gets undefined.
+   * The last counts of each key. The counts may belong to a window that has ended. The element is undefined for a key whose server did not
+   * reply.
    */
   readonly states: readonly (Readonly<QuotaState> | undefined)[];
 }

@@ -131,7 +131,7 @@ export function createRedisQuotaStore(deps: {
     );
   }
 
-  /** Returns the script arguments that are equal in every call of a key. These arguments are converted to strings only once. */
+  /** Returns the script arguments that are the same in every call for a key. These arguments are converted to strings only once. */
   function termsOf(limits: Limits, bans: BanPolicy): Terms {
     const known = termsOfLimits.get(limits);
     if (known?.bans === bans) return known;
@@ -150,7 +150,7 @@ function readScript(name: string): string {
 interface Terms {
   readonly bans: BanPolicy;
   readonly args: readonly string[];
-  /** All arguments joined to one text, for comparison with another key. */
+  /** All arguments as one text, which is compared with the text of another key. */
   readonly text: string;
 }
 
@@ -199,7 +199,7 @@ function readReplies(
   }
 }
 
-/** Returns the number of runs in the reply. The reply lists the runs only if there are several. */
+/** Returns the number of runs in the reply. The reply lists the runs only if the call has several runs. */
 function runsInReply({ later }: Asked): number {
   return later === undefined ? 0 : later.length + 1;
 }
@@ -249,8 +249,8 @@ const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'g
 >[];
 
 /**
- * Makes the hash field of a grant: `<untilMs> <window> <limit> …`, followed by `from <fromMs>` if it starts later, and by `brownouts 0` if
- * it exempts the key from brownouts. Earlier versions of the gateway and the script ignore the last part.
+ * Makes the hash field of a grant: `<untilMs> <window> <limit> …`. A grant that starts later also has `from <fromMs>`. A grant that exempts
+ * the key from brownouts also has `brownouts 0`, which the script and earlier versions of the gateway ignore.
  */
 function packGrant({ limits, fromMs, untilMs, noBrownouts }: Grant): string {
   const from = fromMs === undefined ? [] : ['from', fromMs];

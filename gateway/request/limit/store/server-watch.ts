@@ -21,7 +21,7 @@ export function watchServer(deps: {
   /** The Redis key that probes write. `RedisNode.keyHere` derives a key that this server stores. */
   probeKey: string;
   /**
-   * The initial state: `starting` while the process waits for its first connection. A server that a running process discovers is
+   * The initial state: `starting` while the process waits for its first connection. A Cluster server that the process finds later starts as
    * `available`, because another server has just redirected a command to it.
    */
   phase: 'starting' | 'available';
@@ -97,8 +97,8 @@ export function watchServer(deps: {
   }
 
   function loseConnection(): void {
-    // A slow server may accept the first connection, fail in the Redis handshake, and then accept the next connection. At the start of this
-    // process a failed handshake is not an outage until `startTimer` fires.
+    // A slow Redis may fail the handshake of the first connection and complete the handshake of the next connection. At the start of this
+    // process, a failed handshake therefore counts as an outage only after `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
   }
