@@ -1,8 +1,7 @@
 import type { Key, Operation } from '../shared/model.ts';
 
 /**
- * Makes the members of the access line that depend only on a key and its secret. A snapshot calls this function once
- * per secret.
+ * Makes the members of the access line that depend only on a key and its secret. The function is called once per snapshot and secret.
  *
  * @param digestStart the first digits of the digest of the presented secret
  */
@@ -11,10 +10,7 @@ export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: 
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/**
- * Makes the member of the access line that depends only on an operation. A snapshot calls this function once per
- * operation.
- */
+/** Makes the member of the access line that depends only on an operation. The function is called once per snapshot and operation. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }

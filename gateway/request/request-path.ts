@@ -137,7 +137,9 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   return forward(permit(decided, route.offered), stations);
 }
 
-/** Returns the refusal during a brownout of the operation, on the clock of the decision; undefined if the operation is served. */
+/**
+ * Returns the refusal if the operation has a brownout now; undefined otherwise. The time is the time of the decision, on the store's clock.
+ */
 function brownoutRefusalOf(
   operation: Operation,
   { noBrownouts, rateLimit: { nowMs } }: Extract<Decision, { kind: 'admitted' }>,
@@ -191,7 +193,7 @@ function identityFields({ id, key, origin }: Permitted): string[] {
   ];
 }
 
-/** Copies what an open WebSocket needs. A reference to the snapshot would keep an old snapshot in memory for days. */
+/** Copies the data that an open WebSocket needs. A reference to the snapshot would keep an old snapshot in memory for days. */
 function tunnelOpener({ id, key, address, authorization, offered }: Permitted): TunnelOpener {
   return { requestId: id, keyId: key.id, address, authorization, operation: offered.operation };
 }

@@ -26,7 +26,7 @@ export interface Stations {
   /** Records a change that a key holder has made, so that operators see it. */
   readonly recordKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
-  /** The gateway's clock, epoch ms. The limiter uses the store's clock instead. */
+  /** The gateway's clock, epoch ms. The limiter uses the store's clock, not this clock. */
   readonly nowMs: () => number;
   /** Functions that are each called once for every exchange, after its end. */
   readonly records: readonly ((exchange: Exchange) => void)[];

@@ -11,7 +11,7 @@ export interface ForwardedResponse extends ServerResponse {
   onRejected: (() => void) | undefined;
   /** Writes an interim response (RFC 9110 §15.2). */
   sendInterim(status: number, fields: readonly string[]): void;
-  /** Writes the head of a response. The body follows later. Adds `Connection` and `Keep-Alive` to `fields`. */
+  /** Writes the head of a response. The caller writes the body later. Adds `Connection` and `Keep-Alive` to `fields`. */
   begin(status: number, fields: string[]): void;
   /** Writes a complete response, head and body. */
   answer(response: WholeResponse): void;

@@ -22,9 +22,9 @@ interface RelayOptions extends ServerOptions {
 }
 
 /**
- * Creates the proxy from http-proxy-3 and the HTTP client in `transport/`. http-proxy-3 runs a pipeline of steps ("passes"). The gateway's
- * pass runs first and ends the pipeline. The library's own passes use node:http's client, which needs twice the CPU time. The library's
- * pass `deleteLength` also permits request smuggling with a chunked DELETE.
+ * Creates the proxy from http-proxy-3 and the HTTP client in `transport/`. The library http-proxy-3 runs a pipeline of steps ("passes").
+ * The gateway's pass runs first and ends the pipeline. The library's own passes use node:http's client, which needs twice the CPU time. The
+ * library's pass `deleteLength` also permits request smuggling with a chunked DELETE.
  */
 export function createForwarder({ upstreams: firstUpstreams, ...options }: ForwarderOptions) {
   const deps: UpstreamDeps = { random: Math.random, resolve: resolveTargets, ...options };
@@ -54,7 +54,8 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
   let sweep = startSweep();
 
   function startSweep(): NodeJS.Timeout {
-    // If the process was paused for long, the timer fires before Node reads pending data. `setImmediate` lets Node read the data first.
+    // If the process was paused for long, the timer fires before Node reads pending data. `setImmediate` lets Node read the pending data
+    // first.
     const check = () => setImmediate(checkDeadlines, performance.now());
     return setInterval(check, upstreams.sweepIntervalMs()).unref();
   }
@@ -73,7 +74,10 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
       }),
     /** Forwards a WebSocket handshake. Resolves when the target has answered with 101 or with another status. */
     forwardUpgrade: upgrades.forward,
-    /** The first step of a graceful stop: closes WebSockets gently and refuses new WebSockets. Other requests are still forwarded. */
+    /**
+     * The first step of a graceful stop: closes WebSockets gently and refuses new WebSockets. Requests that are not WebSocket handshakes
+     * are still forwarded.
+     */
     drainTunnels: () => upgrades.tunnels.drain(),
     /** The open WebSockets. */
     openTunnels: () => upgrades.tunnels.opened(),

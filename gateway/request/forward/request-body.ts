@@ -2,10 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Shares } from '../../shared/structures/shares.ts';
 import type { BodySink, StreamedBody } from '../transport/target-request.ts';
 
-/** Callbacks for the outcome of buffering a body. One callback is called, but `onTooLarge` may also follow `onReady`. */
+/**
+ * Callbacks for the outcome of buffering a body. Only one of the callbacks is called, with one exception: after `onReady`, `onTooLarge` may
+ * be called too.
+ */
 export interface BodyListener {
   /**
-   * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The rest is read while the body is sent.
+   * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The rest of a larger body is read while the body is
+   * sent.
    *
    * @param whole undefined when the body is larger and must be streamed
    */
@@ -30,7 +34,7 @@ interface RequestBodyOptions {
 
 /**
  * The body of a request. The gateway buffers the body before it takes a connection to a target. A slow client therefore occupies no
- * connection, and a failed attempt can be retried. A body longer than `collectedBytesMax` is then streamed with backpressure.
+ * connection, and a failed attempt can be retried. If a body is longer than `collectedBytesMax`, its rest is streamed with backpressure.
  */
 export class RequestBody implements StreamedBody {
   /** Octets received so far. */
@@ -73,7 +77,7 @@ export class RequestBody implements StreamedBody {
     this.options.req.resume();
   }
 
-  /** Reads and drops the rest of the body, up to `bodyBytesMax`, when the target has responded without reading it. */
+  /** Called when the target has responded before it read the whole body. Reads and drops the rest of the body, up to `bodyBytesMax`. */
   discardRest(): void {
     this.state = 'discarding';
     this.sink = undefined;

@@ -80,7 +80,7 @@ const overridingFields = [
   'x-http-method-override',
   'x-http-method',
   'x-method-override',
-  // Path. IIS rewriting modules set these fields. Yii reads them. Unpatched Zend and Symfony (CVE-2018-14773) read them too.
+  // Path. IIS rewriting modules set these fields. Yii and unpatched versions of Zend and Symfony (CVE-2018-14773) read these fields.
   'x-original-url',
   'x-rewrite-url',
   // Path. The server gunicorn fills these WSGI variables from header fields that are spelled with an underscore.

@@ -158,7 +158,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
     this.guard(() => this.attempt(whole ?? this.body));
   }
 
-  /** Called when Node's parser finds a fault in the request body. Node then delivers no more of the body. */
+  /** Called when Node's parser finds a fault in the request body. After the fault, Node delivers no further octets of the body. */
   private onRejected(): void {
     this.fail('invalid_request', 'the request body is malformed');
   }
@@ -280,7 +280,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
       return;
     }
     this.status = status;
-    // The connection must close, because the start of the next request is unknown if the rest of the body stays unread.
+    // If the rest of the request body stays unread, the start of the next request is unknown. The connection must therefore close.
     if (!req.complete) res.shouldKeepAlive = false;
     const allFields = responseFields({ status, fields, ownFields });
     if (wholeBody !== undefined) {

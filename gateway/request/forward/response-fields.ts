@@ -89,9 +89,10 @@ const dropped: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Fields with a single value (RFC 9110 §5.5). Recipients treat a repeated field differently: some read the first line, some the last
- * line (§8.3 on Content-Type), some join both. A client and its cache could therefore read different responses. The gateway forwards
- * only the first line. Node's `IncomingMessage.headers` would join some of these fields to an invalid value, for example `Date`.
+ * Fields with a single value (RFC 9110 §5.5). Recipients treat a repeated field differently: some read the first line, some the last line
+ * (§8.3 on Content-Type), some join both. If the gateway forwarded all lines, a client and its cache could read different values. The
+ * gateway forwards only the first line. Node's `IncomingMessage.headers` would join some of these fields to an invalid value, for example
+ * `Date`.
  */
 const singletons = [
   'age',
@@ -118,7 +119,10 @@ function isDropped(lowerName: string): boolean {
   );
 }
 
-/** Whether a field of the gateway replaces the target's field of the same name. `Link` and `Vary` are lists, so both fields are sent. */
+/**
+ * Whether a field of the gateway replaces the target's field of the same name. `Link` and `Vary` are lists, so the client gets the target's
+ * field and the gateway's field.
+ */
 function isReplaced(ownFields: readonly string[], lowerName: string): boolean {
   for (let i = 0; i < ownFields.length; i += 2) {
     const own = ownFields[i] ?? '';

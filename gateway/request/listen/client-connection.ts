@@ -10,7 +10,7 @@ import { closeInsteadOfDestroy, dropRequests } from './node-patches.ts';
 
 interface ConnectionOptions {
   readonly socket: Socket;
-  /** Starts to serve a request, or to send the response to refused input. Never throws. */
+  /** Starts to serve a request. For refused input, the function starts to send the error response. Never throws. */
   readonly serve: (res: ClientResponse) => void;
   readonly bounds: Bounds;
 }
@@ -35,7 +35,7 @@ export class ClientConnection {
   readonly socket: Socket;
   private readonly serve: (res: ClientResponse) => void;
   private readonly bounds: Bounds;
-  /** Restores Node's own function for the end of the connection, which this class has replaced. */
+  /** Restores Node's own function that closes the connection. This class has replaced that function. */
   private readonly leaveToNode: () => void;
   private state: State = { kind: 'new' };
   /** How many further requests are accepted: any number (`open`), one (`last`), or none. */
@@ -149,7 +149,7 @@ export class ClientConnection {
     return kind === 'new' || kind === 'idle' || kind === 'awaiting_body';
   }
 
-  /** Called by the socket's timer when neither side has moved an octet for some time. */
+  /** Called by the socket's timer when no octet was sent or received for some time. */
   onInactive(): void {
     const { bytesRead, bytesWritten, timeout: elapsedMs = 0, writableLength } = this.socket;
     const { writeTimeoutMs, keepAliveTimeoutMs } = this.bounds;
@@ -296,8 +296,8 @@ function isOld({ httpVersionMinor, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Closes a connection whose client may still be sending (RFC 9112 §9.6). The function ends the gateway's side after the pending
- * writes and discards input until the client closes its side. An immediate close would answer further input with a reset, and the
+ * Closes a connection whose client may still be sending (RFC 9112 §9.6). After the pending writes, the function ends the gateway's side of
+ * the connection. It discards input until the client closes its side. After an immediate close, further input would cause a reset, and the
  * client could lose the response. At most `lingerBytesMax` octets are read, and the socket is destroyed after `lingerTimeoutMs`.
  */
 function closeGently(socket: Socket, { lingerBytesMax, lingerTimeoutMs }: Bounds): void {

@@ -31,15 +31,15 @@ export type Arrival =
 
 export interface ListenerHandlers {
   /**
-   * Called for each arrival, one at a time on each connection. Must not throw. A request without a body emits no events. For
-   * `Expect: 100-continue`, call `res.writeContinue()` immediately before reading the body. A response before the end of the body
-   * closes the connection. The rest of the body is then read up to a limit and discarded. If the parser finds a fault in a body, the
+   * Called for each arrival, one at a time on each connection. Must not throw. A request without a body emits no events. For `Expect:
+   * 100-continue`, call `res.writeContinue()` immediately before reading the body. A response before the end of the body closes the
+   * connection. Before the close, the rest of the body is read up to a limit and discarded. If the parser finds a fault in a body, the
    * listener sets `res.rejection` and calls `res.onRejected`.
    */
   onArrival(arrival: Arrival): void;
   /**
-   * Whether a request with an `Upgrade` field may change the protocol. If not, the field is ignored (RFC 9110 §7.8), and the
-   * connection is closed after the response. The function must have no side effects.
+   * Whether a request with an `Upgrade` field may change the protocol. If the function returns false, the field is ignored (RFC 9110 §7.8),
+   * and the connection is closed after the response. The function must have no side effects.
    */
   wantsUpgrade(req: IncomingMessage): boolean;
   /** Called with an exception that occurs before an exchange exists. */
@@ -143,8 +143,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol, such as RTSP, uses the other protocol from its first request. The listener therefore checks only first
-    // requests and HTTP/1.0 requests.
+    // A client of another protocol, such as RTSP, uses the other protocol from its first request. The listener therefore checks only the
+    // first request of a connection, and HTTP/1.0 requests.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;

@@ -14,7 +14,7 @@ import type { Socket } from 'node:net';
  * | `socket.push` | parses a packet in several turns of the event loop |
  * | `socket.destroySoon` | closes the connection gently |
  *
- * The gateway only reads `parser.getCurrentBuffer`.
+ * The gateway also calls `parser.getCurrentBuffer`, but does not change it.
  */
 
 /** The undocumented members of Node's parser that this file uses. */
@@ -33,8 +33,8 @@ function parserOf(socket: Socket): NodeParser | undefined {
 
 /**
  * Makes Node emit `clientError` for faults in a body that follows an ignored `Upgrade`. Node's parser treats the octets after a head with
- * `Upgrade` as another protocol and reports no faults in them. A broken chunk would therefore end in a timeout. Call this after the packet
- * with the head has been parsed.
+ * `Upgrade` as another protocol and reports no faults in them. Without this function, a malformed chunk would cause a timeout instead of a
+ * 400. Call this after the packet with the head has been parsed.
  */
 export function reportBodyFaults(req: IncomingMessage): void {
   const { socket } = req;
@@ -61,8 +61,8 @@ function bodyFault(): Error {
 }
 
 /**
- * Drops all further requests of a connection, including requests in the packet that is being parsed. Node would otherwise keep each
- * request and its response until the connection closes. The shortest request has 18 octets and would occupy 4 kB.
+ * Drops all further requests of a connection, including requests in the packet that is being parsed. Node would otherwise keep each request
+ * and its response until the connection closes. The shortest request has 18 octets, but would occupy 4 kB of memory.
  */
 export function dropRequests(socket: Socket): void {
   const parser = parserOf(socket);
@@ -70,8 +70,9 @@ export function dropRequests(socket: Socket): void {
 }
 
 /**
- * Whether the request line names another protocol. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the request is
- * being parsed. The search takes one microsecond. The search fails if the request line came in an earlier packet than the end of the head.
+ * Whether the request line names a protocol other than HTTP. Node's parser also accepts `RTSP/1.0` and `ICE/1.0`. Call this while the
+ * request is being parsed. The function takes one microsecond. It returns false if the request line and the end of the head are in
+ * different packets.
  */
 export function isOtherProtocol({ socket, method, url }: IncomingMessage): boolean {
   const packet = parserOf(socket)?.getCurrentBuffer().toString('latin1') ?? '';
@@ -127,9 +128,9 @@ export function gatherPieces(req: IncomingMessage): void {
 }
 
 /**
- * Passes the octets of a connection to Node's parser in slices, over several turns of the event loop. Node itself passes a packet of
- * up to 65,536 octets at once, and the parser calls JavaScript for each request and each chunk. A packet with chunks of one octet
- * blocks the event loop for 8 ms. Call this for a new connection before Node's HTTP server receives it.
+ * Passes the octets of a connection to Node's parser in slices, over several turns of the event loop. Node itself passes a packet of up to
+ * 65,536 octets at once, and the parser calls JavaScript for each request and each chunk. A packet with chunks of one octet would block the
+ * event loop for 8 ms. Call this for a new connection before Node's HTTP server receives it.
  *
  * @param takeTurn must call `read` now or later. `read` returns false if there is nothing to read.
  * @returns a function that drops all octets that the parser has not read, and all later octets
@@ -189,7 +190,7 @@ export function readInTurns(
   };
 }
 
-/** The number of pieces at the start of a body that are passed on unchanged. Most bodies have fewer pieces. */
+/** The first pieces of a body are passed on unchanged, up to this number. Most bodies have fewer pieces than this number. */
 const singlePiecesMax = 32;
 /** The maximum size of a joined piece, in octets. */
 const gatheredBytesMax = 4_096;

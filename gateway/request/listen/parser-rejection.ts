@@ -60,7 +60,10 @@ function malformed({ reason }: ParserError): Rejection {
   };
 }
 
-/** Whether a line is a method and the start of a URI. A URI that spans packets is not recognised and counts as header fields. */
+/**
+ * Whether a line is a method and the start of a URI. If a URI began in an earlier packet, the function returns false, and the client gets
+ * `headers_too_large`.
+ */
 function isRequestLine(line: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]*$/.test(line);
 }

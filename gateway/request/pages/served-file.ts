@@ -21,7 +21,7 @@ interface FileOptions {
   readonly type: string;
   /** Additional header fields of every response, as a flat list of names and values. */
   readonly fields?: readonly string[];
-  /** The value of Cache-Control. The default is one minute: short enough for edits, long enough to save repeated requests. */
+  /** The value of Cache-Control. The default is one minute, so that browsers show edits soon. */
   readonly cacheControl?: string;
   readonly read: () => Promise<Buffer>;
 }
@@ -55,8 +55,8 @@ export function programFile(
 }
 
 /**
- * Creates a file that is read and compressed on its first request, so unused pages cost nothing. Compression takes up to 0.2 s, on
- * other threads.
+ * Creates a file that is read and compressed on its first request, so unused pages cost nothing. The compression runs on other threads and
+ * takes up to 0.2 s.
  */
 export function createServedFile({
   type,

@@ -23,8 +23,8 @@ export class UnreadPages {
    */
   hold({ holder, bytes, res }: { holder: string; bytes: number; res: ServerResponse }): boolean {
     if (!this.shares.take(holder, bytes)) return false;
-    // The kernel often buffers a whole response before the client reads it. The response therefore counts for at least the time that a
-    // client needs to read it.
+    // The kernel often buffers a whole response before the client reads it. The response is therefore counted for a minimum time, which
+    // depends on its size.
     const readAtMs = performance.now() + (bytes * 1_000) / this.bounds.docsReadBytesPerSecond;
     const timeoutTimer = setTimeout(() => res.destroy(), this.bounds.docsReadTimeoutMs).unref();
     res.once('close', () => {

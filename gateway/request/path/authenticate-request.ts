@@ -30,8 +30,8 @@ export async function authenticateRequest(
 }
 
 /**
- * Looks up a secret in the key directory. Returns `unread` when the directory does not reply. The directory's cache may drop the
- * key before this function continues, so the reply is used directly and the cache is not read again.
+ * Looks up a secret in the key directory. Returns `unread` when the directory does not reply. The reply is used directly, because the
+ * directory's cache may drop the key before this function continues.
  */
 export async function readKey(
   presented: Presented,

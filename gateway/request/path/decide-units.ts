@@ -7,8 +7,8 @@ import type { Ending } from './end-exchange.ts';
 import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts';
 
 /**
- * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, because
- * a ban must still refuse it. If the returned decision contains fewer units than the request costs, the caller must refuse the request.
+ * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, so that a
+ * ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request.
  */
 export function decideUnits(
   key: Key,
@@ -21,7 +21,7 @@ export function decideUnits(
     : limiter.decide(key, bans, units);
 }
 
-/** Only the decision shows whether a grant raises the limits. */
+/** A grant can raise the limits. Only a decision shows the limits of a grant. */
 async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeof decideUnits>) {
   const free = await limiter.decide(key, bans, 0);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);

@@ -28,7 +28,7 @@ export async function usageOf(
   const period = periodOf(parsed.query, ownUsage?.nowMs() ?? nowMs(), daysMaxOf(step, bounds));
   if ('kind' in period) return invalid(period);
   if (ownUsage === undefined) return { kind: 'json', value: { step, rows: [] } };
-  // All days of a request share one read of the totals.
+  // The totals are read once for all days of a request.
   let totals: ReturnType<typeof ownUsage.totals> | undefined;
   const usage = { ...ownUsage, totals: (ids: readonly string[]) => (totals ??= ownUsage.totals(ids)) };
   const rows = await ownUsage.turns.readDays(key.id, res, period, (day) =>
@@ -73,8 +73,8 @@ function daysMaxOf(step: UsageStep, bounds: Bounds): number {
 }
 
 /**
- * Reads which deprecated operations the key has called within the last `ownUsageDaysMax` days, or within the days that the usage record
- * keeps. The operations are sorted by sunset, the earliest first.
+ * Reads which deprecated operations the key has called within the last `ownUsageDaysMax` days. If the usage record keeps fewer days, only
+ * these days are read. The operations are sorted by sunset, the earliest first.
  */
 export async function deprecatedCallsOf(
   { key, res, snapshot: { settings } }: Reading,

@@ -44,7 +44,7 @@ export async function answerPublicPage(
   return answerUnlessUnread(charged, response, unreadPages);
 }
 
-/** Sends the response. Sends 429 instead of the response if too many octets of earlier responses to this address are unread. */
+/** Sends the response, or a 429 if this address has too many unread octets of earlier responses. */
 function answerUnlessUnread(
   exchange: Charged,
   response: WholeResponse,
@@ -114,8 +114,8 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
 }
 
 /**
- * Adds `Vary` to a response at a path that also has an HTML page. Without `Vary`, a cache could reuse the page for a program, or the
- * response to a program for a browser.
+ * Adds `Vary` to a response at a path that also has an HTML page. Without `Vary`, a cache could send the page to a program, or JSON to a
+ * browser.
  */
 export function varying(page: OwnPage | undefined, ending: Ending): Ending {
   if (page?.kind !== 'holder' || page.page === undefined) return ending;

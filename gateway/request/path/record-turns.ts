@@ -7,15 +7,15 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 export type Days<Row> = readonly Row[] | 'unread' | 'busy';
 
 /**
- * Reads the usage record for key holders, one day of one key at a time. A week of a busy key takes 0.1 s of CPU time, and this thread also
- * serves the requests of all customers. After each day of the record, the thread therefore serves other work. Keys take turns, so a key
- * with many reads delays only itself. The reads of one key run one after the other.
+ * Reads the usage record for key holders, one day of one key at a time. The read of a week of a busy key takes 0.1 s of CPU time. This
+ * thread also serves the requests of all clients. After each day that it has read, the thread therefore does other work. Keys take turns,
+ * so a key with many reads delays only its own reads. The reads of one key run one after the other.
  */
 export class RecordTurns {
   private readonly bounds: Bounds;
   private readonly waiting: Shares;
   private readonly turns: Turns;
-  /** The last read of each key with a read in progress. */
+  /** For each key with reads in progress, the read that was requested last. */
   private readonly lastReads = new Map<string, Promise<unknown>>();
 
   constructor(bounds: Bounds) {

@@ -43,7 +43,7 @@ export async function refuseUnauthenticated(
 
 function unauthenticatedRefusal(code: RefusedCaller['code'], exchange: Exchange): Refusal {
   if (code === 'missing_key') return { code, message: missingKeyMessage(exchange) };
-  // The response contains the client's address, because a client behind proxies may not know it.
+  // The response contains the client's address, because a client behind a proxy may not know its own address.
   const { address } = exchange;
   if (code !== 'address_not_allowed' || isIP(address) === 0) return { code };
   return { code, message: `The API key may not be used from the address ${address}.` };
@@ -57,8 +57,8 @@ const foreignFields = ['X-API-Key', 'API-Key', 'ApiKey', 'X-Auth-Token'].map((na
 const foreignParameters = /[?&](api_key|apikey|api-key|access_token)=/i;
 
 /**
- * Makes a message that states where the client sent a key instead of in the `Authorization` field. The message contains only names from the
- * lists above.
+ * Makes the message for a client that sent its key in the wrong place. The message names the place. It contains only names of
+ * `foreignFields` and `foreignParameters`, never a value.
  */
 function missingKeyMessage({ req, authorization }: Exchange): string | undefined {
   const sent = authorization === undefined ? foreignPlaceOf(req) : 'Authorization without "Bearer"';
@@ -73,7 +73,10 @@ function foreignPlaceOf({ headers, url = '' }: IncomingMessage): string | undefi
   return parameter && `"?${parameter}=<API_KEY>"`;
 }
 
-/** Refuses a request with 503 because its key cannot be read. The client's address is charged, but a used-up bucket causes no 429. */
+/**
+ * Refuses a request with 503 because its key cannot be read. The request is charged to the client's address. A used-up bucket does not
+ * change the status.
+ */
 export async function refuseUnread(exchange: Exchange, stations: Stations): Promise<Ending> {
   const charged = await chargeAddress(exchange, stations);
   return refused(charged, { code: 'store_unavailable', fields: ['Retry-After', '1'] });

@@ -18,8 +18,8 @@ interface Rotating {
  * of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret
  * that expires within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief no new secret.
  *
- * If the reply to the change is lost, the key is read again. Without this read, the holder could lose access, because the new secret would
- * be lost, and the presented secret could not be rotated again.
+ * If the reply to the change is lost, the function reads the key again. If the key contains the new secret, the holder gets this secret.
+ * Without the second read, the new secret would be lost, and the holder could lose access.
  */
 export async function rotateOwnSecret(
   { key: { id, digestStart: presentedStart, generation } }: Rotating,

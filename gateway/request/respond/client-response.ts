@@ -3,9 +3,9 @@ import type { Rejection, WholeResponse } from '../../shared/errors.ts';
 import { interimMessage, keepAliveValue, reasonPhrase, responseMessage } from './response-message.ts';
 
 /**
- * A response to a client. Only this class writes response heads: `begin` for a response whose body follows, `answer` for a whole
- * response, `sendInterim` for interim responses, and `switchProtocols` for a 101. `Date`, `Connection` and `Keep-Alive` are set when
- * the head is written, because a graceful stop may begin shortly before that.
+ * A response to a client. Only this class writes response heads: `begin` for a response whose body follows, `answer` for a whole response,
+ * `sendInterim` for interim responses, and `switchProtocols` for a 101. `Date`, `Connection` and `Keep-Alive` are set when the head is
+ * written, because a graceful stop may begin while the request is served.
  */
 export class ClientResponse extends ServerResponse {
   /** The error when Node's parser has refused the request or its body. */
@@ -27,8 +27,8 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Records that the parser has refused the request or its body. No further request of the connection can be read. The request path
-   * responds with this error, unless it has already decided on another response. The connection of a partly written response is
+   * Records that the parser has refused the request or its body. The parser cannot read further requests of the connection. The request
+   * path responds with this error, unless it has already decided on another response. The connection of a partly written response is
    * closed, so that the client notices that the response is incomplete.
    */
   reject(rejection: Rejection): void {
@@ -86,7 +86,7 @@ export class ClientResponse extends ServerResponse {
     const { body } = response;
     const { socket } = this;
     this.isWritten = true;
-    // The write ends when the kernel has accepted all octets. The next request is served only after that.
+    // The write ends when the kernel has accepted all octets. The next request is served only after the end of the write.
     const onWritten = (error?: Error | null) => {
       if (!error) this.emit('finish');
     };

@@ -40,7 +40,7 @@ function spent({ units, rateLimit }: NotAdmitted, counted: 'request' | 'unit'): 
   return `This request costs ${units} units; ${remaining} of this ${name}'s ${limit} ${remaining === 1 ? 'is' : 'are'} left.`;
 }
 
-/** The window for which a request of `units` units waits longest. */
+/** The full window that resets last. A window is full if it has no room for `units`. */
 function lastWithRoom({ windows, inForce }: RateLimitState, units: number): Window {
   const full = windows.filter(({ remaining }) => remaining < units);
   return full.reduce((last, window) => (window.resetMs >= last.resetMs ? window : last), full[0] ?? inForce);

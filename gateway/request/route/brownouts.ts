@@ -1,9 +1,10 @@
 import type { Brownouts, Operation } from '../../shared/model.ts';
 
 /**
- * Returns the end of the operation's current brownout, epoch ms; undefined when there is none. A brownout ends at the sunset at the latest.
+ * Returns the end of the operation's current brownout, epoch ms; undefined without a current brownout. A brownout ends at the sunset at the
+ * latest.
  *
- * @param nowMs the clock that decided the request, epoch ms. With Redis all processes have the same clock
+ * @param nowMs the clock that decided the request, epoch ms. With Redis, all processes use Redis's clock
  */
 export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number | undefined {
   if (deprecation?.brownouts === undefined) return undefined;
@@ -24,7 +25,7 @@ export function brownoutEndMs({ deprecation }: Operation, nowMs: number): number
 
 /** Returns the end of the brownout that contains `nowMs`; undefined outside of brownouts. */
 function endIn({ fromMs, everyMs, forMs }: Brownouts, nowMs: number): number | undefined {
-  // A series without pauses is one brownout.
+  // If each brownout lasts until the next one begins, the series is one brownout without an end.
   if (everyMs === forMs) return Number.POSITIVE_INFINITY;
   const beginMs = everyMs === undefined ? fromMs : nowMs - ((nowMs - fromMs) % everyMs);
   return nowMs < beginMs + forMs ? beginMs + forMs : undefined;

@@ -8,7 +8,7 @@ export class ChunkedBody {
   private readonly lineLengthMax: number;
   /** The kind of the next octets. `content_end` is the CRLF after a chunk. */
   private expected: 'size' | 'content' | 'content_end' | 'trailers' = 'size';
-  /** The number of octets of the current chunk that have not arrived. */
+  /** How many octets of the current chunk have not arrived yet. */
   private remaining = 0;
   /** The beginning of an incomplete line. */
   private line = '';

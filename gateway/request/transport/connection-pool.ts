@@ -57,7 +57,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.slots = new Shares(connectionsPerTargetMax);
     this.queuePlaces = new Shares(queuedPerTargetMax);
     // After SIGSTOP or another long pause of the process, the timer fires before Node reads pending data. `setImmediate` lets Node read the
-    // data first. `expire` gets the time at which the timer fired, because the process may pause again before `setImmediate` runs.
+    // pending data first. `expire` gets the time at which the timer fired, because the process may pause again before `setImmediate` runs.
     const expire = (nowMs: number) => {
       for (const connection of this.connections) connection.expire(nowMs);
     };

@@ -80,8 +80,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
   if (fields.length > 2 * fieldsCountMax) return malformed('too many fields');
   if (status < 200) return { kind: 'interim', status, fields };
 
-  // A proxy responds with 502 to an invalid Content-Length (RFC 9112 §6.3, rule 5). A Content-Length together with
-  // Transfer-Encoding ought to be an error too (rule 3).
+  // A proxy responds with 502 to an invalid Content-Length (RFC 9112 §6.3, rule 5). Rule 3 recommends an error for a response with both
+  // Content-Length and Transfer-Encoding.
   if (length !== undefined && !lengthForm.test(length))
     return malformed('a Content-Length that is no number');
   if (coding !== undefined) {
@@ -102,8 +102,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
 }
 
 /**
- * Matches a field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a
- * value without control characters except tab, and CRLF. Line folding does not match.
+ * Matches a field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a value
+ * without control characters except tab, and CRLF. A folded line does not match.
  */
 export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
 
@@ -118,8 +118,8 @@ export function malformed(cause: string): Malformed {
 }
 
 /**
- * Returns the name in lower case if it is as long as a name that `parseResponseHead` needs. Returns an empty text for any other length,
- * because an empty text is cheaper.
+ * Returns the name in lower case if one of the names in `parseResponseHead` has the same length. Otherwise returns an empty text, because
+ * the conversion to lower case costs CPU time.
  */
 function framingName(name: string): string {
   const { length } = name;

@@ -25,7 +25,7 @@ export class ResponseReader {
   private method = '';
   private readonly heads: HeadReader<ResponseHead>;
   private head: ResponseHead | undefined;
-  /** The number of octets of a body with Content-Length that have not arrived. */
+  /** For a body with Content-Length, how many of its octets have not arrived yet. */
   private remaining = 0;
   private chunkedBody: ChunkedBody | undefined;
 

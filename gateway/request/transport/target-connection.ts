@@ -14,7 +14,7 @@ import type {
 } from './target-request.ts';
 import { connectionErrorText, type TargetTls } from './target-tls.ts';
 
-/** The pool of a connection, which receives its events. */
+/** The pool of a connection. The pool receives the events of the connection. */
 export interface ConnectionOwner {
   onConnected(connection: TargetConnection): void;
   /** Called when the holder's request was answered or failed. */
@@ -41,7 +41,7 @@ type State =
   /** A request is written, at least in part. No octet of its response has arrived. */
   | 'awaiting_response'
   | 'receiving'
-  /** The handler has stopped reading the response until the handler calls `resume`. */
+  /** Reading is paused until the handler calls `resume`. */
   | 'paused'
   /** The connection was established and is closed now. */
   | 'closed';
@@ -173,7 +173,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     if (this.handler === undefined) {
       this.close();
     } else if (this.sending !== undefined && !this.socket.writableNeedDrain) {
-      // The client sends its body slowly, which is not the target's fault. `client-pace.ts` has the limit for slow clients.
+      // The client sends its body slowly. The target did not cause this delay. `client-pace.ts` has the limit for slow clients.
       this.awaitHead();
     } else {
       const isAwaited = this.state === 'awaiting_response';
@@ -184,7 +184,10 @@ export class TargetConnection implements ActiveConnection, BodySink {
     }
   }
 
-  /** Ends the attempt to connect. After a long pause the timer may fire before `connect`, so `setImmediate` delays the check. */
+  /**
+   * Ends the attempt to connect. After a long pause of the process, the timer may fire before the `connect` event. `setImmediate` therefore
+   * delays the check.
+   */
   private onConnectTimeout(): void {
     const error = new Error(`no connection within ${this.bounds.connectTimeoutMs} ms`);
     setImmediate(() => {
@@ -204,7 +207,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
    */
   private onRead(bytes: Buffer, length: number): boolean {
     if (this.handler === undefined) {
-      // The target sent octets without a request. The next request could read unexpected octets as its response.
+      // The target sent octets although no request was open. The next request could read these octets as its response.
       this.close();
       return false;
     }

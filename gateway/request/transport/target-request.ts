@@ -1,6 +1,6 @@
 import type { InterimHead, ResponseHead } from './response-head.ts';
 
-/** A request as it is written to a target. The request was checked before, so it is written unchanged. */
+/** A request as it is written to a target. The request is written unchanged, because it was checked before. */
 export interface TargetRequest {
   /** The id of the key. Connections and places in the queue are divided among keys. */
   readonly holder: string;

@@ -87,7 +87,7 @@ export function createUpgrades({
     try {
       proxy.ws(req, socket, head, options);
     } catch (bug) {
-      // The unfinished handshake still has the client's header fields, so it must not be sent. `destroy` may emit an error.
+      // The handshake must not be sent, because it still has the client's own header fields. `destroy` may emit an error.
       handshake?.on('error', () => {}).destroy();
       throw bug;
     } finally {
@@ -123,7 +123,7 @@ function fillIn(
 
 const draining = unavailable('the gateway drains');
 
-/** An id that belongs to no key. `chooseForTunnel` finds a target for this id if any place is free. */
+/** An id that belongs to no key. With this id, `choose` checks whether any target has a free place. */
 const noHolder = '';
 
 /** The failure when the key has too many open WebSockets. The client must close another WebSocket first. */

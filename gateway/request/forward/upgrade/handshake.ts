@@ -106,7 +106,7 @@ export function awaitAnswer(
     });
   });
   handshake.once('response', (response) => {
-    // The error listener is added before `passOn` runs. In the other order, a close by the gateway would be logged as a close by the
+    // The error listener is added before `passOn` runs. If `passOn` ran first, a close by the gateway would be logged as a close by the
     // client.
     response.once('error', () => resolve(bodyIsCut));
     passOn(response, head, request).then(resolve, (bug) => {

@@ -78,7 +78,7 @@ export class Tunnels {
     else this.countByHolder.set(holder, count);
   }
 
-  /** Ends the connection to the target first, so that the target's last octets still reach the client. */
+  /** Ends the connection to the target first, so that the client still receives the target's last octets. */
   private endGently(socket: Socket, targetSocket: Socket, dropInput: () => void): boolean {
     if (!this.byClient.delete(socket)) return false;
     dropInput();

@@ -18,7 +18,7 @@ interface FailedAttempt {
  * - A GET or HEAD without a body is retried once if its reused connection closed before the first octet of the response. The target
  *   has probably closed the idle connection. RFC 9110 §9.2.2 forbids retries of methods that are not idempotent, and advises against
  *   a retry after a failed retry.
- * - A request is never retried if it was written on a new connection. Such a request may have crashed the target, and could crash another
+ * - A request is never retried if it was written on a new connection. The request may have crashed the target. A retry could crash another
  *   target.
  */
 export function mayRetry({

@@ -109,7 +109,10 @@ async function readAll() {
   return { state, recorded, nowMs };
 }
 
-/** Reads the usage record. The gateway serves the requests of one key one after the other. @param {number} nowMs */
+/**
+ * Reads the usage record. The requests are sent one by one, because the gateway does not read the usage of a key in parallel. @param
+ * {number} nowMs
+ */
 async function readRecord(nowMs) {
   const from = (/** @type {number} */ ms) => encodeURIComponent(new Date(ms).toISOString());
   const hours = await ask(`/usage?step=hour&from=${from(nowMs - 23 * hourMs)}`);
@@ -349,7 +352,7 @@ function chart({ rows, windows, nowMs, unit, lengthMs, columns: number, from, to
   });
   const limit = mostWithin(windows, lengthMs);
   const most = Math.max(1, ...columns.map(({ row }) => chargedOf(row) + refusedOf(row)));
-  // The line is omitted if the limit is far above the columns, because the columns would be too small to see.
+  // A limit far above the columns is not drawn, because the columns would be too small to see.
   const drawnLimit = limit !== undefined && limit <= 4 * most ? limit : undefined;
   const top = Math.max(most, drawnLimit ?? 0);
   const plot = element('div', { class: 'plot', 'aria-hidden': 'true' });
