@@ -138,7 +138,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
 }
 
 /**
- * Returns the refusal if the operation has a brownout now; undefined otherwise. The time is the time of the decision, on the store's clock.
+ * Returns the refusal if the operation has a brownout now; undefined otherwise. `nowMs` is the time of the decision, on the store's clock.
  */
 function brownoutRefusalOf(
   operation: Operation,

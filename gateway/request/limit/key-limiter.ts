@@ -285,7 +285,7 @@ export function createKeyLimiter(deps: {
   /** Delays the next call of a key whose requests the store has just refused. Further requests wait in a batch. */
   function beginPause(batch: Batch): void {
     const { keyId } = batch;
-    // If several batches wait, no request can join the next batch. A delay of its call would have no benefit.
+    // If several batches wait, no further request can join the first batch. A delay of its call would have no benefit.
     if ((waiting.get(keyId)?.length ?? 0) > 1) served(batch, 0, true);
     else paused.set(keyId, { batch, timer: setTimeout(() => endPause(keyId), bounds.crowdedPauseMs) });
   }

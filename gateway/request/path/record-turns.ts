@@ -7,9 +7,9 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 export type Days<Row> = readonly Row[] | 'unread' | 'busy';
 
 /**
- * Reads the usage record for key holders, one day of one key at a time. The read of a week of a busy key takes 0.1 s of CPU time. This
- * thread also serves the requests of all clients. After each day that it has read, the thread therefore does other work. Keys take turns,
- * so a key with many reads delays only its own reads. The reads of one key run one after the other.
+ * Reads the usage record for key holders, one day of one key at a time. For a busy key, the read of one week takes 0.1 s of CPU time. This
+ * thread also serves the requests of all clients. After each day of the record, the thread does other work before it reads the next day.
+ * Keys take turns, so a key with many reads delays only its own reads. The reads of one key run one after the other.
  */
 export class RecordTurns {
   private readonly bounds: Bounds;

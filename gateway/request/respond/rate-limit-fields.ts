@@ -41,7 +41,7 @@ function policyOf(windows: readonly Window[]): string {
 /**
  * Makes the rate-limit fields of a response. `X-RateLimit-*` describes the tightest window or the ban. `RateLimit` and `RateLimit-Policy`
  * (draft-ietf-httpapi-ratelimit-headers-11, not an RFC) list every window, and a ban as a separate policy. Times are rounded up to whole
- * seconds, so that a client that waits until this time is never too early.
+ * seconds, so that clients never retry too early.
  *
  * @param policyText the cache of the key; undefined without a key
  * @returns a flat list of names and values

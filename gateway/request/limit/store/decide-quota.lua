@@ -36,12 +36,14 @@ ARGV  the arguments of all keys, one key after the other. Each key has these arg
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
      for example `3*5,1*1`.
 
-  3. The changedMs that the process has read for the key. If the argument is an empty string, the script does not check it.
+  3. The changedMs that the process has read for the key. With an empty string, the script does not check whether the key has
+     changed.
 
-  4. `0`, or `1` and the decisions that the process has made without Redis. These decisions are several arguments: strikes,
-     bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged in it. If the key has a
-     concurrency limit, four parts follow the `0` or `1` in the same argument, for example `0 10 p1 3 30000`. The four parts are
-     the limit, the name of the process, the requests of the key that this process serves now, and the duration of its lease in ms.
+  4. `0`, or `1` and the decisions that the process has made without Redis. The decisions are sent as these arguments: strikes,
+     bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged in this window. If the key
+     has a concurrency limit, four parts follow the `0` or `1` in the same argument, for example `0 10 p1 3 30000`. The four parts
+     are the limit, the name of the process, the requests of the key that this process serves now, and the duration of its lease
+     in ms.
 
 Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel,
   liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0.
@@ -252,8 +254,8 @@ for each = 1, #KEYS do
       last = last + (run - 1) / 2
     end
 
-    -- Requests of a banned key change nothing, so nothing is written. Otherwise only the changed fields are written, usually
-    -- two counts.
+    -- Requests of a banned key change nothing, so nothing is written. A call for a key without a ban writes only the changed
+    -- fields, usually two counts.
     if unsentAt or most or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
       local fields, count = {}, 0
       local leases = otherLeases

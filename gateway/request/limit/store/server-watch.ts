@@ -97,8 +97,8 @@ export function watchServer(deps: {
   }
 
   function loseConnection(): void {
-    // A slow Redis may fail the handshake of the first connection and complete the handshake of the next connection. At the start of this
-    // process, a failed handshake therefore counts as an outage only after `startTimer` fires.
+    // With a slow Redis, the first handshake may fail and the next handshake may succeed. At the start of this process, a failed handshake
+    // therefore counts as an outage only after `startTimer` fires.
     if (phase !== 'starting' || !isShakingHands) leave(connectionError ?? 'connection lost');
     isShakingHands = false;
   }
