@@ -128,7 +128,10 @@ function bodyOf(code: ErrorCode, message: string): string {
 /** A whole response: the gateway's own (an error, a preflight, a page), or a target's response whose head and body arrived together. */
 export interface WholeResponse {
   readonly status: number;
-  /** A flat list of field names and values, with `Content-Length` if there is a body, without `Connection`, and mostly without `Date`. */
+  /**
+   * A flat list of field names and values. The list has `Content-Length` if there is a body. The list never contains `Connection`. Only the
+   * response of a target may have a `Date`.
+   */
   readonly fields: readonly string[];
   /** The body in Latin-1, or as a buffer if many responses share a large body. */
   readonly body: string | Buffer;

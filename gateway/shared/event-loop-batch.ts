@@ -2,9 +2,9 @@
 export type AtTurnEnd = (finish: () => void) => void;
 
 /**
- * Collects the responses of one turn of the event loop and writes them together at its end. Similar work for many requests in a row uses
- * CPU caches better, and each process that reads responses is woken only once. Measured under load: 30 % less CPU for a forwarded request,
- * 12 % less for a refusal. A single response in a turn is not delayed.
+ * Collects the responses of one turn of the event loop, and writes them together at the end of the turn. Similar work for many requests in
+ * a row uses CPU caches better, and each process that reads responses is woken only once. In a measurement under load, this batching saved
+ * 30 % of the CPU time of a forwarded request, and 12 % of the CPU time of a refusal. A single response in a turn is not delayed.
  */
 export function createEventLoopBatch(): AtTurnEnd {
   let waiting: (() => void)[] = [];

@@ -58,8 +58,8 @@ export interface Key {
   readonly addresses?: readonly string[] | undefined;
   readonly disabled: boolean;
   /**
-   * The `changedMs` of the key's quota hash when the key was read. The store returns `stale` when the hash now has another value. The field
-   * is absent for a key of the configuration, which changes only with a reload.
+   * The `changedMs` of the key's quota hash when the key was read. If `changedMs` in the hash has changed before the decision, the store
+   * returns `stale`. The field is absent for a key of the configuration, which changes only with a reload.
    */
   readonly generation?: number;
 }
@@ -108,14 +108,14 @@ export interface Keys {
   /** The secrets of a key in their order in the file; none for an unknown key. */
   secretsOf(id: string): readonly Secret[];
   /**
-   * The ids in the order of their code units. If `after` is present, only greater ids are included. The text `after` need not be the id
-   * of a key.
+   * The ids, sorted by code units. If `after` is present, only greater ids are included. `after` may be any text, even if no key has this
+   * id.
    */
   ids(after?: string): Iterable<string>;
   /** The position of an id in the order of `ids`, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
   /**
-   * Calls `visit` for all keys in any order, in about a millisecond for 100,000 keys. `lastEndMs` is the latest expiry of the
+   * Calls `visit` for each key, in any order. With 100,000 keys, `tally` takes about a millisecond. `lastEndMs` is the latest expiry of the
    * key's secrets, epoch ms; 0 without a secret.
    */
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
@@ -151,8 +151,8 @@ export interface Period {
 }
 
 /**
- * Limits per minute on requests that no quota counts. A client address has three buckets: requests without a valid key,
- * CORS preflights, and requests for the API reference. A key has one bucket, for requests for its own limits.
+ * A bucket is a limit per minute on requests that do not count towards a quota. A client address has three buckets: requests without a
+ * valid key, CORS preflights, and requests for the API reference. A key has one bucket, which counts reads of the key's limits.
  */
 export type BucketName = 'address' | 'preflight' | 'docs' | 'limits';
 
@@ -163,7 +163,7 @@ export type WindowName = PlanWindow | BucketName;
 export interface Window {
   readonly name: WindowName;
   readonly limit: number;
-  /** The remaining requests, never negative even if a reload lowered the limit below the used requests. */
+  /** The remaining requests. The number is never negative, even if a reload has lowered the limit below the used requests. */
   readonly remaining: number;
   /** The time at which `remaining` equals `limit` again, epoch ms on the clock of the decision. */
   readonly resetMs: number;
@@ -176,8 +176,8 @@ export interface RateLimitState {
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window that would refuse first: the window with the least `remaining`. Among windows with equal `remaining`, it is the window with
-   * the latest reset. A ban does not change this window (`toldWindow`).
+   * The window with the least `remaining`, which is the first to refuse requests. If several windows have the least `remaining`, it is the
+   * window with the latest reset. A ban does not change this window (`toldWindow`).
    */
   readonly inForce: Window;
   /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */
@@ -205,7 +205,7 @@ export function toldWindow({ inForce, ban }: RateLimitState): Window {
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
 interface DecisionFigures {
-  /** The cost of the request. An admitted request is charged the cost in every window, and any other request is not charged. */
+  /** The cost of the request. An admitted request is charged this cost in every window. A request that is not admitted is not charged. */
   readonly units: number;
   readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
@@ -238,9 +238,7 @@ export interface StaleKey {
   readonly kind: 'stale';
 }
 
-/**
- * The decision of a bucket. `counted` does not mean that the request is served. A request without a valid key still gets 401 or 400.
- */
+/** The decision of a bucket. A counted request is not always served. For example, a counted request without a valid key gets 401 or 400. */
 export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
   readonly rateLimit: RateLimitState;
@@ -269,7 +267,7 @@ export interface KeyStatus {
 }
 
 /**
- * The rules for bans. A key is banned for `forMs` after `after` refusals within `withinMs`. Each further ban lasts twice as long, up to
+ * The rules for bans. A key with `after` refusals within `withinMs` is banned for `forMs`. Each further ban lasts twice as long, up to
  * `maxMs`.
  */
 export interface BanPolicy {
@@ -295,7 +293,7 @@ export type BanEvent =
       readonly keyId: string;
       readonly plan: string | undefined;
       readonly untilMs: number;
-      /** `lifted` means that the ban was ended before its time. */
+      /** `lifted` means that the ban was removed before it expired. */
       readonly ended: 'expired' | 'lifted';
     };
 
@@ -329,10 +327,10 @@ export type TargetEvent =
       readonly unhealthyMs: number;
     };
 
-/** The path of the API document as JSON, served with the API reference. */
+/** The path of the API document in JSON, which the gateway serves together with the API reference. */
 export const apiDocumentPath = '/openapi.json';
 
-/** The paths below `limitsPath` that the gateway serves: data of the key that a request presents, and files of the page for key holders. */
+/** The paths below `limitsPath`. These paths serve data of the caller's own key, and files of the page for key holders. */
 export const limitsParts = ['usage', 'deprecated', 'rotate', 'holder.js', 'holder.css'] as const;
 
 /** Without an API document, a configuration has one operation, which every request matches. The operation's method is `*`. */
@@ -364,11 +362,14 @@ export interface Deprecation {
   /** The time of the deprecation; absent when the API document does not state the date. */
   readonly sinceMs?: number | undefined;
   readonly sunsetMs?: number | undefined;
-  /** The path template of the operation to use instead, relative to the base URL. */
+  /** The path template of the operation that replaces this operation, relative to the base URL. */
   readonly successor?: string | undefined;
-  /** The responses after `sunsetMs`: `gone` is 410, and `serve` changes nothing. */
+  /** The behaviour after `sunsetMs`. With `gone`, requests get 410. With `serve`, requests are still served. */
   readonly afterSunset: 'gone' | 'serve';
-  /** Brownouts before the removal, the earliest first; absent when there are none. `sinceMs` and `sunsetMs` are then present. */
+  /**
+   * Brownouts before the removal, the earliest first; absent when there are none. An operation with brownouts also has `sinceMs` and
+   * `sunsetMs`.
+   */
   readonly brownouts?: readonly Brownouts[] | undefined;
 }
 
@@ -410,10 +411,7 @@ export interface Upstream {
   readonly health: string | undefined;
   /** The `Host` field that a target receives: the client's `Host` (`keep`), or the host and port of `url` (`target`). */
   readonly host: 'keep' | 'target';
-  /**
-   * Timeouts for the connection, for the first byte of the response after the sent request, and for the whole exchange.
-   * An absent timeout has its default.
-   */
+  /** The timeouts for the connect, for the first octet of the response, and for the whole exchange. An absent timeout has its default. */
   readonly timeouts: {
     readonly connectMs?: number | undefined;
     readonly headersMs?: number | undefined;
@@ -421,11 +419,14 @@ export interface Upstream {
   };
 }
 
-/** The Redis that shares counts, keys and records. One of `url`, `cluster` and `sentinel` is present. */
+/** The Redis that shares counts, keys and records. Exactly one of `url`, `cluster` and `sentinel` is present. */
 export interface RedisSettings {
-  /** One server: `redis://` or, with TLS, `rediss://`, optionally with user, password and database. */
+  /**
+   * The URL of a single server. The URL begins with `redis://`, or with `rediss://` for TLS. The URL may contain a user, a password and a
+   * database.
+   */
   readonly url?: string | undefined;
-  /** A Redis Cluster: URLs of some of its servers, all with TLS or all without. */
+  /** The URLs of some servers of a Redis Cluster. Either all of these URLs use TLS, or none of them. */
   readonly cluster?: readonly string[] | undefined;
   /** A Redis whose master is found through Sentinel. */
   readonly sentinel?:
@@ -442,7 +443,7 @@ export interface RedisSettings {
   /** The user name for the Redis servers; absent if the URL contains it, or if no user is needed. The password is a secret. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** TLS settings for servers and Sentinels. Without these settings, TLS is used only for `rediss://` URLs. */
+  /** The TLS settings for Redis servers and Sentinels. Without these settings, TLS is used only for `rediss://` URLs. */
   readonly tls?: Pick<UpstreamTls, 'ca' | 'own'> | undefined;
   readonly prefix: string;
   readonly onFailure: 'local' | 'refuse';
@@ -471,7 +472,7 @@ export interface ListenAddress {
   readonly tls?: Certificate | undefined;
 }
 
-/** The admin listener, and the tokens and names of its API. */
+/** The admin listener, with the tokens and the host names of its API. */
 export interface AdminSettings extends ListenAddress {
   readonly tokens: readonly AdminToken[];
   /** Accepted host names in lower case, in addition to `localhost` and IP addresses. */
@@ -516,7 +517,7 @@ export interface Settings {
   readonly redis?: RedisSettings | undefined;
   /** The upstreams, at least one. The first upstream serves every operation without an `x-upstream`. */
   readonly upstreams: readonly Upstream[];
-  /** The configured plans. `plansAt` returns the plans with the limits that apply at a time. */
+  /** The configured plans. `plansAt` returns the plans with the limits that apply at a given time. */
   readonly plans: Plans;
   readonly keys: Keys;
   /** Whether the key directory is enabled, so that keys can be issued while gateways run. */
@@ -527,8 +528,8 @@ export interface Settings {
         /** The path of the file, relative to the folder of the main file, or absolute if the main file has an absolute path. */
         readonly path: string;
         /**
-         * The line number of each key in the file, from 1, indexed by `rankOf`. Line numbers are not members of keys. As a member, a line
-         * number would change every key when a line is added at the top of the file, and a reload would replace all keys.
+         * The line number of each key in the file, from 1, at the index that `rankOf` returns. A line number is not a member of its key. If
+         * line numbers were members of keys, a new line at the top of the file would change every key, and a reload would replace all keys.
          */
         readonly lines: Uint32Array;
       }

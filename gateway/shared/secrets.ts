@@ -7,8 +7,8 @@ const checksumCharacters = 6;
 /** The number of digits of a digest that the log, the admin API and pages show. */
 const digestDigitsShown = 8;
 /**
- * Random octets of this value or more are skipped. Without this rule, the first letters would be more likely, because 256 is not a multiple
- * of 62.
+ * A random octet is used only if it is below this value. Without this rule, the first letters would be more likely, because 256 is not a
+ * multiple of 62.
  */
 const unbiasedBelow = 248;
 

@@ -1,8 +1,8 @@
 import { calendarWindowsMs, type WindowsMs } from './calendar-windows.ts';
 
 /**
- * The limit of every wait, queue, body, header block and retry, with its unit in the name and its reason in the comment. `main.ts`,
- * `server/` and the command line pass these bounds to all other code, so that tests can pass other bounds. Operators set some limits (body
+ * The limits of all waits, queues, bodies, header blocks and retries. The name of each limit contains the limit's unit. `main.ts`,
+ * `server/` and the command line pass these limits to all other code, so that tests can pass other limits. Operators set some limits (body
  * size, bans, address bucket) in the configuration, with defaults in `config/schema/defaults.ts`. `config/config-sizes.ts` limits the size
  * of a configuration.
  */
@@ -72,27 +72,27 @@ export const defaultBounds = Object.freeze({
    */
   docsUnreadBytesMax: 67_108_864,
   /**
-   * The assumed reading rate of a client of the API reference. A response counts as unread until a client with this rate would have read
-   * it, or longer if the client is slower.
+   * The assumed reading rate of a client of the API reference. A response counts as unread for at least the time that a client needs to
+   * read the response at this rate.
    */
   docsReadBytesPerSecond: 100_000,
   /** How long a client may take to read a response with the API reference: half a megabyte at 4 KB/s. */
   docsReadTimeoutMs: 120_000,
   /**
-   * How often per minute one key may read its own limits (`limitsPath`). Further requests get 429. These requests are not charged to the
-   * quota of the key.
+   * How often per minute a client may read the limits of its key (`limitsPath`). Further reads get 429. Reads of the limits are not charged
+   * to the quota of the key.
    */
   limitsReadsPerMinuteMax: 60,
   /**
-   * The longest period, in days, whose usage a key may read in one request. The three limits are for rows of a minute, an hour and a day.
-   * A longer period gets 400.
+   * The longest period of usage, in days, that a key holder may read in one request. The three limits are for rows per minute, per hour and
+   * per day. A longer period gets 400.
    */
   ownUsageMinutesDaysMax: 1,
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
   /**
-   * The maximum number of reads of the usage record by key holders that one process has in progress, shared among keys (`shares.ts`).
-   * Further reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
+   * The maximum number of concurrent reads of the usage record by key holders in one process. Keys share this number (`shares.ts`). Further
+   * reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
    */
   ownReadsMax: 64,
   ownReadTimeoutMs: 10_000,
@@ -104,8 +104,8 @@ export const defaultBounds = Object.freeze({
   /** How long a secret stays valid after its holder has rotated it. */
   ownRotationOverlapMs: 86_400_000,
   /**
-   * The maximum number of deprecated operations whose calls by a key are looked up. The operations with the earliest sunset take
-   * precedence.
+   * The maximum number of deprecated operations for which the gateway looks up the calls of a key. The operations with the earliest sunset
+   * take precedence.
    */
   ownDeprecatedOperationsMax: 100,
 
@@ -118,8 +118,8 @@ export const defaultBounds = Object.freeze({
   leaseMs: 30_000,
   leaseRenewalMs: 10_000,
   /**
-   * The pause between two store calls for a key after the store has refused all requests of a call because of the concurrency limit. The
-   * next call decides all requests that arrive in the pause, so a flood costs few calls. If a request of the key ends, the pause ends too.
+   * If the concurrency limit of a key refuses all requests of a store call, the next call for the key waits for this pause. The next call
+   * decides all requests that arrive during the pause, so a flood costs few calls. The pause ends early when a request of the key ends.
    */
   crowdedPauseMs: 20,
   /** The deadline of a store call for an operator, for example to read counts, lift a ban or reset a quota. */
@@ -161,8 +161,8 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of keys for which a process caches the last counts and the unsent local decisions. */
   rememberedKeysMax: 100_000,
   /**
-   * The maximum number of client addresses without a valid key whose requests a process counts in memory. The oldest address is evicted
-   * first.
+   * A process counts the requests without a valid key by client address. `rememberedAddressesMax` is the maximum number of addresses in
+   * memory. The oldest address is evicted first.
    */
   rememberedAddressesMax: 100_000,
   /** The maximum number of requests of one key in one call to the store. */
@@ -172,18 +172,21 @@ export const defaultBounds = Object.freeze({
    * call.
    */
   keysPerCallMax: 32,
-  /** How long cached counts may refuse requests without a call to the store. A lifted ban takes effect within the same time. */
+  /** How long a process may refuse requests because of cached counts, without a call to the store. */
   refusalRememberedMs: 1_000,
-  /** How long the decision on a banned key is cached, in addition to `refusalRememberedMs`. */
+  /**
+   * How long a process repeats its last decision on a banned key. A lifted ban takes effect after at most `refusalRememberedMs` plus this
+   * time.
+   */
   banRepeatedMs: 100,
   /** The maximum number of bans whose end a process will log, and the interval at which the process checks for expired bans. */
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
    * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
-   * `strikesPerReportMax` refusals of one key. This number is also at most the share `strikesHeldShareMax` of the refusals that remain
-   * before the key is banned. If fewer than a hundred refusals remain, each refusal is reported at once, so that several processes together
-   * ban the key at the threshold.
+   * `strikesPerReportMax` refusals of one key. The limit is lower near a ban: at most the share `strikesHeldShareMax` of the refusals that
+   * are missing for the ban. If fewer than a hundred refusals are missing, each refusal is reported at once. Several processes together
+   * then ban the key at the threshold.
    */
   strikesPerReportMax: 50,
   strikesHeldShareMax: 0.01,
@@ -191,7 +194,7 @@ export const defaultBounds = Object.freeze({
   reportIntervalMs: 1_000,
   /** The maximum number of keys in one report of local decisions. */
   keysPerReportMax: 500,
-  /** The timeout of the last report of local decisions at shutdown. */
+  /** The timeout at shutdown for the last report of local decisions. */
   storeCloseTimeoutMs: 1_000,
 
   /**
@@ -213,20 +216,20 @@ export const defaultBounds = Object.freeze({
    */
   directoryCachedSecretsMax: 50_000,
   /**
-   * The lifetime and the maximum number of cache entries for secrets without a usable key. While Redis is unavailable, a failed read of a
-   * key is retried after the same lifetime.
+   * The lifetime and the maximum number of cache entries for secrets without a usable key. While Redis is unavailable, the expired cache
+   * entry of a key is extended by the same lifetime.
    */
   directoryAbsentMs: 1_000,
   directoryAbsentMax: 10_000,
   /**
-   * The maximum number of look-ups in flight in the key directory, and the maximum number of look-ups in flight or waiting. Client
-   * addresses share the second number (`shares.ts`). Further requests get 503.
+   * The maximum number of look-ups in flight in the key directory. `directoryLookUpsWaitingMax` is the maximum number of look-ups in flight
+   * or waiting, shared among client addresses (`shares.ts`). Further requests get 503.
    */
   directoryLookUpsMax: 128,
   directoryLookUpsWaitingMax: 4_096,
   /** The minimum time between two batches of look-ups in the key directory. Look-ups that arrive in between wait for the next batch. */
   directoryLookUpRoundMs: 4,
-  /** How often a request reads its key again when the key has changed during the decision. */
+  /** How often the gateway reads the key of a request again if the key changes during the decision. */
   directoryRereadsMax: 3,
   /**
    * The maximum number of recently changed keys that a process remembers, so that a look-up that began before a change does not cache the
@@ -234,9 +237,9 @@ export const defaultBounds = Object.freeze({
    */
   directoryOwnChangesMax: 10_000,
   /**
-   * The record of a new key must be written within `directoryCreatedWithinMs` after its id was listed. A listed id without a record
-   * counts as left over once it is older than `directoryLeftoverMs`. `directoryLeftoverMs` is the longer time, because the clocks of a
-   * Cluster's servers may differ.
+   * The record of a new key must be written within `directoryCreatedWithinMs` after the key's id was added to the list of ids. An id in the
+   * list counts as left over if it has no record after `directoryLeftoverMs`. `directoryLeftoverMs` is longer than
+   * `directoryCreatedWithinMs`, because the clocks of a Cluster's servers may differ.
    */
   directoryCreatedWithinMs: 60_000,
   directoryLeftoverMs: 600_000,
@@ -257,16 +260,22 @@ export const defaultBounds = Object.freeze({
   upstreamBodyIdleTimeoutMs: 30_000,
   /** The timeout of the whole exchange with an upstream, including retries. */
   upstreamTotalTimeoutMs: 120_000,
-  /** The maximum number of connections to one target, and thus of its requests in flight, shared among keys (`shares.ts`). */
+  /**
+   * The maximum number of connections to one target, shared among keys (`shares.ts`). Each connection carries at most one request at a
+   * time.
+   */
   connectionsPerTargetMax: 256,
   /**
    * The maximum number of requests that wait for a connection to one target, shared among keys. Further requests get 503. A single key gets
-   * at most half.
+   * at most half of the places.
    */
   queuedPerTargetMax: 4_096,
   /** The maximum number of WebSockets to one target, shared among keys (`shares.ts`). A further WebSocket gets 503. */
   tunnelsPerTargetMax: 4_096,
-  /** The maximum number of WebSockets of one key in this process. A further WebSocket gets 503, and the access line blames the client. */
+  /**
+   * The maximum number of WebSockets of one key in this process. A further WebSocket gets 503, and the access line names the client as the
+   * side at fault.
+   */
   tunnelsPerKeyMax: 256,
   /**
    * The maximum number of octets that all WebSockets of this process relay in one turn of the event loop, in both directions. Keys take
@@ -283,7 +292,7 @@ export const defaultBounds = Object.freeze({
    */
   tunnelReadIntervalMs: 5_000,
   tunnelsReadAtOnce: 16,
-  /** The maximum number of WebSockets that are checked in one turn of the event loop. The checks take at most a millisecond. */
+  /** The maximum number of WebSockets that are checked in one turn of the event loop. The checks of one turn take at most a millisecond. */
   tunnelsCheckedPerTurn: 256,
   /** The maximum size of a response's header block together with its interim responses. The same limit applies to the trailers. */
   upstreamHeadersBytesMax: 65_536,
@@ -305,7 +314,7 @@ export const defaultBounds = Object.freeze({
   resolveIntervalMs: 2_000,
   /**
    * The pause between two health checks of a target, and the timeout of one check. A hanging target is detected after one pause and two
-   * checks (900 ms), so new requests avoid it within a second.
+   * checks (900 ms), so new requests avoid the target within a second.
    */
   healthPauseMs: 200,
   healthTimeoutMs: 350,
@@ -322,33 +331,34 @@ export const defaultBounds = Object.freeze({
   retryBudgetFloor: 10,
   retryBudgetWindowMs: 10_000,
   /**
-   * The part of a request body that is read before the request takes a connection to a target, so that a slow client with a small body
-   * occupies no connection.
+   * The gateway reads up to this number of octets of a request body before the request takes a connection to a target. A slow client with a
+   * small body therefore occupies no connection.
    */
   collectedBodyBytesMax: 65_536,
   /** The maximum size of all collected request bodies of this process, shared among keys (`shares.ts`). Further requests get 503. */
   collectedBodiesBytesMax: 67_108_864,
   /**
-   * The slowest rate at which a client may send a body or read a response. A client starts with the grace period, and each octet adds time
-   * at this rate. A fast client can save up to `clientAheadMaxMs` of time, because a mobile client may lose its network for a moment.
+   * The slowest rate at which a client may send a body or read a response. The first deadline of a client is `clientGraceMs` after the
+   * start. Each octet extends the deadline at this rate. The deadline is at most `clientAheadMaxMs` in the future. A client that was fast
+   * may therefore lose its network for a moment.
    */
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
   clientAheadMaxMs: 30_000,
   /**
-   * The interval at which exchanges, connections to targets and waiting requests are checked for timeouts. An upstream with short timeouts
-   * shortens the interval to at least `sweepIntervalMinMs`.
+   * The interval at which exchanges, connections to targets and waiting requests are checked for timeouts. If an upstream has short
+   * timeouts, the interval is shorter, but never shorter than `sweepIntervalMinMs`.
    */
   sweepIntervalMs: 1_000,
   sweepIntervalMinMs: 20,
-  /** How long exchanges may take after the forwarder is closed. */
+  /** How long exchanges may continue after the forwarder is closed. */
   upstreamCloseTimeoutMs: 1_000,
 
   /** The maximum number of connections to the admin listener, shared among client addresses (`shares.ts`). */
   adminConnectionsMax: 256,
   /**
-   * The maximum number of admin connections that may begin per second, and the maximum number that may begin at once after a pause. The
-   * gateway reads nothing from further connections while they wait, and client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
+   * The maximum number of admin connections that may begin per second, and the maximum number that may begin at once after a pause. Further
+   * connections wait, and the gateway reads nothing from them. Client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
    */
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,
@@ -358,15 +368,16 @@ export const defaultBounds = Object.freeze({
    */
   adminPipelinedMax: 4,
   /**
-   * The maximum number of turns of the admin listener per second, and the maximum number of turns at once after a pause. In each turn, one
-   * request begins, or octets of one connection are parsed. Client addresses take turns. A request costs 40 to 75 µs, and parsing up to 100
-   * µs. A page for operators loads 35 files at once.
+   * The admin listener divides its work into turns. In each turn, the listener begins one request, or parses octets of one connection. The
+   * two limits are the maximum number of turns per second, and the maximum number of turns at once after a pause. The listener serves
+   * client addresses in round-robin order. A turn takes 40 to 75 µs for a request, and up to 100 µs for parsing. A page for operators loads
+   * 35 files at once.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
   /**
-   * In each turn the admin parser reads at least one slice of `adminSliceBytes`. The parser reads further slices until `adminParsingMs` is
-   * over. A slice that consists of one-octet chunks takes 0.06 ms.
+   * In each turn, the parser of the admin listener reads at least one slice of `adminSliceBytes`. The parser reads further slices until the
+   * turn has taken `adminParsingMs`. A slice that consists of one-octet chunks takes 0.06 ms.
    */
   adminSliceBytes: 512,
   adminParsingMs: 0.05,
@@ -375,20 +386,20 @@ export const defaultBounds = Object.freeze({
   /** The maximum size of the URI and the header fields of an admin request together, and the maximum size of the URI alone. */
   adminHeadersBytesMax: 16_384,
   adminTargetBytesMax: 2_048,
-  /** The maximum number of requests to the admin API in flight, shared among tokens (`shares.ts`). Further requests get 503. */
+  /** The maximum number of admin API requests in flight, shared among tokens (`shares.ts`). Further requests get 503. */
   adminRequestsMax: 64,
   /** The deadline of an admin request, after which it gets 503. Each part of the request has a shorter deadline. */
   adminResponseTimeoutMs: 10_000,
   /**
-   * The maximum size of the JSON body of an admin request, the maximum number of its members, and the time in which it must arrive. The
-   * size suffices for a key with two thousand operations. A larger body gets 413, and a slower body gets 408.
+   * The maximum size of the JSON body of an admin request, the maximum number of its members, and the time in which it must arrive. A body
+   * of the maximum size can define a key with two thousand operations. A larger body gets 413, and a slower body gets 408.
    */
   adminBodyBytesMax: 65_536,
   adminBodyMembersMax: 4_096,
   adminBodyTimeoutMs: 5_000,
   /**
-   * The maximum number of tokens with a request in progress: in the serving thread, and in the reading thread. Each thread serves at most
-   * one request of a token at a time.
+   * The maximum number of tokens with a request in progress. `adminTurnsMax` applies to the serving thread, and `readingTurnsMax` applies
+   * to the reading thread. Each thread serves at most one request of a token at a time.
    */
   adminTurnsMax: 16,
   readingTurnsMax: 4,
@@ -398,7 +409,7 @@ export const defaultBounds = Object.freeze({
   readingThreadYoungMebibytes: 16,
   /** The reading thread is replaced when one request takes longer than this. */
   readingStuckMs: 30_000,
-  /** The timeout of a query of the reading thread to the serving thread. */
+  /** The timeout of a query that the reading thread sends to the serving thread. */
   readingCallTimeoutMs: 2_000,
   /** How long a response that depends only on the settings is cached. */
   readingFixedKeptMs: 60_000,
@@ -411,16 +422,16 @@ export const defaultBounds = Object.freeze({
   readingPauseFactor: 4,
   readingPauseMaxMs: 20,
   /**
-   * An admin response larger than this is written in pieces with a pause after each, so that API requests are served in between. Each token
-   * has at most one large response in progress.
+   * An admin response of more than `adminLargeResponseBytes` is written in pieces. A pause follows each piece, so that API requests are
+   * served between the pieces. Each token has at most one large response in progress.
    */
   adminLargeResponseBytes: 262_144,
   adminPieceBytes: 131_072,
   adminPiecePauseMs: 1,
   /**
-   * The pause of a token after each request. In the serving thread a token may, on average, keep the event loop busy for
-   * 1/`adminRestFactor` of the time, so four fifths remain for other work. A token may postpone up to `adminAheadMaxMs` of the pauses that
-   * this average requires.
+   * Each token pauses for at least `adminTurnPauseMs` after each request. On average, a token may keep the event loop of the serving thread
+   * busy for at most 1/`adminRestFactor` of the time. The gateway makes the pauses longer to keep this average. The token may postpone
+   * these pauses by up to `adminAheadMaxMs`.
    */
   adminTurnPauseMs: 2,
   adminRestFactor: 5,
@@ -445,7 +456,7 @@ export const defaultBounds = Object.freeze({
   importKeysAtOnceMax: 25,
   /** How far in the future a grant may end: 400 days. */
   grantMaxMs: 34_560_000_000,
-  /** The maximum number of wrong tokens of one client address per minute that get 401. Further wrong tokens get 429. */
+  /** For each client address, the gateway responds with 401 to this number of wrong tokens per minute. Further wrong tokens get 429. */
   adminWrongTokensPerMinuteMax: 10,
   /** The maximum number of client addresses whose wrong tokens are counted. The oldest address is evicted first. */
   adminGuessersMax: 10_000,
@@ -457,15 +468,15 @@ export const defaultBounds = Object.freeze({
   adminUsageRowsMax: 11_520,
 
   /**
-   * The timeout of the computation of a plan's usage distribution, and how long the result is cached. The computation reads every recorded
+   * The timeout for computing the usage distribution of a plan, and how long the result is cached. The computation reads every recorded
    * minute of every active key.
    */
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,
   /**
-   * The limits of a simulation. Each part of a simulation has a time limit. A part reads and replays one key at a time. The limits on the
-   * request body suffice for 10,000 keys with edits of all windows. `simulationMinutesKeptMax` is the maximum number of cached minutes (28
-   * octets each), and `simulationKeptMs` is their lifetime.
+   * The limits of a simulation. `simulationTimeoutMs` is the timeout of one part of a simulation. Within a part, the keys are read and
+   * replayed one after another. The limits on the request body allow 10,000 keys with edits of all windows. `simulationMinutesKeptMax` is
+   * the maximum number of cached minutes (28 octets each), and `simulationKeptMs` is their lifetime.
    */
   simulationTimeoutMs: 2_000,
   simulationBytesMax: 1_048_576,
@@ -480,8 +491,8 @@ export const defaultBounds = Object.freeze({
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,
   /**
-   * The deadline of a call to the usage record. A batch whose call takes longer is sent again once the store replies, and is counted only
-   * once.
+   * The deadline of a call to the usage record. If a call takes longer, its batch is sent again as soon as the store replies. No batch is
+   * counted twice.
    */
   usageCallTimeoutMs: 1_000,
   /** The maximum number of fields in one call to the usage record. A full call keeps Redis busy for 3 ms. */
@@ -497,12 +508,12 @@ export const defaultBounds = Object.freeze({
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
-  /** The number of flushes without a request after which a process evicts the usage counts of a key. */
+  /** If a key has no requests during this number of flushes, the process evicts the usage counts of the key. */
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts stay in memory, about 3 kB each. If more keys are in memory, a key is evicted as soon as its
-   * counts are sent. All counts are sent whenever `usageKeysMax` new keys have arrived. The memory therefore contains at most three times
-   * as many keys.
+   * counts are sent. All counts are sent whenever `usageKeysMax` new keys have arrived. The memory therefore contains the counts of at most
+   * three times this number of keys.
    */
   usageKeysMax: 20_000,
   /** The maximum number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -513,7 +524,10 @@ export const defaultBounds = Object.freeze({
   /** The interval at which the memory of Redis is checked, and the share of its `maxmemory` beyond which usage is not recorded. */
   usageMemoryCheckIntervalMs: 10_000,
   usageMemoryShareMax: 0.7,
-  /** The pause between two keys whose past days are added to their totals, and the maximum number of keys that may wait. */
+  /**
+   * A process adds the usage of past days to the total of each key, with this pause between two keys. `usageTotalsWaitingMax` is the
+   * maximum number of waiting keys.
+   */
   usageTotalsPauseMs: 20,
   usageTotalsWaitingMax: 100_000,
   /**
@@ -561,7 +575,7 @@ export const defaultBounds = Object.freeze({
   editedKeysNamedMax: 5,
   /** The maximum number of changes in one response. */
   changesPerPageMax: 200,
-  /** The maximum number of newest changes that are searched for earlier limits of a key. */
+  /** The maximum number of recent changes in which the gateway searches for earlier limits of a key. */
   limitChangesReadMax: 2_000,
   /** The maximum number of processes that are counted as reporters of one change or event. */
   listReportsMax: 500,
@@ -583,15 +597,15 @@ export const defaultBounds = Object.freeze({
   eventsSummaryPauseMaxMs: 60_000,
 
   /**
-   * The pause before an exited worker is replaced. The pause doubles, up to `workerPauseMaxMs`, with each worker that lived for less than
-   * `workerSteadyMs`, so that failing workers do not take CPU time from healthy workers.
+   * The pause before an exited worker is replaced. After each worker that ran for less than `workerSteadyMs`, the pause doubles, up to
+   * `workerPauseMaxMs`. Failing workers therefore take little CPU time from healthy workers.
    */
   workerPauseMs: 100,
   workerPauseMaxMs: 10_000,
   workerSteadyMs: 60_000,
   /**
-   * The timeout from the start of a worker until it listens. A slower worker is killed. A start with 100,000 keys takes one second, or ten
-   * on a busy machine.
+   * How long a worker may take from its start until it listens. A slower worker is killed. With 100,000 keys, the start takes one second,
+   * or ten seconds on a busy machine.
    */
   workerStartTimeoutMs: 120_000,
   /**
@@ -600,7 +614,9 @@ export const defaultBounds = Object.freeze({
    */
   workerReportIntervalMs: 1_000,
   workerSilenceMaxMs: 30_000,
-  /** How long `/metrics` waits for each worker. A slower worker is shown with its previous metrics. */
+  /**
+   * How long `/metrics` waits for each worker. If a worker does not reply within this time, `/metrics` shows the worker's previous metrics.
+   */
   workerReplyTimeoutMs: 1_000,
   /** How long workers may take to exit after the deadline of a drain. */
   workerEndTimeoutMs: 3_000,
@@ -608,16 +624,15 @@ export const defaultBounds = Object.freeze({
   workerConnectionsPerTargetMin: 16,
 
   /**
-   * The interval at which the content of the configuration files is compared. An edit takes effect after two comparisons have found the
-   * same content.
+   * The interval at which the configuration files are checked for changes. An edit takes effect after two checks have found the same
+   * content.
    */
   configPollIntervalMs: 250,
   /** A load of the configuration that takes longer than this is logged. */
   configLoadSlowMs: 2_000,
   /**
-   * How long a load of the configuration continues after its files have changed again. After this time the load is cancelled, because the
-   * newer text may have no error. The limit for a load that parses a long text is `configOutdatedParseMs`. The two times double with each
-   * cancelled load.
+   * How long a load of the configuration may continue after the files have changed again. Then the load is cancelled, and the new content
+   * is loaded. For a load that parses a long text, the limit is `configOutdatedParseMs`. Both limits double after each cancelled load.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,
@@ -630,21 +645,21 @@ export const defaultBounds = Object.freeze({
   /** How long the idle loader thread is kept. */
   configThreadIdleMs: 60_000,
   /**
-   * The heap of the loader thread, so that a configuration cannot fill the gateway's memory. A load of the largest keys file takes 1,280
-   * MiB.
+   * The maximum heap of the loader thread. This limit prevents a configuration from filling the gateway's memory. A load of the largest
+   * keys file takes 1,280 MiB.
    */
   configThreadHeapMebibytes: 1_536,
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,
   /**
-   * A file is read again if its last change is more recent than this time. Two edits within 10 ms (2 s on some file systems) may have the
+   * If a file was last changed within this time, the file is read again. Two edits within 10 ms (2 s on some file systems) may have the
    * same timestamp.
    */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,
   /**
-   * How long a command waits for one other process that edits the keys (an edit takes at most a second). `editLockQueueMs` is the limit for
-   * all processes ahead in the queue. `editLockPollMs` is the interval at which the command tries again.
+   * How long a command waits for one other process that edits the keys (an edit takes at most a second). `editLockQueueMs` limits the wait
+   * for all earlier processes in the queue. `editLockPollMs` is the interval at which the command tries again.
    */
   editLockWaitMs: 10_000,
   editLockQueueMs: 300_000,
@@ -665,8 +680,8 @@ export const defaultBounds = Object.freeze({
   /** The longest secret that `tollgate keys whoami` reads. A request cannot have a longer secret, because of `headersBytesMax`. */
   secretInputCharsMax: 32_768,
   /**
-   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. All pauses together are longer than
-   * the minute over which the gateway counts the changes of a token.
+   * How often `tollgate keys import --directory` repeats a part, and the pause before each repetition. The gateway limits the changes of a
+   * token per minute, so all pauses together are longer than a minute.
    */
   importRetries: 15,
   importRetryMs: 5_000,
@@ -682,12 +697,12 @@ export const defaultBounds = Object.freeze({
   topKeysPauseFactor: 20,
   /** The maximum number of keys in each of the two lists of `tollgate top`. */
   topKeysMax: 10,
-  /** The maximum size of the part of a log line that `tollgate why` reads. Lines of the gateway's log are shorter. */
+  /** The maximum size of the part of a log line that `tollgate why` reads. All lines of the gateway's log are shorter than this limit. */
   logLineReadBytesMax: 1_048_576,
 
-  /** The number of characters up to which log lines are buffered, because each write makes work for another thread. */
+  /** Log lines are buffered up to this number of characters, because each write costs work in another thread. */
   logLinesLengthMax: 65_536,
-  /** The number of octets up to which log lines are buffered when several processes write into one pipe (PIPE_BUF of Linux). */
+  /** If several processes write into one pipe, each process buffers at most this number of octets (PIPE_BUF of Linux). */
   logSharedBytesMax: 4_096,
   /** The longest time for which a log line is buffered, so that a quiet gateway also shows its lines. */
   logFlushIntervalMs: 1_000,

@@ -28,8 +28,8 @@ export function secretsOffered(protocols: readonly string[]): string[] {
 }
 
 /**
- * The value of the field for the backend: the offered subprotocols without the gateway's own, in the same order. The value is empty when no
- * subprotocols remain.
+ * The value of the field for the backend: the offered subprotocols in the same order, without the gateway's own subprotocols. The value is
+ * empty when no subprotocols remain.
  */
 export function withoutOwnProtocols(value: string): string {
   const protocols = protocolsOf(value);

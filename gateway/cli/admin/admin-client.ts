@@ -10,7 +10,7 @@ import type { GatewayToAsk } from './find-gateway.ts';
 export interface Reply<Body> {
   /** The JSON as it was received, for programs. */
   readonly json: unknown;
-  /** The parsed JSON for people. Control characters in its texts are escaped. */
+  /** The parsed JSON, for output to people. Control characters in the texts of the JSON are escaped. */
   readonly body: Body;
 }
 

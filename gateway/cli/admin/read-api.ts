@@ -49,7 +49,7 @@ export async function readList<Schema extends z.ZodType>(
     items.push(...Object(body)[member]);
     jsonItems.push(...Object(json)[member]);
     const { next } = Object(json);
-    // A filtered page may be empty although later pages are not.
+    // A filtered page may be empty although later pages have items.
     if (next === undefined || next === after || items.length >= max) {
       return { body: { ...Object(body), [member]: items }, json: { ...Object(json), [member]: jsonItems } };
     }

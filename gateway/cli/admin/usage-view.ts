@@ -134,7 +134,7 @@ export function monthTable({ month, keys }: MonthPage, screen: Screen): string[]
   return table(columns, busy, screen);
 }
 
-/** A warning about a month that has not ended, or that began before the usage record. */
+/** Returns a warning if the month has not ended, or if the usage record does not cover the start of the month. */
 export function monthNotice({ month, fromAt, toAt }: MonthPage): string | undefined {
   if (!fromAt.startsWith(`${month}-01T00:00`)) return `The record of ${month} begins ${instant(fromAt)} UTC.`;
   return toAt.startsWith(month)
@@ -175,7 +175,10 @@ export function callersLines(
   return [`${operation}, ${period}`, ...table(columns, callers, screen), ...rest];
 }
 
-/** The column shows how many requests of the key brownouts refused, and whether the key has called the operation since then. */
+/**
+ * The column shows how many requests of the key were refused during brownouts. The column also shows whether the key has called the
+ * operation since the last refusal.
+ */
 const brownoutColumn: Column<Callers['callers'][number]> = {
   title: 'BROWNOUTS',
   cell({ brownouts }) {

@@ -106,8 +106,8 @@ export function addMovingCommands(keys: Command): void {
 }
 
 /**
- * Finds the owner of a secret in the configuration. If no configuration is named, the function asks a gateway. The function also asks a
- * gateway if the configuration has a key directory and the keys file does not contain the secret.
+ * Finds the owner of a secret in the configuration. If no configuration is named, a gateway finds the owner. If the configuration has a key
+ * directory and the keys file does not contain the secret, a gateway also searches the key directory.
  */
 async function findOwner(secret: string, options: Options): Promise<Owner> {
   const { config } = options;

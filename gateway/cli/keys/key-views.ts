@@ -38,7 +38,7 @@ export function configuredTable(
   return table(columns, written, screen);
 }
 
-/** The text above a new secret. The text states where the key is stored, and until when the key's older secrets are valid. */
+/** The text above a new secret. The text states where the key is stored, and when the key's older secrets expire. */
 export function issuedText(
   { key, where, kept }: IssuedKey,
   { isNew }: { readonly isNew: boolean },

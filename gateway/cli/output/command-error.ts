@@ -1,7 +1,7 @@
 /** The reason why a command failed, with advice, as a sentence for the operator. An error of any other class is a bug. */
 export class CommandError extends Error {
   readonly kind: CommandErrorKind;
-  /** Whether the gateway may have made the change, because it received the request and the response was lost. */
+  /** Whether the gateway may have made the change, although the command failed. For example, the response of the gateway was lost. */
   readonly mayBeDone: boolean;
 
   constructor(message: string, kind: CommandErrorKind = 'final', { mayBeDone = false } = {}) {

@@ -6,7 +6,7 @@ import { layOut } from './table.ts';
 /** An event with its timestamp. */
 export interface TimeListRow {
   readonly at: string;
-  /** The kind of the event, or its author. */
+  /** The kind of the event, or the author of the change. */
   readonly label: string;
   /** The sentence, which is wrapped on a narrow terminal. */
   readonly text: string;

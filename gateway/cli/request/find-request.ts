@@ -9,7 +9,7 @@ import { requestStory } from './request-story.ts';
 
 /** A whole `X-Request-Id`. */
 const whole = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** Matches the beginning of a request id. The beginning has at least eight characters, because the log at a terminal prints eight. */
+/** Matches the first eight or more characters of a request id, because the log at a terminal prints only eight. */
 const beginning = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 export function isRequestId(text: string): boolean {
@@ -61,7 +61,7 @@ function notFound(requestId: string, { lines, entries, fromAt, toAt }: LinesRead
 }
 
 export interface Search {
-  /** The whole id or its beginning of at least eight characters, in lower case. */
+  /** The whole id, or at least its first eight characters, in lower case. */
   readonly requestId: string;
   /** File names. `-` means standard input. */
   readonly files: readonly string[];

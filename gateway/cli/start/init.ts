@@ -22,8 +22,8 @@ export interface InitOptions {
 }
 
 /**
- * Writes a configuration with a key for a service. Returns the lines that tell the operator what to do next. An existing file is
- * not overwritten.
+ * Writes a configuration for a service, with a first key. Returns the lines that tell the operator what to do next. An existing file is not
+ * overwritten.
  */
 export async function initConfig({ upstream, api, dir }: InitOptions): Promise<readonly string[]> {
   if (!isOrigin(upstream)) {
@@ -111,8 +111,8 @@ function basePathOf(api: string): string {
 }
 
 /**
- * Returns the part of a YAML document that contains `servers`. The whole document is parsed later. A JSON document is returned as
- * a whole.
+ * Returns only the member `servers` of a YAML document, because the check of the configuration parses the whole document later. A JSON
+ * document is returned unchanged.
  */
 function serversOf(text: string): string {
   return /^\s*\{/.test(text) ? text : (/^servers:.*(?:\n(?:[ \t#-].*)?)*/m.exec(text)?.[0] ?? '');

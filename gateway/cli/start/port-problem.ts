@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
 /**
- * Makes a sentence about a port of `npm start` that cannot be used. `npm start` checks the ports itself, because error messages of the
+ * Returns an error message if this process cannot listen on the port. `npm start` checks the ports itself, because error messages of the
  * gateway and the backend do not name the variables that set the ports.
  */
 export function portProblem(name: string, value: string): Promise<string | undefined> {

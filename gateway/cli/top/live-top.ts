@@ -33,9 +33,8 @@ const clearBelow = '\u001b[J';
 const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u0004']);
 
 /**
- * Updates the screen repeatedly until a key or a signal ends `top`. The screen is the terminal's alternate screen, and the former
- * content is restored in every case. While the gateway does not answer, the last content stays with a warning, and `top` tries
- * again.
+ * Updates the screen repeatedly until a key or a signal ends `top`. `top` uses the terminal's alternate screen, and always restores the
+ * former content. While the gateway does not answer, the last content stays with a warning, and `top` tries again.
  *
  * @param first the first picture: the caller has already reported a gateway that never answers
  * @throws a CommandError that will not pass, such as a revoked token

@@ -210,8 +210,8 @@ function keysLines(busiest: readonly KeyItem[], mostRefused: readonly KeyItem[],
 }
 
 /**
- * Distributes the rows of the screen among the lists. If there is room, every list is complete. If there is too little room, short lists
- * are complete, and the long lists share the remaining rows.
+ * Distributes the rows of the screen among the lists. Each list gets at most `listedMax` rows. If the screen is too small, short lists stay
+ * complete, and the long lists share the remaining rows.
  */
 function shareRows(lengths: readonly number[], room: number): number[] {
   const given = lengths.map((length) => Math.min(length, listedMin));

@@ -28,7 +28,10 @@ const nouns = [
   ['upstreams', 'upstream'],
 ] as const;
 
-/** Makes the lines about the additions, removals and changes of an edit. Below each changed limit is its simulated effect. */
+/**
+ * Makes the lines about the additions, removals and changes of an edit. The simulated effect of a changed limit is below the line with the
+ * limit.
+ */
 export function diffLines(
   diff: ConfigurationDiff,
   [before, after]: readonly [before: string, after: string],

@@ -1,10 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/**
- * Addresses and CIDR ranges, compiled for look-ups. A look-up in 100 ranges takes 0.2 to 0.4 µs. The compilation of these ranges takes
- * 0.3 ms.
- */
+/** Addresses and CIDR ranges, compiled for look-ups. With 100 ranges, a look-up takes 0.2 to 0.4 µs, and the compilation takes 0.3 ms. */
 export type AddressRanges = BlockList;
 
 /** @param ranges each passes `isAddressOrRange` */
@@ -37,7 +34,7 @@ export function isAddressOrRange(value: string): boolean {
  * reader expects.
  */
 export function allowedRangeFault(value: string): string | undefined {
-  // An address with a zone, `fe80::1%eth0`, is another address on each machine.
+  // An address with a zone, such as `fe80::1%eth0`, denotes a different host on each machine.
   if (!isAddressOrRange(value) || value.includes('%'))
     return 'must be an address or range such as 203.0.113.0/24 or 2001:db8::/32';
   const { address, bits, network } = parseRange(value);

@@ -2,12 +2,12 @@
 const listedNamesMax = 20;
 /** The number of names that are compared with a misspelt name. */
 const comparedNamesMax = 10_000;
-/** Only the beginning of names is compared, because the cost grows with the product of both lengths. */
+/** Only the first characters of names are compared, because the cost grows with the product of the two lengths. */
 const comparedCharsMax = 64;
 
 /**
- * The name that was probably meant; undefined when no name is close enough. At most a third of its letters may differ. Only
- * the first `comparedNamesMax` names are compared.
+ * The name that the user probably meant; undefined when no name is close enough. At most a third of the name's letters may differ. Only the
+ * first `comparedNamesMax` names are compared.
  */
 export function closestName(written: string, names: Iterable<string>): string | undefined {
   const from = written.slice(0, comparedCharsMax).toLowerCase();
@@ -37,8 +37,8 @@ export function didYouMean(written: string, names: Iterable<string>): string {
 }
 
 /**
- * Advice for a name that does not exist: the name that was probably meant, or all names. @param what the noun for the named things, in the
- * plural
+ * Advice for a name that does not exist: the name that the user probably meant, or all names. @param what the noun for the named things, in
+ * the plural
  */
 export function adviceOnName(written: string, names: Iterable<string>, what: string): string {
   const closest = closestName(written, names);

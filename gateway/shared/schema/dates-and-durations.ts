@@ -6,7 +6,7 @@ const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
  * Parses a date (as the day's start in UTC) or a date-time to epoch ms. Returns undefined for an invalid date such as 30 February, and for
- * a time whose year in UTC is not between 0000 and 9999. A key with a year outside this range could not be exported and imported again.
+ * a time whose year in UTC is not between 0000 and 9999. A key with any other year could not be exported and imported again.
  */
 export function parseDate(text: string): number | undefined {
   if (!datePattern.test(text)) return undefined;
@@ -61,9 +61,7 @@ export function formatDuration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-/**
- * A period that includes the whole minute, hour or day of its first and its last timestamp. Timestamps are epoch ms on the store's clock.
- */
+/** A period that includes its complete first and last minute, hour or day. Timestamps are epoch ms on the store's clock. */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;

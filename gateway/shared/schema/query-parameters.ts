@@ -27,12 +27,12 @@ export function wholeNumber(min: number, max: number) {
     .refine((number) => number >= min && number <= max, wanted);
 }
 
-/** A parameter whose value is one of the words. */
+/** A parameter whose value is one of the given words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, { error: `must be one of ${words.join(', ')}` });
 }
 
-/** A parameter whose value is one or more of the words, separated by commas. */
+/** A parameter whose value is one or more of the given words, separated by commas. */
 export function someOf(words: readonly string[]) {
   const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
   return z
@@ -103,7 +103,7 @@ export function parseQuery<Schema extends QuerySchema>(schema: Schema, search: s
   if (parsed.success) return { kind: 'parsed', query: parsed.data };
   const [issue] = parsed.error.issues;
   const name = issue?.path.join('.') ?? '';
-  // For a missing parameter, the message of Zod is replaced. The schemas define all other messages.
+  // If a parameter is missing, the text "is missing" replaces the message of Zod. The schemas define all other messages.
   const what = known.includes(name) && names.includes(name) ? issue?.message : 'is missing';
   return { kind: 'invalid', message: `The query parameter \`${name}\` ${what}.` };
 }

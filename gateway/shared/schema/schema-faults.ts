@@ -3,8 +3,8 @@ import type * as z from 'zod';
 /** A fault that a schema found in a value, with the path of the faulty part. */
 export type ShapeFault =
   /**
-   * `what` follows the name of the part in a message: "must be a whole number". The kind `name` reports a faulty field name, and the kind
-   * `value` reports a faulty value.
+   * In a message, the text `what` follows the name of the faulty part, for example "must be a whole number". The kind `name` reports a
+   * faulty field name, and the kind `value` reports a faulty value.
    */
   | { readonly kind: 'value' | 'name'; readonly path: Path; readonly what: string }
   /** An unknown field, with the list of the known fields. */
@@ -46,10 +46,7 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/**
- * Whether the whole value has another type than this branch of a union expects. The author of the value then meant another branch of the
- * union.
- */
+/** Whether the whole value has a type that this branch of a union does not expect. If so, the author of the value meant another branch. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }

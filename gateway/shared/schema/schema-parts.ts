@@ -60,7 +60,7 @@ export function wholeNumber(min: number, max: number) {
   return z.int(what).min(min, what).max(max, what);
 }
 
-/** A text that must be one of these words. */
+/** A text that must be one of the given words. */
 export function word<const Words extends readonly [string, ...string[]]>(...words: Words) {
   return z.enum(words, expects(words.join(' or ')));
 }

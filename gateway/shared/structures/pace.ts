@@ -8,11 +8,11 @@ export class Pace {
   private readonly waiting = new FairQueue<() => boolean>();
   private readonly perMs: number;
   private readonly atOnceMax: number;
-  /** The number of pieces of work that could start at `countedMs`, on the clock of `performance.now()`. */
+  /** How many pieces of work could start at the time `countedMs`, on the clock of `performance.now()`. */
   private left: number;
   private countedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
-  /** True while `begin` runs work. Running work may call `take`. The new work then waits until the running work returns. */
+  /** True while `begin` runs work. If the running work calls `take`, the new work waits until the running work returns. */
   private isBeginning = false;
 
   constructor(perSecondMax: number, atOnceMax: number) {

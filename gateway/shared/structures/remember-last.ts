@@ -1,6 +1,7 @@
 /**
- * Caches the last result of a function. Many requests in a row share a value: requests of the same second share their `Date`, and
- * requests of a flood share their path, key and refusal. Measured: 7 % less CPU for a refusal, 3 % less for a forwarded request.
+ * Caches the last result of a function. Many requests in a row share a value: requests of the same second share their `Date`, and requests
+ * of a flood share their path, key and refusal. In a measurement, the cache saved 7 % of the CPU time of a refusal, and 3 % of the CPU time
+ * of a forwarded request.
  *
  * @param make returns equal, immutable results for equal values. `more` must depend only on `value`, because only `value` is compared.
  */

@@ -1,8 +1,8 @@
 /**
- * A Map for entries that come and go with requests. V8 links the table of a Map to its successor when the Map grows, shrinks or is cleared.
- * Once a dead table is in the old generation, V8 also moves the entries of its successors there, and only a full garbage collection frees
- * them. With a plain Map, a flood of unknown secrets left the entry of every tenth request in memory. The entries therefore move to a new
- * Map before a table can become old.
+ * A Map for entries that come and go with requests. When a Map grows, shrinks or is cleared, V8 links the old table of the Map to the new
+ * table. If the old table is in the old generation of the heap, V8 also moves the entries of newer tables to this generation. Only a full
+ * garbage collection frees these entries. With a plain Map, a flood of unknown secrets left the entry of every tenth request in memory.
+ * This class therefore moves the entries to a new Map before V8 can move a table to the old generation.
  */
 export class RenewedMap<Key, Value> {
   private entries = new Map<Key, Value>();

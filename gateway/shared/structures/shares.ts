@@ -3,14 +3,13 @@
  * amount.
  *
  * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most 1/(n +
- * 1) each. Network switches share memory in a similar way, but the limit of a holder is the free amount itself (Choudhury and Hahne,
- * IEEE/ACM Transactions on Networking 6(2), 1998). With the limit of the switches, nine holders would use up an amount of 256: the first
- * takes 128, the next 64, and so on. With the cube, 39 holders are necessary to use it up, because the last third goes to holders with very
- * small amounts.
+ * 1) each. Network switches use a simpler limit: a holder may have as much as is still free (Choudhury and Hahne, IEEE/ACM Transactions on
+ * Networking 6(2), 1998). With this simpler limit, nine holders would use up an amount of 256: the first takes 128, the next 64, and so on.
+ * With the cube, 39 holders are necessary to use up 256, because the last third goes to holders with very small amounts.
  */
 export class Shares {
   private readonly max: number;
-  /** The amount of each holder. Holders with amount 0 stay in the map, so that most requests do not resize its table. */
+  /** The amount of each holder. Holders with amount 0 stay in the map, so that most requests do not resize the table of the map. */
   private holders = new Map<string, Holding>();
   private holding = 0;
   private total = 0;
@@ -56,8 +55,8 @@ export class Shares {
   }
 
   /**
-   * A holder's share may be four times the cube of the free share, so that a single holder gets at most one half. The limit never
-   * exceeds the free share.
+   * A holder's share may be four times the cube of the free share, so that a single holder gets at most one half. No holder can take more
+   * than the free amount.
    */
   private mayAdd(held: number, amount: number): boolean {
     const left = (this.free - amount) / this.max;
@@ -78,5 +77,5 @@ interface Holding {
   amount: number;
 }
 
-/** Holders with amount 0 are dropped when the map has more than this number plus twice the number of active holders. */
+/** Holders with amount 0 are dropped when they outnumber the other holders by more than this number. */
 const idleHoldersMax = 1_024;

@@ -7,15 +7,15 @@ export interface TurnsOptions {
   readonly holdersMax: number;
   /** How long a holder pauses after each turn. */
   readonly pauseMs: number;
-  /** On average, a holder may keep the event loop busy for 1/`restFactor` of the time. */
+  /** On average, a holder may keep the event loop busy for at most 1/`restFactor` of the time. */
   readonly restFactor?: number;
-  /** A holder may postpone up to this much of the pauses that `restFactor` requires. */
+  /** The maximum time by which a holder may postpone the pauses that `restFactor` requires. */
   readonly aheadMaxMs?: number;
 }
 
 /** Work that may have to wait for its turn. */
 export interface Waiting {
-  /** Removes the work from the queue. The function is present while the work waits. */
+  /** Removes the work from the queue. `leave` is present only while the work waits. */
   leave?: () => void;
 }
 
@@ -26,7 +26,7 @@ export interface Waiting {
 export class Turns {
   private readonly queue = new FairQueue<{ readonly holder: string; begin(): void }>();
   private readonly busy = new Set<string>();
-  /** By holder, the end of the pauses that `restFactor` requires, on the clock of `performance.now()`. */
+  /** For each holder, the end of the pauses that `restFactor` requires, on the clock of `performance.now()`. */
   private readonly takenUntilMs = new Map<string, number>();
   private readonly options: TurnsOptions;
 

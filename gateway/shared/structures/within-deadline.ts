@@ -3,7 +3,7 @@
  *
  * After the event loop was blocked or the process was suspended, timers run before sockets are read. Data that is already in a socket must
  * not count as missing, so `expire` waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait for
- * these reads. Under load, `commandTimeout` failed calls whose replies had already arrived.
+ * these reads. Under load, calls failed because of `commandTimeout`, although their replies had already arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;

@@ -8,8 +8,8 @@ import { secureContextOptions, ticketKeysOf } from './secure-context.ts';
 export interface TlsFrontOptions {
   readonly certificate: Certificate;
   /**
-   * A server of node:http that does not listen itself. The server receives each socket after its handshake. The server also receives each
-   * socket with cleartext HTTP, and must refuse the requests of this socket.
+   * A server of node:http that does not listen itself. The server receives each TLS socket after the handshake. The server also receives
+   * each socket with cleartext HTTP, and must refuse the requests of this socket.
    */
   readonly http: Server;
   /** Returns the client ("holder") of a new TCP connection; undefined when too many connections are open. */
@@ -141,8 +141,8 @@ export function createTlsFront(options: TlsFrontOptions) {
 }
 
 /**
- * Returns the TCP socket below a TLS socket, which is in an undocumented member. If a Node version lacked this member, the handshake
- * timeout would close every connection, and tests would fail.
+ * Returns the TCP socket below a TLS socket. The TCP socket is in an undocumented member of the TLS socket. If a Node version lacked this
+ * member, the handshake timeout would close every connection, and tests would fail.
  */
 function parentOf(secure: TLSSocket): Socket | undefined {
   return (secure as TLSSocket & { readonly _parent?: Socket })._parent;

@@ -29,7 +29,7 @@ export interface LoadedKeys {
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;
-  /** The parsed entries. If the next load gets them as its option `before`, it does not parse unchanged entries again. */
+  /** The parsed entries. If a later load gets these entries as its option `before`, the load parses only changed entries. */
   readonly entries: ValidSettings['entries'];
 }
 

@@ -71,7 +71,7 @@ function replaceExisting(target: string, text: string): void {
     renameSync(draft, target);
   } catch (error) {
     rmSync(draft, { force: true });
-    // After an error such as a full disk, the old file is kept. A write to the old file could also stop in the middle.
+    // After an error such as a full disk, the old file is kept, because a write to the old file could fail in the middle.
     if (!cannotReplace.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     writeFileSync(target, text);
   }

@@ -35,7 +35,8 @@ const self = `${process.pid}@${hostname()}`;
 async function acquire(lock: string, bounds: Bounds): Promise<boolean> {
   const ready = makeReady(lock);
   if (ready === undefined) return false;
-  // The loop counts its checks and not the elapsed time, because the elapsed time would include a suspension of this process.
+  // The loop counts its checks, and does not measure the elapsed time. The elapsed time would include the time for which this process is
+  // suspended.
   const looksAtOneMax = bounds.editLockWaitMs / bounds.editLockPollMs;
   const looksMax = bounds.editLockQueueMs / bounds.editLockPollMs;
   let keptBy: string | undefined;
