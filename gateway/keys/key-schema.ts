@@ -13,7 +13,7 @@ import {
 } from '../shared/schema/schema-parts.ts';
 import { anyLimitField, type LimitField } from './limit-fields.ts';
 
-/** The largest integer of a structured field (RFC 9651 §3.3.1). Clients read their limits in structured fields. */
+/** The largest integer in a structured field (RFC 9651 §3.3.1). Responses state limits in structured fields. */
 const limitMax = 999_999_999_999_999;
 
 export const limit = wholeNumber(1, limitMax);
@@ -115,7 +115,7 @@ export const keySchema = fields('a key: a mapping with id, plan and secrets', {
   secrets: list(secret, 'a list of secrets, each with a sha256'),
 });
 
-/** A secret of a key that is moved from one file or directory to another. */
+/** A secret in an export of keys. */
 const movedSecret = fields('a secret: an object with sha256', {
   sha256: digestOf('secret'),
   createdAt: date.optional(),

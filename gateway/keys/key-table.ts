@@ -19,8 +19,8 @@ import { plansAt } from './plans.ts';
 export type KeyChanges = ReadonlyMap<string, RawKey | undefined>;
 
 /**
- * The keys of a configuration. A table consists of packed keys, which many tables share, and the changes since they were packed. The cost
- * of a new table grows with the number of its changes, and not with the number of keys. A table is immutable.
+ * The keys of a configuration. A table consists of packed keys, and of the keys that changed after the packing. Many tables share the same
+ * packed keys. The cost of a new table grows with the number of its changes, and not with the number of keys. A table is immutable.
  *
  * A key is combined with its plan when the key is looked up. A new limit of a plan therefore does not change the stored keys.
  */

@@ -20,15 +20,15 @@ export interface PackedKeys {
   /** The time (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
   readonly endsMs: Float64Array;
   /**
-   * A hash table with open addressing. A slot contains the hash of a secret's digest and the rank of its key plus one. The value
-   * 0 means a free slot.
+   * A hash table with open addressing. A slot contains the hash of a secret's digest, and the rank of the secret's key. The stored rank is
+   * one higher, because 0 means a free slot.
    */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
   readonly secrets: number;
 }
 
-/** Packed keys, and the number of the `add` call that added each key, by the key's rank. */
+/** Packed keys. The number `order[rank]` states which call of `add` added the key. */
 export interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;
@@ -121,7 +121,7 @@ export function idAt({ records, starts }: Records, rank: number): string {
   return records.toString('latin1', start, records.indexOf(quote, start));
 }
 
-/** Returns the number of ids that sort before this id. If a key has the id, this number is its rank. */
+/** Returns the number of ids that sort before this id. If a key has the id, the returned number is the key's rank. */
 export function ranksBefore(keys: Records, id: string): number {
   let [low, high] = [0, keys.starts.length];
   while (low < high) {

@@ -63,7 +63,8 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // The conditions exclude only `true` or `false`, because an environment variable may supply the value of `custom`.
+    // The value of `custom` may come from an environment variable. The first branch therefore accepts any value except `true`. The second
+    // branch accepts any value except `false`.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],

@@ -3,9 +3,9 @@ import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. Code that applies a plan calls this function. The key
- * table of a configuration contains the plans with the limits of one time (`plansInForce`). When the limits of a plan change,
- * `server/plan-changes.ts` makes a new key table.
+ * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. Code that applies a plan gets the limits from `plansAt`.
+ * A key table stores the result of `plansAt` for one time (`plansInForce`). When the limits of a plan change, `server/plan-changes.ts`
+ * makes a new key table.
  */
 export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
   if (lastChangeMs(plans, nowMs) === undefined) return plans;

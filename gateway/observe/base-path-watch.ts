@@ -3,8 +3,7 @@ import type { Exchange } from '../request/exchange.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Matches a first segment that the log may contain. A longer segment may be a secret that a client put into the path by
- * mistake.
+ * Matches a path whose first segment may appear in the log. A longer segment may be a secret that a client put into the path by mistake.
  */
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
@@ -13,7 +12,7 @@ const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
  * then gets 404, and `baseUrl` is probably wrong.
  */
 export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
-  /** The number of requests by their first segment, without the requests below `baseUrl`. */
+  /** The number of requests outside of `baseUrl`, by the first segment of the path. */
   let others = new Map<string, number>();
   let below = 0;
   let timer: NodeJS.Timeout | undefined;

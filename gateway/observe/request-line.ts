@@ -26,11 +26,11 @@ interface Parts {
   readonly caller: string;
   readonly plan: string;
   readonly limit: string;
-  /** The words after the figures of the limit. */
+  /** The text after `59/60`, for example ` left`. */
   readonly left: string;
   readonly duration: string;
   readonly upstream: string;
-  /** The id of the request, or the number of requests. */
+  /** The id of a single request, or the number of similar requests (`×60`). */
   readonly end: string;
 }
 

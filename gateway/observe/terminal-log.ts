@@ -6,9 +6,9 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { requestLine } from './request-line.ts';
 
 /**
- * Creates the log for a person at a terminal. Similar requests that follow each other closely share one line, which
- * shows their number. A client that repeats a request therefore does not scroll earlier lines away. Each failure of the
- * gateway or an upstream has its own line.
+ * Creates the log for a person at a terminal. Similar requests that follow each other closely share one line, which shows their number. A
+ * client that repeats a request therefore does not push earlier lines off the screen. Each failure of the gateway or an upstream has its
+ * own line.
  */
 export function createTerminalLog(
   { columns, colours, rewrites }: Terminal,

@@ -10,22 +10,28 @@ import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions }
 /** The number of slots of a Redis Cluster. Each key belongs to one slot, and each slot is on one server. */
 const slotsCount = 16_384;
 
-/** The maximum number of attempts to find a key that a given server stores. The number is large enough for a server with a single slot. */
+/**
+ * The maximum number of attempts to find a key that a given server stores. The number is twelve times the number of slots, so the search
+ * succeeds even for a server with a single slot.
+ */
 const triedKeysMax = 200_000;
 
 /**
  * Connects to a Redis Cluster. ioredis follows MOVED and ASK for single commands, but not for a pipeline that has partly run. The
- * function changes these defaults of ioredis:
+ * options change these defaults of ioredis:
  *
- * - `retryDelayOnFailover: 0`. By default, ioredis repeats a command whose connection has closed. The command may have run, so a request
- *   could be charged twice.
- * - `retryDelayOnClusterDown: 0`. By default, ioredis repeats a command 100 ms after CLUSTERDOWN. The gateway has already responded to the
- *   request by then.
- * - `enableReadyCheck: false`. With this check, the Cluster would never become ready while a server is dead. The gateway has a circuit
- *   breaker for each server instead.
- * - `clusterNodeRetryStrategy`. By default, ioredis does not reconnect to a lost server.
+ * By default, ioredis repeats a command whose connection has closed. Such a command may have run, and a repeated command could charge a
+ * request twice. `retryDelayOnFailover: 0` prevents this.
  *
- * A redirected command waits for one attempt to connect to its server.
+ * By default, ioredis repeats a command 100 ms after the error CLUSTERDOWN. The gateway has responded to the request before the 100 ms have
+ * passed. `retryDelayOnClusterDown: 0` prevents this repetition.
+ *
+ * By default, a Cluster never becomes ready while one of its servers is dead. `enableReadyCheck: false` removes this condition. The gateway
+ * has a circuit breaker for each server instead.
+ *
+ * By default, ioredis does not reconnect to a lost server. `clusterNodeRetryStrategy` makes it reconnect.
+ *
+ * A redirected command waits until one attempt to connect to the new server has ended.
  */
 export function connectToCluster({
   urls,

@@ -1,7 +1,7 @@
 /**
  * Types of the package `cluster-key-slot`, which has no types itself. ioredis finds the server of a key with this hash function.
  *
- * The function and Redis compute different slots for a key with `{}` and a later `{`. `redis-keys.ts` never makes such a key, because
+ * The function and Redis compute different slots for a key with `{}` and a later `{`. `redis-keys.ts` makes no key with `{}`, because
  * neither a prefix nor the id of an API key may have braces.
  */
 

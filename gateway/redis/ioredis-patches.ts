@@ -47,8 +47,8 @@ export function closeFailedConnections(): void {
 }
 
 /**
- * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle the reply to ASKING. If
- * the connection closes first, the unhandled rejection would end the process.
+ * Ignores a lost reply to ASKING. ioredis sends ASKING before a command that ASK redirects, and does not handle the reply to ASKING. If the
+ * connection closes before this reply arrives, the unhandled rejection would end the process.
  */
 export function ignoreLostAsking(client: Redis): void {
   const asking = client.asking.bind(client);
@@ -60,8 +60,8 @@ export function ignoreLostAsking(client: Redis): void {
 }
 
 /**
- * Delays the disconnection from a server without slots. ioredis would disconnect at once. But a server whose last slot has just
- * moved may still send replies. A server that is about to receive its first slot gets commands that ASK redirects.
+ * Delays the disconnection from a server without slots. ioredis would disconnect at once. But a server whose last slot has just moved may
+ * still send replies. ASK already redirects commands to a server that is about to receive its first slot.
  */
 export function leaveGently(
   client: Redis,

@@ -106,7 +106,7 @@ function toConnection(
   { unknownBecause = () => undefined, retryAfterMs }: OneServer,
 ): RedisConnection {
   let isOpen = true;
-  // ioredis prints `error` events that have no listener. `store-watch.ts` logs outages instead.
+  // ioredis prints `error` events that have no listener. The gateway logs outages in `store-watch.ts`.
   client.on('error', () => {});
   leaveReplicas(client);
   // ioredis stops its attempts when an attempt fails before it has a socket, for example if a Sentinel announces another master during the

@@ -1,8 +1,8 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
 
 /**
- * A connection to Redis: to one server, to the master of Sentinels, or to a Cluster. Callers need not know which of these three kinds they
- * use. Each command has one key, or several keys with the same hash tag.
+ * A connection to Redis: to one server, to the master that Sentinels announce, or to a Cluster. Callers use the same methods for each of
+ * the three. Each command has one key, or several keys with the same hash tag.
  *
  * A command whose connection closes is not sent again, because it may have run. A command that gets MOVED or ASK has not run, so it
  * is redirected.
@@ -11,7 +11,7 @@ export interface RedisConnection {
   /** The prefix of all Redis keys (`redis.prefix` of the configuration). */
   readonly prefix: string;
   readonly commands: RedisCommands;
-  /** Whether one server stores all keys. A command may then have any combination of keys. */
+  /** Whether one server stores all keys. If so, a command may use any combination of keys. */
   readonly oneServer: boolean;
   /** Runs `send`. All commands of this turn of the event loop are sent in one write to each server. */
   gather<T>(send: () => T): T;
@@ -42,7 +42,7 @@ export interface RedisNode {
   readonly client: Redis | undefined;
   /** Returns why the server or its address is unknown. */
   readonly unknownBecause: () => string | undefined;
-  /** Returns a key that this server stores: `base`, or in a Cluster `base` with a number. */
+  /** Returns a Redis key that this server stores. The key is `base`, or in a Cluster `base` with a number at its end. */
   keyHere(base: string): string;
 }
 

@@ -92,7 +92,7 @@ export const redisKeys = {
     bytesMax: 1_000,
   },
   processes: {
-    /** `processesSeen` has the same hash tag, so that one script can read both keys. */
+    /** All states are in one slot of a Cluster, so one MGET can read them. */
     name: (prefix: string, id: string) => `${prefix}:fleet:{processes}:state:${id}`,
     pattern: '<prefix>:fleet:{processes}:state:<process id>',
     type: 'string',
@@ -105,7 +105,7 @@ export const redisKeys = {
     bytesMax: 60_000,
   },
   changes: {
-    /** `changesReports` has the same hash tag, so that one script can write both keys. */
+    /** `changesReports` is in the same slot of a Cluster, so one script can write both keys. */
     name: (prefix: string) => `${prefix}:fleet:{changes}`,
     pattern: '<prefix>:fleet:{changes}',
     type: 'stream',
@@ -142,7 +142,7 @@ export interface RedisKeyKind {
   readonly name: (prefix: string, id: string) => string;
   readonly pattern: string;
   readonly type: 'hash' | 'stream' | 'string' | 'zset';
-  /** False for keys of the key directory. Every other key expires. */
+  /** False if the Redis key never expires. */
   readonly expires?: false;
   /** The maximum size of one key in octets by `MEMORY USAGE`, with names of 20 characters. */
   readonly bytesMax: number;

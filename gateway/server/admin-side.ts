@@ -271,7 +271,7 @@ export function createAdminSide({
     recordEvent: events.record,
     /** Records a change that the holder of a key has made. */
     recordKeyChange,
-    /** Sends the remaining events and changes. */
+    /** Sends the events and changes that are not stored yet. */
     async flush() {
       faults.close();
       await recording;

@@ -29,9 +29,12 @@ export function followPlanChanges({
   /** The time of the last plan change that has taken effect in `settings`. */
   let changedMs: number | undefined;
   let timer: NodeJS.Timeout | undefined;
-  /** Settles when the store's clock was first read for the present settings. */
+  /** Settles after the first read of the store's clock for the current settings. */
   let checked = Promise.resolve();
-  /** The number of calls of `take` and `close`. A read of the clock has no effect if this number has changed during the read. */
+  /**
+   * The number of calls of `take` and `close`. If `take` or `close` is called during a read of the clock, the result of the read is
+   * ignored.
+   */
   let taken = 0;
 
   return {
@@ -70,7 +73,8 @@ export function followPlanChanges({
       );
       onChange(settings);
     }
-    // The store's clock is also read after the last change. While the store is away, the process uses its own clock, which may be ahead.
+    // The store's clock is still read after the last change has taken effect. The change may have taken effect too early, because the
+    // process uses its own clock while the store is away.
     const nextMs = nextChangeMs(plans, nowMs) ?? Number.POSITIVE_INFINITY;
     const waitMs = Math.min(nextMs - nowMs, bounds.planClockReadIntervalMs);
     timer = setTimeout(() => void check(of), waitMs).unref();

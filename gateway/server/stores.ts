@@ -11,7 +11,7 @@ import { createUsage, type Usage } from '../usage/usage.ts';
 /** The stores of keys, counts and usage, in Redis or in memory. */
 export interface Stores {
   readonly limiter: Limiter;
-  /** Undefined without a key directory. All keys are then in the configuration. */
+  /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;

@@ -12,7 +12,7 @@ type CallerOf = (tunnel: OpenTunnel) => Caller<KnownKey> | Promise<Caller<KnownK
 
 /**
  * Closes open WebSockets whose secret is no longer valid, or whose key no longer allows the client's address or the WebSocket's operation.
- * Without these checks, a WebSocket could stay open after its key became invalid, for as long as client and upstream do not close it.
+ * Without these checks, a WebSocket would stay open after its key became invalid, until the client or the upstream closes it.
  */
 export function createTunnelWatch({
   forwarder,

@@ -14,7 +14,8 @@ import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.t
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 
 /**
- * Shows that the contract can fail. Each of these limiters makes one classic mistake, and the guarantee in its row must detect the mistake.
+ * Checks that the contract detects mistakes. Each limiter in the list makes one classic mistake, and the guarantee in the same row must
+ * fail.
  */
 const all = { ...guarantees, ...sharedGuarantees };
 const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
@@ -181,7 +182,7 @@ type Keys = { readonly minute: string; readonly day: string };
 type Use = { readonly isAdmitted: boolean; readonly minuteUsed: number; readonly dayUsed: number };
 type Charge = (deps: Deps, call: QuotaCall, keys: Keys) => Promise<Use>;
 
-/** A QuotaStore that charges single requests with `charge` and has no bans. A call of 0 requests reads the counts. */
+/** A QuotaStore without bans. The store calls `charge` for each request. A call of 0 requests reads the counts. */
 function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store clock'): MakeStore {
   const unneeded = () => Promise.reject(new Error('no guarantee of these limiters asks for this'));
   return (deps) => ({

@@ -235,8 +235,8 @@ export const guarantees: Readonly<Record<string, (subject: Subject) => Promise<v
   ) {
     const store = await subject.open(await freshLengths(subject));
     const bans = { after: 1, withinMs: 60_000, forMs: 200, maxMs: 600 };
-    // On a busy machine, a request may be sent so late that the next ban has the shortest length again. The check then runs again with
-    // another key.
+    // On a busy machine, a request may be sent so late that the next ban has the shortest length again. In this case, the check runs again
+    // with another key.
     for (let isInTime = false; !isInTime; ) {
       const call = { ...callOf(limitsOf({ perMinute: 1, perDay: 100 })), bans, requests: 1 };
       await decide(store, call);
@@ -514,10 +514,10 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
       expect(await subject.client.hgetall(quota)).toEqual(before);
     }
     expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
-    // A key whose change Redis has lost is also stale.
+    // The call is also stale after Redis has lost the time of the change.
     await subject.client.hdel(quota, 'changedMs');
     expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
-    // A call without a generation is for a key that changes only with a reload.
+    // A call has no generation if its key changes only with a reload.
     expect((await decide(store, call)).state.minuteUsed).toBe(3);
   },
 };
@@ -552,7 +552,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call with 0 requests for a new key with cost 1 per request. No test sends enough requests for a ban. */
+/** A call for a new key. The call has no requests. Its threshold of bans is so high that no test reaches it. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };

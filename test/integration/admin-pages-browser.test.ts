@@ -312,7 +312,7 @@ describe('the page', () => {
   }, async () => {
     const { page } = await watchedPage(browser, shared.origin, 1280);
     await open(page, shared, '/', '.happened .rows li');
-    // The first rectangle of a text belongs to the first line of the text. The tops of the two first lines may differ by 5 px, which is a
+    // The first rectangle of a text belongs to the first line of the text. The first lines of both texts may be 5 px apart, which is a
     // quarter of a line.
     const apart = `[...document.querySelectorAll('.happened .rows li')].map((row) => {
       const [when, what] = ['.when', '.what'].map((name) => {

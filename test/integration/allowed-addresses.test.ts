@@ -30,7 +30,7 @@ it('every process follows a change of the addresses of a directory key', async (
   expect((await sendFrom(second, secret, thief, '/limits')).answer).toEqual([403, 'address_not_allowed']);
   expect(await statuses(owner)).toEqual([200, 200]);
 
-  // The second process has cached the key without the added address, and reads the key again within a second.
+  // The second process has cached the key's old list of addresses. The process reads the key again within a second.
   expect((await first.ask('PATCH', '/keys/office', { addresses: [owner, thief] })).status).toBe(200);
   await expect.poll(() => statuses(thief), { timeout: 60_000 }).toEqual([200, 200]);
 });

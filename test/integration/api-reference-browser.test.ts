@@ -205,7 +205,7 @@ it('the page for key holders shows limits, usage and refusals of the entered key
   expect(sections).toBe('Limits, Usage, Refused requests, Deprecated operations that this key called');
   const [text = ''] = await textOf(page, '#shown');
   expect(text).toMatch(/this day.*5 of 50 used, 45 left/s);
-  // The day limit is lower than sixty times the minute limit.
+  // The day limit also bounds an hour, because it is lower than sixty times the minute limit.
   expect(text).toContain('5 requests were admitted and 1 refused. The limits admit at most 50 in one hour.');
   expect(text).toMatch(/limit of a minute.*GET \/v1\/pets\/\{petId\}/s);
   await page.locator('button[aria-pressed=false]').click();

@@ -7,8 +7,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { foreignAddressesChargeNoKey, plansChangeOnTheClockOfRedis } from './gateway-guarantees.ts';
 
 /**
- * Shows that the guarantees of the whole gateway can fail. Each of these gateways makes one mistake, and the guarantee in its row must
- * detect the mistake.
+ * Checks that the guarantees of the whole gateway detect mistakes. Each test starts a gateway with one mistake, and a guarantee must fail.
  */
 const mistake = vi.hoisted(() => ({ made: '' }));
 

@@ -12,7 +12,7 @@ it('a bug that also breaks the error response closes its connection, is logged, 
     upstream: { url: backend.url, health: '/healthz' },
     keys: [key.entry],
   });
-  // A header field cannot contain the character `ř`. No valid configuration has this value of `x-stability`.
+  // A header field cannot contain the character `ř`. In a valid configuration, `x-stability` has no such character.
   const operations = settings.operations.map((operation) =>
     operation.id === 'listPets' ? { ...operation, stability: 'ř' as 'beta' } : operation,
   );

@@ -90,7 +90,7 @@ it('three processes forward at most the allowed requests of a key at once, and a
   onTestFinished(() => clearInterval(ending));
   await clients;
   expect(backend.counts.most).toBe(4);
-  // The refusals exceeded `bans.after` but caused no ban. The windows were charged only for the served requests.
+  // The refusals exceeded `bans.after` but caused no ban. Only the served requests were charged.
   expect(await used()).toBe(served);
   await until('the usage record has all requests', async () => {
     const [row] = (await usage()).rows;

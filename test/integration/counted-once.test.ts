@@ -96,7 +96,7 @@ interface Event {
   readonly sends: string;
   /** The backend's reaction to the request. */
   readonly react?: React;
-  /** Closes the connection when the client has its responses. If `ends` is absent, the client closes the connection. */
+  /** Closes the connection after the client has received its responses. If `ends` is absent, the client closes the connection. */
   readonly ends?: React;
   readonly isToHasty?: true;
   /** The moment at which the client resets its connection. If `leaves` is absent, the client does not reset the connection. */

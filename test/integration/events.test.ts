@@ -92,7 +92,7 @@ it('a target that fails its health check, and is healthy again, is one event of 
 });
 
 it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {
-  // The ballast makes the used memory large, so that a fifth of `maxmemory` is more than the clients and scripts of Redis need.
+  // This large value raises `maxmemory`. The free fifth of `maxmemory` is therefore enough for the clients and scripts of Redis.
   await fleet.inspector.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await fleet.inspector.info('memory'))?.[1]);
   await fleet.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));

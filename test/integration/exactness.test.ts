@@ -5,11 +5,11 @@ it('three processes with clocks 90 s apart admit exactly the limits of minute an
   const found = await measureExactness({
     requests: 2_000,
     clients: 24,
-    // The 24 clients send their first requests in one window. These 24 requests and the 100 requests of the next window exceed the day
+    // The 24 clients send 24 requests in the first window. The limits admit 100 requests in the next window. The sum, 124, exceeds the day
     // limit.
     limits: { perMinute: 100, perDay: 110 },
-    // The minute window lasts one second, because `X-RateLimit-Reset`, which identifies the window, is in seconds. The day does not end
-    // during the test.
+    // The minute window lasts one second, because the test identifies windows by `X-RateLimit-Reset`, which is in seconds. The day does not
+    // end during the test.
     windowsMs: { minute: 1_000, day: 86_400_000_000 },
     startBeforeEndMs: 300,
   });

@@ -8,7 +8,7 @@ import { makeKey } from '../support/gateway-process.ts';
 import { patientStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
-/** Guarantees of the whole gateway. `broken-gateways.test.ts` shows that each guarantee can fail. */
+/** Guarantees of the whole gateway. `broken-gateways.test.ts` checks that each guarantee fails for a gateway with a mistake. */
 
 const token = makeToken('read', 'alice');
 const changeWithinMs = 1_000;
@@ -68,7 +68,7 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
     for (const process of fleet.origins.keys()) {
       for (const secret of [probe.secret, 'probe-secret']) {
         const { isLater, beganMs, endedMs } = await send(process, secret);
-        // A pause of the machine also delays this loop.
+        // The longest gap between two responses shows how long the machine paused.
         pauseMaxMs = Math.max(pauseMaxMs, endedMs - lastMs);
         lastMs = endedMs;
         if (isLater) changed.add(`${process} ${secret}`);
@@ -104,8 +104,8 @@ export async function plansChangeOnTheClockOfRedis(): Promise<void> {
   }
 
   /**
-   * Changes the plans at a date that every process announces in time. If some process announces the date too late, the function tries a
-   * later date.
+   * Schedules a change of the plans, and waits until every process announces the change. If a process announces the change after its date,
+   * the function schedules a later change.
    */
   async function announced(aheadMs = 2_000): Promise<{ fromMs: number; from: string }> {
     const fromMs = Date.now() + aheadMs;

@@ -16,7 +16,7 @@ beforeAll(async () => {
     starts: [{ tuning }, { tuning }],
     config: { keys: [key.entry], addressBucket: { perMinute } },
   });
-  // Until a gateway is connected to Redis, it decides requests by itself.
+  // A gateway that is not connected to Redis yet decides requests without Redis.
   for (const gateway of fleet.gateways)
     await until('Redis decides', async () => (await readiness(gateway)).body.status === 'ok');
 });

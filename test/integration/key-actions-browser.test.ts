@@ -82,7 +82,7 @@ beforeAll(async () => {
     gateways.push({ gateway, port: listen.port, adminPort: admin.port });
   }
   for (const id of inDirectory) {
-    // At this point, the gateway may not be connected to Redis.
+    // The gateway may still be connecting to Redis.
     await until(`${id} is issued`, async () => {
       const { status, body } = await api('POST', '/keys', { id, plan: 'free' });
       if (status === 201) secrets.set(id, body.secret);
@@ -126,7 +126,7 @@ async function press(page: Page, button: string): Promise<void> {
   if (page.viewport()?.width === 390) expect([button, await axeFindings(page)]).toEqual([button, []]);
   const wide =
     'document.documentElement.scrollWidth <= innerWidth && document.querySelector("dialog").scrollWidth <= document.querySelector("dialog").clientWidth';
-  // The page may not have been drawn yet at its new width.
+  // The browser may not have drawn the new width yet.
   await expect.poll(() => page.evaluate(wide), { message: button }).toBe(true);
 }
 

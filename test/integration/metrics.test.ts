@@ -24,7 +24,7 @@ beforeAll(async () => {
   });
 });
 
-/** A gateway with a key with a high limit and a key with a low limit, and a function that reads its metrics. */
+/** Starts a gateway. One of its keys has a high limit, and the other key has a low limit. */
 async function start(
   overrides: Record<string, unknown> = {},
   edit: (settings: Settings) => Settings = (settings) => settings,

@@ -21,7 +21,7 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-/** The values of the samples of an expression, by the values of these labels. */
+/** Returns the results of a PromQL expression, by the values of the given labels. */
 async function values(expression: string, ...labels: string[]): Promise<Record<string, number>> {
   const samples = await prometheus.query(expression);
   return Object.fromEntries(

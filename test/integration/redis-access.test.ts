@@ -149,7 +149,7 @@ for (const form of forms) {
       const port = Number(new URL(gateway.adminUrl).port);
       const json = { id: 'acme', plan: 'pro' };
       let secret = '';
-      // At this point, the gateway may not be connected to Redis.
+      // The gateway may still be connecting to Redis.
       await until('the key is issued', async () => {
         const { status, body } = await askAdmin(port, '/api/v1/keys', {
           method: 'POST',

@@ -7,7 +7,7 @@ import { exchangeRaw } from '../support/raw-http.ts';
 import { readMetrics } from '../support/read-metrics.ts';
 import { patientStore } from '../support/tuning.ts';
 
-/** A random secret, because eight bytes of a random secret never occur in other text by chance. */
+/** Returns a random secret. Eight bytes of a random secret never occur in other text by chance. */
 function randomSecret(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url');
 }

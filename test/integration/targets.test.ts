@@ -13,8 +13,7 @@ for (const [fault, statuses] of faults)
   it(`when, of three targets under a load of POSTs, ${fault}, no POST arrives twice, every request gets a response, and later requests succeed`, {
     tags: fault === 'one dies' ? [] : ['full'],
   }, async () => {
-    // The time for which a hanging target holds its requests. No other target is this slow, even on the slowest
-    // machine.
+    // A hanging target holds its requests until this timeout. A healthy target responds earlier, even on the slowest machine.
     const found = await measureTargetFault(fault, fault === 'one hangs' ? 4_000 : 60_000);
     expect(found.duplicated).toBe(0);
     expect(found.failures).toEqual([]);

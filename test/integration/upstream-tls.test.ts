@@ -13,7 +13,7 @@ const authority = createAuthority();
 const [first, renewed] = [authority.issue({ names: ['a.test'] }), authority.issue({ names: ['b.test'] })];
 let backend: RecordingBackend;
 let gateway: RunningGateway;
-/** The name in the gateway's client certificate for each request. */
+/** For each request, the name in the client certificate of the gateway. */
 let shown: string[];
 
 beforeEach(async () => {

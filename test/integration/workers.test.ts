@@ -298,7 +298,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
   const gateway = await start(configOf(), {
     workerPauseMs: 20,
     workerPauseMaxMs: 50,
-    // A worker that runs for `workerSteadyMs` would reset the pause. No worker of this test runs this long, even on a slow machine.
+    // A worker that runs for `workerSteadyMs` would reset the pause. No worker of this test runs for ten minutes, even on a slow machine.
     workerSteadyMs: 600_000,
     // On a busy machine, a worker that starts may send no message to the supervisor for seconds.
     workerSilenceMaxMs: 20_000,

@@ -5,13 +5,13 @@ import type { FoundKey } from './store/directory-store.ts';
 /** A directory key in this process's cache. */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
   /**
-   * The period in which the cached key may be used. Derived caches share this object, so that the period ends in all caches when the key
-   * changes.
+   * The period in which the cached key may be used. Other caches of this key share this object. When the key changes, the period therefore
+   * ends in all these caches.
    */
   readonly period: Period;
   /**
-   * The period in which the refusal of this key may be reused. A quota decision reveals that a key has changed, but a refused key makes no
-   * quota decisions. This period is therefore shorter than the period for cached keys.
+   * The period in which this key may be refused without a new look-up. A quota decision would reveal a change of the key, but a refused key
+   * gets no quota decision. This period is therefore shorter than `period`.
    */
   readonly refusalPeriod: Period;
 }

@@ -62,8 +62,8 @@ export function createKeyDirectory({
 
   return {
     /**
-     * Returns a view of this process's cached keys. The view decides by the given configuration whether a key is usable. The
-     * method `lookUp` reads further keys from the store.
+     * Returns a view of this process's cached keys. The view uses the given configuration to decide whether a key is usable. The method
+     * `lookUp` reads further keys from the store.
      */
     keysRead(settings: Settings) {
       const inForce = { keys: settings.keys, plans: plansInForce(settings) };

@@ -7,9 +7,8 @@ import type { HeldKey, HeldKeys } from './held-keys.ts';
 import type { DirectoryStore, FoundKey } from './store/directory-store.ts';
 
 /**
- * The result of a look-up. A `HeldKey` is the key that has the secret. The cache may already have dropped this key again.
- * `absent` means that no key has the secret. `away` means that the store does not answer and the key is not cached. `busy` means
- * that too many look-ups wait.
+ * The result of a look-up. A `HeldKey` is the key that has the secret. The cache may no longer contain this key. `absent` means that no key
+ * has the secret. `away` means that the store does not answer and the key is not cached. `busy` means that too many look-ups wait.
  */
 export type LookUpResult = HeldKey | 'absent' | 'away' | 'busy';
 
@@ -115,8 +114,8 @@ export function createLookUps({
   }
 
   /**
-   * Discards a record that was read before this process changed the key. In the in-memory store, no generation would reveal that the record
-   * is outdated.
+   * Discards a record that was read before this process changed the key. The generations of the in-memory store are always 0, so they do
+   * not reveal outdated records.
    */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
@@ -126,6 +125,6 @@ export function createLookUps({
 /** The key changes that this process has made, numbered from 1. */
 export interface OwnChanges {
   count(): number;
-  /** The number of the key's last change. The number is 0 if there was no change or the change is forgotten. */
+  /** The number of the key's last change. The number is 0 if this process has not changed the key, or has forgotten the change. */
   lastOf(id: string): number;
 }

@@ -244,8 +244,8 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
 }
 
 /**
- * Adds up the requests of an operation that had a valid key. Operators use the metric to inform key holders, so
- * requests without a valid key do not count.
+ * Adds up the requests with a valid key for an operation. Operators use the metric to inform key holders, so requests
+ * without a valid key do not count.
  */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;

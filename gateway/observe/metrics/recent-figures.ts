@@ -20,7 +20,7 @@ type RecentFigures = Pick<
 const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'] as const;
 type Outcome = (typeof outcomes)[number];
 
-/** The counts of requests at one time. */
+/** The counts of requests at the time `atMs`. */
 interface Reading {
   /** The time, on the clock of `performance.now()`. */
   readonly atMs: number;
@@ -31,8 +31,8 @@ interface Reading {
 }
 
 /**
- * Computes the figures once a second. The figures are the differences between the present counts and the counts some
- * seconds or a minute ago. The computation adds no work to a request.
+ * Computes the figures once a second. A figure is the difference between a current count and an earlier value of this count. The earlier
+ * value is some seconds or a minute old. The computation adds no work to a request.
  */
 export function createRecentFigures(
   metrics: Pick<RequestMetrics, 'counts'>,
@@ -119,8 +119,8 @@ function readNow(metrics: Pick<RequestMetrics, 'counts'>): Reading {
 }
 
 /**
- * Returns the outcome of a status. A 429 to an admitted request is from the upstream, because no limit of the gateway
- * has refused it.
+ * Returns the outcome of a request with this status. A 429 to an admitted request is from the upstream, because no limit of the gateway has
+ * refused it.
  */
 function outcomeOf(status: number, decision: DecisionLabel): Outcome {
   if (status === 429 && decision !== 'admitted') return '429';

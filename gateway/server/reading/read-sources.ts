@@ -6,10 +6,7 @@ import { createUsageReader } from '../../usage/read/usage-reader.ts';
 import { usageCalendar } from '../../usage/usage-calendar.ts';
 import type { Kept, Lent, ReadingData } from './reading-messages.ts';
 
-/**
- * Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. The
- * function is long because it contains both kinds of sources, each a list of short functions.
- */
+/** Opens the data sources of the routes in the reading thread: Redis over a separate connection, or the memory of the main thread. */
 export async function openReadSources({
   data: { bounds, keptDays, hasDirectory },
   settings,

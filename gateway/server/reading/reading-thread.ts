@@ -130,7 +130,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
     }
   }
 
-  /** Caches a fixed response for a short time, until the settings change. */
+  /** Caches a fixed response for a short time. A change of the settings ends this time. */
   async function askFixed(request: ThreadRequest): Promise<AdminResponse> {
     const { route: name } = request;
     const known = fixed.get(name);

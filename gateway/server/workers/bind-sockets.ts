@@ -15,7 +15,7 @@ export interface BoundSockets {
  * Binds several sockets to one address with SO_REUSEPORT. The kernel spreads connections among the sockets.
  *
  * With SO_REUSEPORT, a second gateway of the same user could also bind the address and receive some of the connections. The address is
- * therefore first bound without SO_REUSEPORT. This bind fails when another process listens there.
+ * therefore first bound without SO_REUSEPORT. This first bind fails when another process listens on the address.
  *
  * @throws when the address cannot be bound
  */
@@ -71,7 +71,7 @@ function bind(address: string, port: number, flags: number): Socket {
   throw listenError(getSystemErrorName(socket), getSystemErrorMessage(socket) ?? 'it failed', address, port);
 }
 
-/** `bind` does not report a port in use. If the port is in use, the bound address has another port. */
+/** Returns the address of a socket. If the requested port is in use, `bind` does not fail, and the socket has another port. */
 function addressOf(socket: Socket): AddressInfo {
   const address = {};
   socket.getsockname(address);

@@ -16,7 +16,7 @@ export interface WorkerProcess {
   metrics(): ProcessMetrics | undefined;
   /** Resolves when the worker has replied; never settles if the worker sends no reply. */
   askMetrics(): Promise<void>;
-  /** The phase of the worker's start until it listens. */
+  /** The phase that the worker's start has reached. */
   startPhase(): StartPhase;
   /**
    * The time of the worker's last message, on the clock of `performance.now()`. Until the worker listens, this is the time of its start.

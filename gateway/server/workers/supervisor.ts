@@ -44,8 +44,8 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
 }
 
 /**
- * One of the fixed places for workers. When the worker of a place exits, a new worker gets this place. The place keeps its socket and the
- * waiting connections.
+ * A place for one worker at a time. Each place has a listening socket, which stays open when the worker exits. The next worker of the place
+ * accepts the connections that wait at this socket.
  */
 interface Place {
   /** From 1. */
@@ -55,9 +55,9 @@ interface Place {
   /** The pause between the exit of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** The place whose worker accepts this place's connections until a replacement listens. */
+  /** Another place. Its worker accepts the connections of this place until the replacement listens. */
   standIn: Place | undefined;
-  /** Settles when the first worker of this place listens, or cannot listen. */
+  /** Settles when the first worker of this place listens or has failed to start. */
   readonly begun: PromiseWithResolvers<void>;
 }
 
@@ -206,8 +206,8 @@ export function createSupervisor({
   }
 
   /**
-   * For each place whose worker does not listen, finds another place as its stand-in. The worker of the stand-in accepts connections from
-   * the socket of the place without a worker.
+   * Finds a stand-in for each place whose worker does not listen. A stand-in is another place, whose worker also accepts the connections of
+   * the place without a worker.
    */
   function findStandIns(): void {
     const able = places.filter(({ worker }) => worker?.serves());
@@ -238,8 +238,7 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // The time during which the supervisor was blocked does not count as silence of a worker, because unread messages of the worker may
-      // wait.
+      // While the supervisor was blocked, it read no messages of the workers. This time does not count as silence of a worker.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

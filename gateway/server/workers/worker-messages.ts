@@ -5,7 +5,7 @@ import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
 
-/** The phases of a worker's start until it listens. */
+/** The phases of a worker's start. */
 export type StartPhase = 'loads its code' | 'reads its settings' | 'opens its socket';
 
 /** Messages from a supervisor to a worker. The messages arrive in the order in which they are sent. */
@@ -22,7 +22,9 @@ export type ToWorker =
     }
   /** Message with the worker's own socket. */
   | { readonly kind: 'listen' }
-  /** Message with the socket of an exited worker. The worker accepts connections from this socket until `give_back`. */
+  /**
+   * Message with the socket of an exited worker. The worker accepts connections from this socket until the supervisor sends `give_back`.
+   */
   | { readonly kind: 'accept_for'; readonly worker: number }
   | { readonly kind: 'give_back'; readonly worker: number }
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
@@ -36,7 +38,7 @@ export type FromWorker =
   /** Reports that the worker's start has entered this phase. */
   | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
-  /** The worker cannot start and exits. */
+  /** The worker could not start. The supervisor kills its process. */
   | { readonly kind: 'failed'; readonly reason: string }
   /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }

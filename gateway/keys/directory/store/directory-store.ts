@@ -20,11 +20,14 @@ export interface DirectoryStore {
   /** Replaces a key if it still has the expected version. The new record gets the next revision. */
   replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
   remove(id: string, expected: KeyVersion): Promise<Removed | Changed | Absent | Away>;
-  /** Returns a page of ids in octet order. The page may include ids whose key no longer exists. */
+  /** Returns a page of ids in octet order. A key with a returned id may no longer exist. */
   page(query: PageQuery): Promise<IdPage | Away>;
   /** Returns the approximate number of keys. */
   count(): Promise<{ readonly kind: 'counted'; readonly keys: number } | Away>;
-  /** Stores a value under a name until the value expires. If the name already has a value, that value is returned instead. */
+  /**
+   * Stores a value under a name until the value expires. If the name already has a value, the call stores nothing and returns the existing
+   * value.
+   */
   remember(name: string, value: string, expiryMs: number): Promise<Remembered | Away>;
 }
 

@@ -22,8 +22,8 @@ const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8')
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
 const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
 /**
- * The flag `allow-oom` lets this script run when Redis is out of memory. If a rotation failed at this script, the key would have
- * no working secret.
+ * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation writes the record before it runs this script. If the
+ * script failed, look-ups would not find the new secret.
  */
 const indexScript = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], unpack(ARGV))`;
@@ -195,9 +195,9 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * Stores a new time of change before and after the record is written. The time that is stored afterwards reveals the change to a process
-   * that read the old record between the two calls. If this process dies before it stores this time, the time that was stored first reveals
-   * the change to processes that read the record earlier.
+   * Stores the time of the change, writes the record, and stores the time again. The second time reveals the change to a process that read
+   * the old record after the first time was stored. If this process dies before the second time is stored, the first time still reveals the
+   * change to processes that read the old record earlier.
    */
   async function change(
     id: string,
@@ -267,7 +267,7 @@ interface RecordChange {
   readonly kind: 'absent' | 'changed' | 'late' | 'removed' | 'done';
   /** The revision that is stored now. */
   readonly revision: number;
-  /** The stored record, or the previous record after a completed change. */
+  /** The record that was stored before this call. */
   readonly stored: string;
   readonly tag: string;
 }
