@@ -49,7 +49,7 @@ interface Connection {
 /**
  * The listener for operators, on loopback by default. `admin-paths.ts` lists its paths. Every client that reaches the
  * port may send requests, and the listener shares its event loop with customers' requests. The listener therefore
- * limits the rates of accepting, parsing and answering, and client addresses take turns.
+ * limits how fast it accepts connections, parses requests and sends responses. Client addresses take turns.
  */
 export function createAdminListener(options: AdminListenerOptions): AdminListener {
   const { respond, reportBug, bounds, certificate, onFailedHandshake } = options;
@@ -101,7 +101,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
   // event on to `receiver`.
   server.on('listening', () => receiver.emit('listening'));
 
-  /** Admits a connection. The connection is not read until the limit on connections per second allows it. */
+  /** Admits a connection. The listener reads the connection only when the limit on connections per second allows it. */
   function accept(socket: Socket): void {
     socket.on('error', () => socket.destroy());
     const connection = admit(socket);

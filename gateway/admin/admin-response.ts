@@ -17,8 +17,8 @@ export interface AdminResponse {
 }
 
 /**
- * The errors of the public listener, and further errors of the admin listener. Some codes of the public listener have
- * another message on the admin listener.
+ * The errors of the public listener, and further errors of the admin listener. Some codes of the public listener have a
+ * different message on the admin listener.
  */
 const catalogue = {
   ...errors,

@@ -7,9 +7,9 @@ Adds the report of one process to a shared list. Reports of several processes ab
 `what:<what>` has the last entries with the identity `<what>`, as `<id> <time, epoch ms> …`. The stream and the hash have the same hash tag,
 so a Cluster keeps them on one server.
 
-The arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event in ms. The
-last four arguments are the maximum time between two reports of one event (ms), the maximum number of counted reports, the maximum number of
-entries, and the lifetime of an entry (ms). If a report is sent twice, it is counted once.
+The first five arguments are the identity of the event, the entry as JSON, the process, the number of the report, and the age of the event
+in ms. The last four arguments are the maximum time between two reports of one event (ms), the maximum number of counted reports, the
+maximum number of entries, and the lifetime of an entry (ms). If a report is sent twice, it is counted once.
 ]]
 local what, entry, process, number, agoMs, mergedWithinMs, reportsMax, entriesMax, keptMs = unpack(ARGV)
 local entriesPerWhat, removedAtOnce = 4, 100

@@ -38,7 +38,7 @@ export interface KeyChange {
   readonly key?: string | undefined;
   readonly before?: ChangedMembers | undefined;
   readonly after?: ChangedMembers | undefined;
-  /** The error if the store gave no reply. The store may still have written the change. */
+  /** The error message when the store gave no reply. The store may still have written the change. */
   readonly error?: string;
 }
 
@@ -61,7 +61,9 @@ export type Change =
       readonly by: string;
       /** The names of the files that were edited. */
       readonly files?: readonly string[];
-      /** The version of the configuration before the reload. `after` is the new version. A failed reload has rejected the new version. */
+      /**
+       * The version of the configuration before the reload. `after` is the new version. In a failed reload, the new version was rejected.
+       */
       readonly before: string;
       readonly after?: string;
       /** A text for each edit of a reload: "free 60 → 50 a minute". */
@@ -144,7 +146,7 @@ export function createChanges({
   };
 }
 
-/** Shortens long members, such as hundreds of operations, to a short text. The record describes a change; it cannot be used as a backup. */
+/** Shortens long members, such as hundreds of operations, to a short text. The record only describes changes and is not a backup. */
 function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
   change: One,
   charsMax: number,

@@ -72,7 +72,7 @@ export interface GatewayEvent {
 export const eventGroups = ['incident', 'ban', 'change'] as const;
 export type EventGroup = (typeof eventGroups)[number];
 
-/** The group of each kind, and the words for many events of this kind: "and 312 more keys were banned". */
+/** The group of each kind of event, and the words for many events of this kind: "and 312 more keys were banned". */
 export const eventTable: Readonly<Record<EventKind, readonly [group: EventGroup, words: string]>> = {
   ban: ['ban', 'keys were banned'],
   ban_ended: ['ban', 'bans ended'],

@@ -21,7 +21,7 @@ export interface EventsPage {
   readonly next?: string | undefined;
 }
 
-/** The filter and the page of a list of events. */
+/** A query for one page of the list of events. */
 export interface EventsQuery extends PageQuery {
   /** The groups and kinds of events to list; all events if absent. */
   readonly kinds?: ReadonlySet<string> | undefined;
@@ -32,7 +32,7 @@ export interface EventsQuery extends PageQuery {
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** The state of the rate limit for events of one kind, with the number of events that await their summary. */
+/** The state of the rate limit for one kind of event. `untold` is the number of events that await a summary. */
 interface Flow {
   room: number;
   /** The time at which `room` was computed, on the clock of `performance.now()`. */
@@ -43,8 +43,9 @@ interface Flow {
 }
 
 /**
- * Records the events of all processes in a shared list. An event is recorded by the code that logs it. Each process lists the first events
- * of one kind and summarises the rest in one further event. A flood of bans therefore neither displaces other events nor overloads Redis.
+ * Records the events of all processes in a shared list. The code that logs an event also records the event. Each process lists the first
+ * events of one kind and summarises the rest in one further event. A flood of bans therefore neither displaces other events nor overloads
+ * Redis.
  */
 export function createEvents({
   bounds,
@@ -118,7 +119,7 @@ export function createEvents({
   return {
     record,
     read,
-    /** Lists each outage as one event, and each event with its group. */
+    /** Lists each outage as one event, and adds its group to each event. */
     list: (query: EventsQuery) => listEvents(read, query, bounds),
     /** Sends the remaining events, and stops. */
     async close() {
@@ -157,7 +158,8 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event is never written before it happens. An entry that was written before the period therefore has an earlier event.
+    // An event is never written before it happens. An entry that was written before the period therefore describes an event before the
+    // period.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);
   const last = events.at(-1);
@@ -199,7 +201,7 @@ function reportOf(
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, key } };
     }
     case 'certificate_expiring': {
-      // The text of the warning changes with the number of remaining days, so it produces one event a day.
+      // The text of the warning changes with the number of remaining days, so the warning produces one event a day.
       const { notice, notAfterMs } = happening;
       const entry = { kind, text, untilAt: new Date(notAfterMs).toISOString() };
       return { what: [kind, notice], mergedWithinMs: eventsKeptMs, entry };

@@ -10,7 +10,7 @@ import { planWindows, type WindowName } from '../../shared/model.ts';
  * command can therefore read the responses of a later release.
  */
 export const count = z.number().meta({ type: 'integer', minimum: 0 });
-/** A whole number from 1. */
+/** A whole number, at least 1. */
 export const positive = z.number().meta({ type: 'integer', minimum: 1 });
 /**
  * The units that were charged to the limits. A response omits this number if it equals the number of admitted requests.
@@ -21,7 +21,7 @@ export const chargedUnits = count
     'The units that were charged to the limits. Absent if their number equals the number of admitted requests.',
   );
 export const integer = z.number().meta({ type: 'integer' });
-/** A number from 0 that may have a fraction. */
+/** A number, at least 0, which may have a fraction. */
 export const quantity = z.number().meta({ minimum: 0 });
 export const epochMs = integer.describe('Epoch milliseconds.');
 export const instant = z.string().meta({ format: 'date-time' });

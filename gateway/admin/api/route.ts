@@ -24,14 +24,14 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
   readonly bodyBytesMax?: number;
   readonly bodyMembersMax?: number;
   /**
-   * True for a route that reads many keys, recorded minutes or recorded changes. Such a route runs in the reading
-   * thread and does not delay customers' requests. The reading thread has its own data sources. In the reading thread,
-   * the route does not get the header fields of the request.
+   * True for a route that reads many keys, recorded minutes or recorded changes. A route with `inThread` runs in the
+   * reading thread and does not delay customers' requests. The reading thread has its own data sources. In the reading
+   * thread, the route does not get the header fields of the request.
    */
   readonly inThread?: true;
   /**
-   * True for a route whose response depends only on the settings. The response of such a route is cached for a short
-   * time. A route with a cached response has no parameters.
+   * True for a route whose response depends only on the settings. A route with `isFixed` has no parameters, and its
+   * response is cached for a short time.
    */
   readonly isFixed?: true;
   /** Makes the response. An exception is logged, and the client gets 500. */

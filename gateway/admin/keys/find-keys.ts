@@ -110,7 +110,7 @@ export async function statusesOf(
       .filter(({ key, isUnread }) => !isUnread && key.limits.length > 0 === isLimited)
       .map(({ key }) => key),
   ) as [Key[], Key[]];
-  // The status is read in batches, so that Redis can serve customers' requests between them.
+  // The status is read in batches, so that Redis can serve customers' requests between the batches.
   for (let from = 0; from < limited.length; from += sources.bounds.usageReadsPerTurnMax) {
     const part = limited.slice(from, from + sources.bounds.usageReadsPerTurnMax);
     const read = await sources.readStatus(part);

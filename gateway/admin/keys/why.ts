@@ -15,7 +15,7 @@ import type { ListedKey } from './find-keys.ts';
 import { fixedState, type KeyState } from './key-item.ts';
 import type { SecretView } from './key-sources.ts';
 
-/** The data from which the explanation of a key's responses is made. */
+/** The data that explain the responses of a key. */
 export interface WhyFacts extends Pick<ListedKey, 'key' | 'source' | 'secrets'> {
   readonly state: KeyState;
   readonly status: KeyStatus;
@@ -245,8 +245,8 @@ function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]):
 const networksNamedMax = 3;
 
 /**
- * Describes the requests from networks that the key does not allow, and names the largest networks. The key's owner
- * recognises these networks, or learns that the secret has leaked.
+ * Describes the requests from networks that the key does not allow, and names the largest networks. If the owner of the
+ * key does not recognise a network, the secret may have leaked.
  */
 function networksSentence(refused: readonly RefusedNetwork[], nowMs: number): string {
   if (refused.length === 0) return '';
@@ -269,9 +269,9 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Whether the counts show requests within the last day. Requests to other processes change the counts at once. The
- * usage record has these requests some seconds later. Windows longer than a day are ignored, because they may have
- * begun before the last 24 hours.
+ * Whether the counts show requests within the last day. The counts include requests to other processes at once. The
+ * usage record includes requests to other processes only some seconds later. Windows longer than a day are ignored,
+ * because they may have begun before the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(

@@ -150,7 +150,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       found.push({ kind: 'grant', atMs, text: said, key: change.key, untilMs });
     }
     for (const { startedAt, host, pid, store } of processes) {
-      // Without Redis, the counts are in the memory of a process and are lost when it restarts.
+      // Without Redis, the counts are in the memory of a process and are lost when the process restarts.
       if (store.kind !== 'memory') continue;
       const said = `process ${pid} on ${host} was started at ${startedAt}, and counts are in its memory.`;
       found.push({ kind: 'start', atMs: Date.parse(startedAt), text: said });

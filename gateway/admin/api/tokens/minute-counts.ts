@@ -2,7 +2,7 @@
 export interface MinuteCounts {
   /** Adds one event. @returns the seconds until the name may have another event; undefined below the limit */
   count(name: string): number | undefined;
-  /** The number of names with a count. */
+  /** The number of names that are counted at present. */
   readonly size: number;
 }
 

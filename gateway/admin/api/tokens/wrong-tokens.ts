@@ -10,7 +10,7 @@ import { createMinuteCounts } from './minute-counts.ts';
 export interface WrongTokens {
   /** Counts a wrong token. @returns the seconds that the address must wait; undefined below the limit */
   count(address: string): number | undefined;
-  /** The number of addresses with a count. */
+  /** The number of addresses that are counted at present. */
   readonly size: number;
 }
 

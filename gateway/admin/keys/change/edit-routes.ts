@@ -84,8 +84,8 @@ function update(
   const changed = differences(statedOf(key), statedOf(to));
   if (changed === undefined) return { kind: 'unchanged' };
   const names = Object.keys({ ...changed.before, ...changed.after });
-  // Only a change of plan, limits or operations is checked, so a key of a removed plan can still be revoked and
-  // renamed.
+  // Only changes of plan, limits or operations are checked. An operator can therefore still revoke or rename a key
+  // whose plan was removed.
   const isOnTerms = ['plan', 'limits', 'operations'].some((term) => names.includes(term));
   const fault = isOnTerms ? termsFault(to, settings()) : undefined;
   if (fault !== undefined) return refused('invalid_request', fault);

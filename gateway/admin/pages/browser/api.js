@@ -61,7 +61,11 @@ export function ask(path, signal) {
   return request(path, signal ? { signal } : {});
 }
 
-/** One function for each polled path of the open page. A call requests the path at once. @type {Set<() => void>} */
+/**
+ * One function for each polled path of the open page. A call of the function requests the path at once.
+ *
+ * @type {Set<() => void>}
+ */
 const polls = new Set();
 
 /** Requests all data of the page again after a change. */

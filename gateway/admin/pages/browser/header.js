@@ -48,7 +48,7 @@ export function Header({ live, open }) {
 function Facts({ live: { state, polled } }) {
   useNow();
   const isOld = isStale(polled);
-  // The label "production" is filled with colour, so that operators can distinguish it from other environments.
+  // The label "production" is filled with colour, so that operators can distinguish production from other environments.
   const chip = `chip ${/^prod/i.test(state?.environment ?? '') ? 'filled' : ''}`;
   const [config, store, processes, targets] = state
     ? [

@@ -17,7 +17,8 @@ import { Upstreams } from './pages/upstreams.js';
 
 /**
  * The component of each path in `page-paths.js`. A new page needs an entry in `page-paths.js`, an entry here, and a
- * module in `pages/`. A page with `nav` is in the navigation, and `g` followed by its letter opens it.
+ * module in `pages/`. A page with `nav` is in the navigation. The key `g` and then the letter of the page open the
+ * page.
  *
  * @type {Record<keyof typeof import('./page-paths.js').pagePaths, {
  *   component: (props: PageProps) => ComponentChildren,

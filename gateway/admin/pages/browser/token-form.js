@@ -2,8 +2,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { html } from './parts.js';
 
 /**
- * The form for a token, with instructions to make one. The token stays in this tab, and is not part of any URL or
- * cookie.
+ * The form in which the operator enters a token, with instructions to make a token. The token stays in this tab, and is
+ * not part of any URL or cookie.
  *
  * @param {{ refusal: string, onToken: (token: string) => void }} props
  */

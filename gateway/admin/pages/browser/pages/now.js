@@ -367,7 +367,7 @@ const narrowLinesMax = 4;
 const sunsetWithinDays = 30;
 
 /**
- * Lists the keys and operations that need attention, with the failing ones first.
+ * Lists the keys and operations that need attention. The most urgent keys come first.
  *
  * @param {{ refused: Polled<KeyPage> }} props
  */

@@ -78,8 +78,8 @@ function useSimulation(order) {
   const latest = useRef(wanted);
   latest.current = wanted;
   /**
-   * The last key of the first result of each simulated period, by the start of the period. Later requests for the same
-   * period stop at this key, so that all results cover the same keys.
+   * Maps the start of a simulated period to the last key in the first result. Later requests for the same period stop
+   * at this key, so that all results cover the same keys.
    */
   const until = useRef(/** @type {Record<string, string | undefined>} */ ({}));
   const isUnderWay = useRef(false);
