@@ -110,7 +110,7 @@ const variables: Readonly<Record<string, string>> = {
   NO_COLOR: 'no colours',
 };
 
-/** Adds the options that select a gateway. The help of each command then lists the environment variables that it reads. */
+/** Adds the options that select a gateway. The help of each command also lists the environment variables that the command reads. */
 export function completeCommands(program: Command): void {
   const describe = (command: Command, names: readonly string[]) => {
     if (names.length === 0) return;

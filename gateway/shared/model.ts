@@ -245,7 +245,7 @@ export interface BucketDecision {
   readonly source: DecisionSource;
 }
 
-/** The current quota of a key. Reading the quota charges nothing. */
+/** The current quota of a key. Reading the quota costs no units. */
 export interface KeyStatus {
   /** The current figures, without the charge of a further request. */
   readonly rateLimit: RateLimitState;

@@ -132,8 +132,8 @@ export const defaultBounds = Object.freeze({
    */
   storeRelapseMs: 10_000,
   /**
-   * The largest number of successful probes in a row that a store needs to count as available. One probe suffices at first, and each
-   * relapse doubles the number.
+   * A store counts as available after at most this number of successful probes in a row. One probe suffices at first, and each relapse
+   * doubles the number.
    */
   storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
@@ -145,7 +145,7 @@ export const defaultBounds = Object.freeze({
    * server hangs or cannot be reached.
    */
   storeSilenceMaxMs: 1_000,
-  /** The interval at which commands that the ACL has refused are tried again. */
+  /** If the ACL has refused a Redis command, the command is tried again at this interval. */
   storeAclRetryMs: 10_000,
   /** The interval at which an available store is checked, so that `/readyz` is up to date without traffic. */
   storeHeartbeatIntervalMs: 1_000,
@@ -294,7 +294,7 @@ export const defaultBounds = Object.freeze({
   tunnelsReadAtOnce: 16,
   /** The maximum number of WebSockets that are checked in one turn of the event loop. The checks of one turn take at most a millisecond. */
   tunnelsCheckedPerTurn: 256,
-  /** The maximum size of a response's header block together with its interim responses. The same limit applies to the trailers. */
+  /** The maximum total size of a response's header block and its interim responses. The same limit applies to the trailers. */
   upstreamHeadersBytesMax: 65_536,
   /** The maximum number of header fields of one response. The same limit applies to the trailer fields. */
   upstreamFieldsCountMax: 256,
@@ -340,7 +340,7 @@ export const defaultBounds = Object.freeze({
   /**
    * The slowest rate at which a client may send a body or read a response. The first deadline of a client is `clientGraceMs` after the
    * start. Each octet extends the deadline at this rate. The deadline is at most `clientAheadMaxMs` in the future. A client that was fast
-   * may therefore lose its network for a moment.
+   * is therefore not disconnected if it loses its network for a moment.
    */
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
@@ -363,8 +363,8 @@ export const defaultBounds = Object.freeze({
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,
   /**
-   * The maximum number of waiting requests of one admin connection. One more request closes the connection. Browsers and curl send one
-   * request at a time.
+   * The maximum number of waiting requests of one admin connection. If one more request arrives, the gateway closes the connection.
+   * Browsers and curl send one request at a time.
    */
   adminPipelinedMax: 4,
   /**
@@ -499,12 +499,12 @@ export const defaultBounds = Object.freeze({
   usageFieldsPerCallMax: 250,
   /** The maximum number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
-  /** The maximum number of operations of one key that a process records by name per day. Further operations are counted together. */
+  /** For each key, a process records at most this number of operations by name per day. Further operations are counted together. */
   usageOperationsPerKeyMax: 100,
-  /** The maximum number of secrets of one key whose last use a process records per day. */
+  /** For each key, a process records the last use of at most this number of secrets per day. */
   usageSecretsPerKeyMax: 8,
   /**
-   * The maximum number of client networks with refused requests that a process records by name per key and day. Further networks are
+   * For the refused requests of each key, a process records at most this number of client networks by name per day. Further networks are
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
@@ -628,7 +628,7 @@ export const defaultBounds = Object.freeze({
    * content.
    */
   configPollIntervalMs: 250,
-  /** A load of the configuration that takes longer than this is logged. */
+  /** If a load of the configuration takes longer than this time, the load is logged. */
   configLoadSlowMs: 2_000,
   /**
    * How long a load of the configuration may continue after the files have changed again. Then the load is cancelled, and the new content
@@ -665,10 +665,7 @@ export const defaultBounds = Object.freeze({
   editLockQueueMs: 300_000,
   editLockPollMs: 20,
 
-  /**
-   * The timeout of all DNS lookups of upstreams in `tollgate check`, and the timeout of the connection of `tollgate init` to its
-   * upstream.
-   */
+  /** The timeout for all DNS lookups of `tollgate check`, and for the connection from `tollgate init` to the upstream. */
   checkLookupTimeoutMs: 2_000,
 
   /**

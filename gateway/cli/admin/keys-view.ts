@@ -67,7 +67,7 @@ export function grantText(
   return `${what} from ${beginning(fromMs)}, in ${span(fromMs - nowMs)}, until ${ending(untilMs)}, for ${span(untilMs - fromMs)}`;
 }
 
-/** Fields of a key that `keyLines` prints under their own names. */
+/** Fields of a key that `keyLines` formats one by one. `memberText` formats all other fields. */
 const shownApart = ['id', 'plan', 'name', 'limits', 'operations', 'disabled', 'secrets'];
 const otherMembers = Object.keys(keySchema.shape).filter(
   (name) => !shownApart.includes(name),

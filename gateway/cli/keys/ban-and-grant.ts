@@ -92,8 +92,8 @@ async function change(
   if (options.json) return printJson(json);
   print([textOf(body, Date.now())]);
   try {
-    // The command explains the present responses of the key, because a limit may still refuse its requests. For example, the key may have
-    // used up its requests of the day when its ban ends.
+    // The command explains the present responses of the key, because a limit may still refuse its requests. For example, a key may have no
+    // requests left for the day when its ban ends.
     print([(await readKey(client, id)).body.why.sentence]);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

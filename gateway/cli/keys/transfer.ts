@@ -96,7 +96,7 @@ function linesOfKeys(text: string): number[] {
 }
 
 /**
- * Adds all keys that the configuration allows, by a single edit.
+ * Adds all keys that the configuration allows, in a single edit.
  *
  * @param client asks whether the directory has a key already
  * @throws a CommandError if the file cannot be edited

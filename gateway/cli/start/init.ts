@@ -67,8 +67,8 @@ export async function initConfig({ upstream, api, dir }: InitOptions): Promise<r
 /** @throws a CommandError with the problems that the configuration would have */
 function validText(file: string, config: Omit<NewConfig, 'hasOwnPaths'>) {
   let report = '';
-  // A path of the API may conflict with a path that the gateway itself serves, such as `/limits`. `init` then leaves the gateway's own
-  // paths out of the configuration, because they are optional.
+  // A path of the API may conflict with a path that the gateway itself serves, such as `/limits`. In this case, `init` leaves the gateway's
+  // own paths out of the configuration, because these paths are optional.
   for (const hasOwnPaths of [true, false]) {
     const text = configText({ ...config, hasOwnPaths });
     const loaded = loadSettings({ file, env: process.env, drafts: new Map([[file, text]]) });

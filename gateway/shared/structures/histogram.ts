@@ -32,7 +32,7 @@ export function quantileMs(counts: readonly number[], share: number): number {
   return bucketsMs.at(-1) ?? 0;
 }
 
-/** Counts durations by bucket, in plain numbers. The count of one duration costs one search among sixteen bounds. */
+/** Counts durations by bucket, in plain numbers. */
 export class Histogram {
   /** Not cumulative. The last bucket counts durations above the last bound. */
   readonly counts: number[] = Array(bucketsMs.length + 1).fill(0);

@@ -2,8 +2,8 @@
  * Calls `expire` after `ms`. @returns a function that cancels the call
  *
  * After the event loop was blocked or the process was suspended, timers run before sockets are read. Data that is already in a socket must
- * not count as missing, so `expire` waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait for
- * these reads. Under load, calls failed because of `commandTimeout`, although their replies had already arrived.
+ * not count as missing, so `expire` waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait until
+ * the sockets are read. Under load, calls failed because of `commandTimeout`, although their replies had already arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {
   let turn: NodeJS.Immediate | undefined;
@@ -16,7 +16,7 @@ export function startDeadline(ms: number, expire: () => void): () => void {
   };
 }
 
-/** Resolves to the reply, or after `deadlineMs` to the result of `late`. */
+/** Resolves to the reply. If there is no reply after `deadlineMs`, resolves to the result of `late`. */
 export function withinDeadline<T>(reply: Promise<T>, deadlineMs: number, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = startDeadline(deadlineMs, () => resolve(late()));
