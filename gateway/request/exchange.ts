@@ -76,15 +76,12 @@ export interface Authenticated extends Screened {
   readonly key: KnownKey;
 }
 
-/**
- * An exchange that the limiter has decided with the limits of a key or of a bucket. Every response has the rate-limit fields of
- * `decision`.
- */
+/** An exchange with a decision of the limiter for a key or a bucket. The response has the rate-limit fields of `decision`. */
 export interface Charged extends Exchange {
   readonly decision: Decision | BucketDecision;
 }
 
-/** An exchange that the limiter has decided with the limits of its key. */
+/** An exchange with a decision of the limiter for its key. */
 export interface Decided extends Authenticated {
   readonly decision: Decision;
 }

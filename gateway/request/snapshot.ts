@@ -18,7 +18,7 @@ import { createOperationTable, type OperationTable } from './route/operation-tab
 export interface Snapshot {
   readonly settings: Settings;
   readonly operations: OperationTable;
-  /** The unit that limits count (`countedBy`). */
+  /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
   readonly pages: OwnPages;
   /** The addresses of trusted proxies; undefined when none is configured. */

@@ -13,8 +13,8 @@ interface Progress {
 }
 
 /**
- * Decides whether a client sends its body, or reads its response, too slowly. Each octet extends the client's deadline. The deadline
- * does not pass while the gateway itself causes the delay.
+ * Decides whether a client sends its body, or reads its response, too slowly. Each octet extends the client's deadline. While the gateway
+ * itself causes the delay, the deadline stays at least `clientGraceMs` in the future.
  */
 export class ClientPace {
   private readonly bounds: PaceBounds;

@@ -72,7 +72,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
         const options: RelayOptions = { relay: new RequestRelay(context, request, { resolve, reject }) };
         proxy.web(request.req, request.res, options);
       }),
-    /** Forwards a WebSocket handshake. Resolves when the target has answered with 101 or with another status. */
+    /** Forwards a WebSocket handshake. Resolves when the handshake has succeeded or failed. */
     forwardUpgrade: upgrades.forward,
     /**
      * The first step of a graceful stop: closes WebSockets gently and refuses new WebSockets. Requests that are not WebSocket handshakes

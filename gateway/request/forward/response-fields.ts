@@ -9,8 +9,9 @@ interface ResponseFieldsOptions {
 }
 
 /**
- * Makes the header fields of the response to the client: the target's fields, then the gateway's, as a flat list. The target's
- * hop-by-hop fields, and its fields that the gateway sets, are dropped. A field that must not be repeated keeps only its first line.
+ * Makes the header fields of the response to the client: the target's fields, then the gateway's, as a flat list. The target's hop-by-hop
+ * fields are dropped. A field of the gateway replaces the target's field of the same name, except `Link` and `Vary`. A field that must not
+ * be repeated keeps only its first line.
  */
 export function responseFields({ status, fields, ownFields }: ResponseFieldsOptions): string[] {
   const named = namedInConnection(fields);

@@ -19,7 +19,7 @@ export function createActiveRequests({
   const entries = new Map<string, Entry>();
 
   return {
-    /** The number of requests of a key that this process serves. */
+    /** The number of a key's requests that this process serves now. */
     of: (keyId: string) => entries.get(keyId)?.active ?? 0,
 
     /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
@@ -30,7 +30,7 @@ export function createActiveRequests({
       entryOf(keyId).isAsking = true;
     },
 
-    /** Returns the part of a call to the store that reports the requests of a key. */
+    /** Returns the part of a call that reports the active requests of a key to the store. */
     begin(keyId: string, max: number): Concurrency {
       const entry = entryOf(keyId);
       entry.askedWith = entry.active;
@@ -95,7 +95,7 @@ interface Entry {
   active: number;
   /** The value of `active` when the last call was sent. */
   askedWith: number;
-  /** The store's count of these requests; undefined after a failed call. */
+  /** The store's count of the active requests; undefined after a failed call. */
   known: number | undefined;
   /** When the last call ended, or the entry was created; this process's clock, epoch ms. */
   knownAtMs: number;

@@ -100,7 +100,7 @@ export function createKeyLedger(bounds: Bounds) {
     },
 
     /**
-     * Decides without the store, on the last known counts. The decision is sent to the store later, unless the store may already have
+     * Decides without the store, with the last known counts. The decision is sent to the store later, unless the store may already have
      * charged the requests.
      */
     decideAlone(
@@ -187,7 +187,10 @@ export function createKeyLedger(bounds: Bounds) {
     return entry;
   }
 
-  /** Deletes the oldest entry that has no strikes in an open call. An entry with strikes in an open call is kept until the call ends. */
+  /**
+   * Deletes the oldest entry whose strikes are not being sent to the store. An entry whose strikes are being sent is kept until the call
+   * ends.
+   */
   function forgetOldest(): void {
     for (const { keyId, strikesSent } of entries.values()) {
       if (strikesSent > 0) continue;

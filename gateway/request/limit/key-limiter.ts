@@ -37,10 +37,10 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  * list of runs, which are consecutive requests with equal cost. All calls of a turn are sent in one write. If the store has just refused a
  * request of a key, further requests of this key are refused without a call.
  *
- * While the store does not reply, `onFailure: local` decides on the last known counts. The requests of a call that timed out may have been
- * charged. A call that timed out is therefore not sent again, and its requests are not reported later. The store never counts a request
- * twice. If a call is open when the store becomes unavailable, its requests may never be counted. The function is long because each stage
- * of a batch uses the same maps.
+ * If `onFailure` is `local`, the process decides with the last known counts while the store does not reply. The requests of a call that
+ * timed out may have been charged. A call that timed out is therefore not sent again, and its requests are not reported later. The store
+ * never counts a request twice. If a call is open when the store becomes unavailable, its requests may never be counted. The function is
+ * long because each stage of a batch uses the same maps.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;
@@ -90,7 +90,7 @@ export function createKeyLimiter(deps: {
       const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
       return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
     },
-    /** Returns the local counts of a key, or `unavailable` under `onFailure: refuse`. Called while the store is unavailable. */
+    /** Returns the local counts of a key. If `onFailure` is `refuse`, returns `unavailable`. Called while the store is unavailable. */
     readAlone(key: Key) {
       const storeNowMs = clock.nowMs();
       if (onFailure === 'refuse') return unavailable({ keyId: key.id, limits: key.limits }, storeNowMs);

@@ -58,7 +58,7 @@ export interface LimiterDeps {
   readonly bounds: Bounds;
 }
 
-/** Creates the limiter, which decides whether a request is within its limits. */
+/** Creates the limiter, which decides whether a request is within the limits of its key. */
 export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...deps }: LimiterDeps) {
   const { windowsMs } = bounds;
   const ledger = createKeyLedger(bounds);
@@ -117,8 +117,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Charges one request for a key's own limits to the `limits` bucket of the key. */
     chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
-     * Reads the counts of a key without charging anything. While the store is unavailable, `onFailure: local` reads the local counts, and
-     * `onFailure: refuse` returns `unavailable`.
+     * Reads the counts of a key without charging anything. While the store is unavailable, the result depends on `onFailure`: local counts
+     * for `local`, and `unavailable` for `refuse`.
      */
     async readOwn(key: Key): Promise<OwnLimits | Unavailable> {
       await backing.health.started;

@@ -95,7 +95,7 @@ async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder
 
 /**
  * The library's memory limiter with a maximum number of remembered addresses. The library itself has no maximum. At the maximum, the
- * address that was counted first is forgotten. A client that guesses keys could reset the count of its address only with requests from
+ * address that was counted first is forgotten. To reset the count of its address, a client that guesses keys needs requests from
  * `groupsMax` other addresses. Each of these addresses has its own limit, so the client gains nothing.
  */
 class BoundedLimiterMemory extends RateLimiterMemory {

@@ -189,7 +189,7 @@ export class ClientConnection {
     this.serve(res);
   }
 
-  /** Attaches the response to refused input to the socket. Node attaches other responses itself. */
+  /** Attaches the error response for refused input to the socket. Node attaches other responses itself. */
   private attach(res: ClientResponse): void {
     res.assignSocket(this.socket);
     res.once('finish', () => {

@@ -91,7 +91,7 @@ export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Matches a name, an IPv4 or a bracketed IPv6 address, and an optional port. RFC 3986 §3.2.2 allows more forms of a host. */
 const hostForm = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/;
 
-/** Matches at most 15 digits, because a JavaScript number represents them exactly. */
+/** Matches at most 15 digits, because a JavaScript number represents 15 digits exactly. */
 const contentLengthForm = /^(?:0|[1-9][0-9]{0,14})$/;
 
 function duplicate(name: SingularName): ScreenRefusal {

@@ -28,7 +28,7 @@ interface OfferedPath {
 export interface OperationTable {
   readonly literal: ReadonlyMap<string, OfferedPath>;
   readonly templated: TemplateBranch<OfferedPath>;
-  /** The single operation for all paths with the prefix; undefined if there is an API document. */
+  /** The single operation for all paths that begin with `prefix`; undefined if there is an API document. */
   readonly any: { readonly prefix: string; readonly offered: OfferedOperation } | undefined;
 }
 

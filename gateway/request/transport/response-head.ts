@@ -102,8 +102,8 @@ export function parseResponseHead(text: string, method: string, fieldsCountMax: 
 }
 
 /**
- * Matches a field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5): a token, a colon without a space before it, a value
- * without control characters except tab, and CRLF. A folded line does not match.
+ * Matches a field line of a response or its trailers (RFC 9112 §5, RFC 9110 §5.5). A field line has a token, a colon without a space before
+ * it, a value and CRLF. The value has no control characters except tab. A folded line does not match.
  */
 export const fieldLine = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n/;
 

@@ -68,13 +68,9 @@ export type Reach =
 
 export interface TransportFailure {
   /**
-   * - `connect`: no connection could be established.
-   * - `closed`: the gateway closed the connection or the pool.
-   * - `full`: the holder has used up its share of the queue.
-   * - `lost`: the connection ended before the response was complete.
-   * - `malformed`: the response is not valid HTTP/1.1.
-   * - `timeout`: the response did not arrive in time.
-   * - `aborted`: the response is no longer needed.
+   * `connect`: no connection could be established. `closed`: the gateway closed the connection or the pool. `full`: the holder has used up
+   * its share of the queue. `lost`: the connection ended before the response was complete. `malformed`: the response is not valid HTTP/1.1.
+   * `timeout`: the response did not arrive in time. `aborted`: the response is no longer needed.
    */
   readonly kind: 'connect' | 'closed' | 'full' | 'lost' | 'malformed' | 'timeout' | 'aborted';
   readonly reach: Reach;

@@ -5,9 +5,9 @@ import type { ActiveConnection, ResponseHandler, TargetRequest } from '../../tra
 import { connectionErrorText, type TargetTls } from '../../transport/target-tls.ts';
 
 /**
- * - `healthy`: the target answers its health path with 2xx; without a health path, it accepts a connection.
- * - `silent`: the target does not answer in time. A silent target may hang, be paused, or lack CPU.
- * - `down`: the target refuses or breaks connections, or answers its health path with another status.
+ * `healthy`: the target answers its health path with 2xx. A target without a health path is healthy when it accepts a connection.
+ * `silent`: the target does not answer in time. The process of a silent target may hang, be paused, or lack CPU.
+ * `down`: the target refuses or breaks connections, or answers its health path with a status other than 2xx.
  */
 export type Health = 'healthy' | 'silent' | 'down';
 

@@ -14,12 +14,14 @@ interface FailedAttempt {
 /**
  * Whether a failed request may be sent again.
  *
- * - A request is always retried if no octet of it can have reached a target.
- * - A GET or HEAD without a body is retried once if its reused connection closed before the first octet of the response. The target
- *   has probably closed the idle connection. RFC 9110 §9.2.2 forbids retries of methods that are not idempotent, and advises against
- *   a retry after a failed retry.
- * - A request is never retried if it was written on a new connection. The request may have crashed the target. A retry could crash another
- *   target.
+ * A request is always retried if none of its octets can have reached a target.
+ *
+ * A GET or HEAD without a body is retried once if its reused connection closed before the first octet of the response. The target has
+ * probably closed the idle connection. RFC 9110 §9.2.2 forbids retries of methods that are not idempotent. It also advises against a second
+ * retry.
+ *
+ * A request is never retried if it was written on a new connection. The request may have crashed the target. A retry could crash another
+ * target.
  */
 export function mayRetry({
   failure,

@@ -1,7 +1,7 @@
 --[[
 Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits).
-The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts. The script changes the hash of decide-quota.lua and
-uses Redis's clock.
+The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts. The script changes the hash that decide-quota.lua
+describes. The script uses Redis's clock.
 
 KEYS[1] is `<prefix>:{<key id>}`. ARGV[1] is `lift`, `reset` or `grant`.
 For `lift` and `reset`, ARGV[2] is the maximum length of a ban in ms, because processes may send older bans and strikes within this time.

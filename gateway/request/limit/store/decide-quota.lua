@@ -4,7 +4,7 @@ gateway puts calendar-month.lua before this script. In a Redis Cluster, each cal
 
 The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request, but
 the windows of this script follow the UTC calendar. The library charges one window per round trip, but this script charges all
-windows in one round trip. The library charges refused requests, but this script does not. The library has no bans that become
+windows together. The library charges refused requests, but this script does not. The library has no bans that become
 longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
@@ -16,7 +16,7 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
 
   `bannedUntilMs`, `banLevel`: the end of the last ban, and the number of consecutive bans.
 
-  `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset (the generations of decide-quota.ts).
+  `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset. decide-quota.ts describes these fields.
 
   `grant`: temporary limits. The field contains the end of the temporary limits in epoch ms, then the name and limit of each
   window. For limits that start later, the field also contains the start, for example `9 day 50 from 1`.
@@ -26,11 +26,12 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
 
   `changedMs`: the time of the last change of the key itself. Only keys of the key directory have this field.
 
-ARGV  the arguments of all keys, one key after the other. Each key has these arguments:
+ARGV  the arguments of the keys, one key after the other. Each key has these arguments:
 
-  1. The terms of the key: the number of limited windows; the ban policy (after, within ms, for ms, max ms); for each window its
-     name, its length in ms (0 for a calendar month) and its limit. If the terms are the same as for the previous key, all these
-     arguments are replaced by an empty string.
+  1. The terms of the key, which are several arguments. The first argument is the number of limited windows. The next four
+     arguments are the ban policy: after, within ms, for ms, max ms. The next arguments are, for each window, its name, its length
+     in ms (0 for a calendar month) and its limit. If the terms are the same as for the previous key, all these arguments are
+     replaced by one empty string.
 
   2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not all requests cost
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
@@ -45,17 +46,18 @@ ARGV  the arguments of all keys, one key after the other. Each key has these arg
      are the limit, the name of the process, the requests of the key that this process serves now, and the duration of its lease
      in ms.
 
-Reply  nowMs, and for each key, one after the other: admitted, refused, banned, strikes, strikesFromMs, bannedUntilMs, banLevel,
-  liftedMs, resetMs, for each window its number and charged units, and the field `grant` or 0.
+Reply  nowMs, and then the results of the keys, one key after the other. Each result has these parts: admitted, refused, banned,
+  strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, for each window its number and charged units, and the field
+  `grant` or 0.
 
   If the key has a concurrency limit, the next part is the number of requests that exceeded this limit. These requests are the
   last requests of the call. If the call has several runs for the key, the last part is the number of admitted requests of each
   run. If the key has changed since the process read it, no request is decided, and the reply for the key is -1. If the Redis
   key is not a hash, the reply for the key is the text of an error.
 
-HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. A call that fails has
-therefore changed no key. The script sets the expiry of a new hash, so every hash has an expiry. A later call never shortens the
-expiry. The count of a window is kept even if an edit removes its limit, because the next edit may restore the limit.
+HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. If a call fails, it
+has therefore not changed any key. The script sets the expiry of a new hash, so every hash has an expiry. A later call never
+shortens the expiry. The count of a window is kept even if an edit removes its limit, because the next edit may restore the limit.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

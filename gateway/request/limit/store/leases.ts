@@ -1,16 +1,16 @@
-/** The concurrency limit of a key, and the requests that this process serves. */
+/** The concurrency limit of a key, and the number of the key's requests that this process serves. */
 export interface Concurrency {
   /** The number of requests of the key that all processes may serve at the same time. */
   readonly max: number;
   /** The name of this process: letters, digits, `-` and `_`. */
   readonly process: string;
-  /** Requests of the key that this process serves now, without the requests of the call. */
+  /** The number of the key's requests that this process serves now, without the requests of the call. */
   readonly active: number;
   /** The duration of the lease, counted from the call. A later call may renew or end the lease. */
   readonly leaseMs: number;
 }
 
-/** The requests of a key that one process serves. A process that is killed cannot end its lease, so each lease expires. */
+/** The number of a key's requests that one process serves. A process that is killed cannot end its lease, so each lease expires. */
 export interface Lease {
   readonly process: string;
   readonly requests: number;

@@ -12,9 +12,9 @@ type Phase = 'starting' | 'available' | 'away';
  * unavailable when its connection is lost, or after `bounds.storeFailuresMax` failed calls in a row. A server counts as back when it
  * accepts a probe (a small write) within the deadline. The first probe is sent as soon as ioredis is ready.
  *
- * A server that fails again soon after its return must pass twice as many probes each time. A server that is slow only under load passes a
- * single probe while it is idle. With a single probe, the state of a slow server would change several times a second. Each change of the
- * state is logged once.
+ * Each time a server fails again soon after its return, it must pass twice as many probes as before. A server that is slow only under load
+ * passes a single probe while it is idle. With a single probe, the state of a slow server would change several times a second. Each change
+ * of the state is logged once.
  */
 export function watchServer(deps: {
   node: RedisNode;

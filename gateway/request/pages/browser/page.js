@@ -82,7 +82,7 @@ async function show(element) {
     deepLinking: true,
     displayRequestDuration: true,
     defaultModelsExpandDepth: 0,
-    // The page does not store keys, and does not send the document to Swagger's validator, which is another server.
+    // The page does not store keys. The page does not send the document to Swagger's validator, which runs on another server.
     persistAuthorization: false,
     validatorUrl: null,
     onComplete: () => {
