@@ -38,7 +38,8 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     return { kind: 'invalid', problem: `the body is not valid JSON: ${reason}` };
   }
   const problem = findStructureProblem(text);
-  // A reviver recurses, while `JSON.parse` alone does not. `findStructureProblem` therefore checks the depth before this second parse.
+  // A reviver recurses, while `JSON.parse` alone does not. `findStructureProblem` therefore checks the depth before the parse with a
+  // reviver.
   return problem === undefined
     ? { kind: 'parsed', value: JSON.parse(text, reviveInteger) }
     : { kind: 'invalid', problem };

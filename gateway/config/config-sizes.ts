@@ -65,6 +65,6 @@ export const configSizes = Object.freeze({
    * more characters than the report shows, because a password in a URL is recognised by the `@` after it.
    */
   maskedCharsMax: 2_000,
-  /** The longest retention of per-minute usage, in days. A key that is always active takes up to 16 KiB a day. */
+  /** The longest retention of per-minute usage, in days. The usage record of a key that is always active grows by up to 16 KiB a day. */
   usageKeepDaysMax: 31,
 });

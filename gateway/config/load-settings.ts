@@ -369,7 +369,8 @@ function readApi(context: LoadContext, upstreamNames: readonly string[] | undefi
   }
   if (typeof api !== 'string') return undefined;
   const file = context.fileOf(api);
-  // The digests already include the main file, the keys file and the secret files. These files must not appear in the API reference.
+  // The digests already contain the main file, the keys file and the secret files. The API reference must not contain any file that is
+  // already in the digests.
   const ownFiles = new Set([...context.reader.digests().keys()].map(realPath));
   const folders = [context.mainFile, file].map((path) => realPath(dirname(path)));
   const open = (path: string, mentionedAt: Place) => {

@@ -41,7 +41,7 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
 }
 
 export interface SettingsWatch {
-  /** Stops watching. No callback is called afterwards. */
+  /** Stops watching. After `stop`, no callback is called. */
   stop(): void;
 }
 
@@ -57,7 +57,7 @@ export interface Rejected {
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
-/** A load that stopped before a long text that may be half written. */
+/** A load that stopped because a long text may be half written. */
 interface UnsettledLoad {
   readonly kind: 'unsettled';
   /** The digest of each file that was read. */
@@ -80,9 +80,9 @@ interface LoadUnderWay {
  * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
  * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the loaded
- * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. If two
- * comparisons in a row have found the loaded content, the load takes effect even if the file was edited again after them. Loads therefore
- * take effect even if edits are frequent.
+ * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. A load takes
+ * effect once two comparisons have found its content, even if the file has been edited again since. Loads therefore take effect even if
+ * edits are frequent.
  *
  * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the load of the
  * complete text. A long text is loaded after two comparisons have found the same content.
@@ -104,14 +104,15 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   /** The result of a load that has not taken effect yet. */
   let candidate: LoadedInThread | UnsettledLoad | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** A factor for the time that a load may continue after its files have changed. */
+  /** Multiplies the time after which a load with changed files is cancelled. */
   let patience = 1;
   /** The time of the next retry after the thread died, and the length of the pause before that retry. */
   let retryAtMs = Number.POSITIVE_INFINITY;
   let retryPauseMs = 0;
   let lastSeen: Digests = new Map();
   /**
-   * The digests of the files, for each time that two successive comparisons found the same content. The list is cleared when a load begins.
+   * Digests of all files. The list has an entry for each pair of successive comparisons that found the same content. The list is cleared
+   * when a load begins.
    */
   let seenTwice: Digests[] = [];
   let isStopped = false;
@@ -210,7 +211,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
     const isNews = before === undefined || now.settings.version !== before.version;
     // The thread computes its next message as a difference from settings that were passed to `onValid`.
     inForce = isNews || isRepaired ? now : { ...now, settings: before };
-    // If the settings have changed during the load, the difference does not apply to them.
+    // The thread's message is a difference that applies only to the settings `now.base`.
     const message = now.base === before ? now.message : fullMessage(now.settings);
     if (isNews || isRepaired) onValid(now, message, rejected);
   }
@@ -235,7 +236,7 @@ const fixedAtStart = [
   'directory',
 ] as const satisfies readonly (keyof Settings)[];
 
-/** The settings that are completely fixed at the start. Only some parts of a listener are fixed. */
+/** Settings that are fixed as a whole at the start. Some parts of a listener can change later. */
 type FixedWhole = Exclude<(typeof fixedAtStart)[number], 'listen' | 'admin'>;
 
 /** The settings that `restartNeeded` compares. `Settings` and the settings in a response of the admin API both have this type. */

@@ -77,17 +77,17 @@ export function sumOf(tallies: Iterable<Tally>): Tally {
 
 /** The fields of a record that count the same periods: the minutes of an hour, or the days of a month. */
 export interface TallyFields {
-  /** The first eight outcomes of each period (`tallyNumber`). */
+  /** The counts of the first eight outcomes in each period (`tallyNumber`). */
   readonly counts?: Counts | undefined;
-  /** The later outcomes of each period (`laterNumber`). */
+  /** The counts of the later outcomes in each period (`laterNumber`). */
   readonly later?: Counts | undefined;
   /** The costs of the requests in `counts` (`unitsNumber`). */
   readonly units?: Counts | undefined;
 }
 
 /**
- * Reads the tallies from the fields of a record, by the position of the period. A later outcome that only newer
- * versions know is ignored.
+ * Reads the tallies from the fields of a record, by the position of the period. The function ignores outcomes that only
+ * newer gateway versions know.
  */
 export function talliesIn({ counts, later, units }: TallyFields): Map<number, Tally> {
   const tallies = new Map<number, { -readonly [Figure in keyof Tally]: Tally[Figure] }>();
@@ -114,8 +114,8 @@ export function talliesIn({ counts, later, units }: TallyFields): Map<number, Ta
 export const firstOutcomes = 8;
 
 /**
- * Returns the number under which one of the first eight outcomes of a period is counted. The number 0 is reserved
- * (`latest` in `counts.ts`).
+ * Returns the number that identifies the count of one outcome in one period. The outcome must be one of the first
+ * eight. The number 0 is reserved (`latest` in `counts.ts`).
  */
 export function tallyNumber(place: number, outcome: number): number {
   return 1 + place * firstOutcomes + outcome;
@@ -138,8 +138,9 @@ export function outcomeAt(tallyNumber: number): number {
 const placesMax = 64;
 
 /**
- * Returns the number under which an outcome after the eighth is counted, in a separate field. Earlier versions ignore
- * this field, so two versions can share a record. The field has room for any number of outcomes.
+ * Returns the number that identifies the count of one outcome in one period, for outcomes after the eighth. A separate
+ * field contains these counts. Earlier versions ignore this field, so two versions can share a record. The field has
+ * room for any number of outcomes.
  */
 export function laterNumber(place: number, outcome: number): number {
   return 1 + (outcome - firstOutcomes) * placesMax + place;
@@ -150,9 +151,9 @@ function laterAt(number: number): [place: number, outcome: Outcome | undefined] 
 }
 
 /**
- * Returns the numbers under which the costs of requests are counted, by period and one of the first eight outcomes.
- * `extra` counts units in excess of 1 per request, and `free` counts requests that cost nothing. If both are absent,
- * every request cost 1 unit.
+ * Returns the numbers that identify the costs of one outcome in one period. The outcome must be one of the first eight.
+ * `extra` counts units in excess of 1 per request, and `free` counts requests that cost nothing. If a record has
+ * neither number, every request cost 1 unit.
  */
 export function unitsNumber(
   place: number,

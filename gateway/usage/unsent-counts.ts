@@ -59,8 +59,8 @@ export class UnsentCounts {
   }
 
   /**
-   * Removes and returns at most `fieldsMax` fields of the earliest day. The caller must release the room of these
-   * fields after sending them.
+   * Removes and returns at most `fieldsMax` fields of the earliest day. After sending the fields, the caller must
+   * return their part of the `UnsentRoom`.
    */
   takeDay(
     fieldsMax: number,
@@ -89,7 +89,7 @@ export interface UnsentRecord {
   readonly counted: Fields;
 }
 
-/** Returns the stored record, by field, with the unsent counts of the process added. */
+/** Adds the unsent counts of the process to the stored record, and returns the sum by field. */
 export function completeRecord(stored: StoredRecord, unsent: UnsentRecord | undefined): Map<string, Counts> {
   const fields = new Map<string, Counts>();
   const add = (more: Fields) => {

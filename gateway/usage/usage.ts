@@ -50,7 +50,7 @@ export function createUsage({
   /** The Redis connection; without it, the record is in memory and keeps one day. */
   readonly redis?: RedisConnection | undefined;
   readonly keepDays: number;
-  /** The length of a minute. Tests use shorter minutes. */
+  /** The length of a minute: 60,000 ms, or less in tests. */
   readonly minuteMs: number;
   /** Returns the time of the store's clock, epoch ms. */
   readonly nowMs: () => number;

@@ -310,8 +310,8 @@ describe('connections beyond what one client address may have', () => {
     await second.closed;
     expect([await served(third), await served(first)]).toEqual([200, 200]);
 
-    // Two other addresses use the remaining connections. For a client with a fourth address, the server then closes an idle connection of
-    // another address.
+    // Two other addresses use the remaining connections. When a client with a fourth address connects, the server closes an idle
+    // connection of another address.
     await Promise.all([await open('127.0.0.2'), await open('127.0.0.3')].map(served));
     expect(await served(await open('127.0.0.4'))).toBe(200);
     await third.closed;

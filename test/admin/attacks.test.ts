@@ -142,7 +142,7 @@ it('while replies from Redis are lost, a request repeated with its Idempotency-K
   const another = (await other.ask('POST', '/keys/acme/secrets')).body.secret;
   for (const held of [another, ...(secret === undefined ? [] : [secret])])
     expect(await other.call(held)).toBe(200);
-  // Neither the log nor the record of changes has a part of an issued secret.
+  // Neither the log nor the record of changes contains any part of an issued secret.
   const told = JSON.stringify([
     logged,
     direct.logged,

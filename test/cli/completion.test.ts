@@ -43,8 +43,8 @@ test.each([
     terminal.stdout.setEncoding('utf8').on('data', (text) => {
       output += text;
     });
-    // The command that defines the prompt has the prompt in two parts, so that the terminal's echo of the
-    // command does not look like the prompt.
+    // The command that defines the prompt writes the prompt as two strings. The terminal's echo of the command
+    // therefore does not look like the prompt.
     const prompts = () => output.split('Rea' + 'dy>').length - 1;
     const type = async (text: string) => {
       const before = prompts();

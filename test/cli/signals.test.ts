@@ -48,7 +48,7 @@ test('a Ctrl-C that npm sends a second time still lets the requests in flight fi
   });
   const key = makeCustomKey(100, 100);
   const gateway = await startGateway(testConfig({ upstream: { url: backend.url }, keys: [key.entry] }), {
-    // A slow machine may need this long to send all signals.
+    // A slow machine may need up to 30 s to send all signals.
     tuning: { bounds: { signalEchoMs: 30_000 } },
   });
   onTestFinished(async () => {
@@ -74,8 +74,8 @@ for (const [signal, code] of [
   test(`a ${signal} before the gateway listens ends it, also as process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
-    // If process 1 has no listener for a signal, Linux discards the signal. In any other process without a listener, the default action
-    // would end the process without an exit code.
+    // If process 1 has no listener for a signal, Linux discards the signal. Any other process without a listener ends
+    // without an exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
     void runGateway({ configFile: ${JSON.stringify(config())} });

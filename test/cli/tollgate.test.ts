@@ -96,7 +96,7 @@ test('admin token prints the line for the configuration, and last the token, who
   expect(token).toMatch(/^tga_[0-9A-Za-z]{46}$/);
   expect(stderr).not.toContain(token);
   expect(stderr).toContain('`admin: { tokens: [ … ] }`');
-  // The form of `config/production.yaml`, and then the form of `config/local.yaml`.
+  // The tokens are written on one line as in `config/production.yaml`, and as a block list as in `config/local.yaml`.
   for (const tokens of [`[${line}]`, `\n    - ${line}`]) {
     const { file } = configFolder({ 'tollgate.yaml': `${mainDocument}admin:\n  tokens: ${tokens}\n` });
     const loaded = loadSettings({ file, env: {} });

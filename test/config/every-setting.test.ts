@@ -16,7 +16,7 @@ interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[];
 }
 
-/** The path of each setting. `*` is a name that operators choose, `[]` an entry of a list. */
+/** The path of each setting. In a path, `*` stands for a name that operators choose, and `[]` stands for an entry of a list. */
 function settingsIn({ properties, additionalProperties, items, anyOf = [] }: JsonSchema): readonly string[] {
   const below = (schema: JsonSchema, step: string) => settingsIn(schema).map((path) => `${step}.${path}`);
   const members = Object.entries(properties ?? {}).flatMap(([name, member]) => {

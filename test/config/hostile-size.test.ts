@@ -17,8 +17,8 @@ function problemsOf(files: Files): readonly Problem[] {
 
 const count = 40_000;
 /**
- * The limit on the CPU time for parsing a file, which takes half a second. A parser with quadratic work would take far
- * longer than the limit. The limit counts CPU time, because pauses and other processes do not add CPU time.
+ * The limit on the CPU time for parsing a file. Parsing takes half a second. A parser with quadratic work would take
+ * far longer than the limit. The limit counts CPU time, because pauses and other processes do not add CPU time.
  */
 const hangCpuMs = 10_000;
 /**

@@ -18,7 +18,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** A command prefix. The program after the prefix runs in a network namespace that has only a loopback device. */
+/** Returns the beginning of a command that runs a program in a network namespace with only a loopback device. */
 async function withoutNetwork(): Promise<readonly [string, ...string[]]> {
   const advice = 'The test of the npm package needs Linux with the programs unshare and ip.';
   const unshare = await requireProgram({ names: ['unshare'], packageName: 'util-linux', advice });

@@ -71,7 +71,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   });
   onTestFinished(() => started.stop());
   /**
-   * Waits until a load parses a file whose text has just become long. The first load after the edit does not parse the
+   * Waits until a load parses the text of a file that has become long. The first load after the edit does not parse the
    * text, because the text may be half written.
    */
   const parsing = async (longFile: string) => {

@@ -87,7 +87,8 @@ it('reports of several processes within the merging time are one event, and a la
   const [first, second] = [eventsOf('p1', shared, own), eventsOf('p2', shared, own)];
   first.record(away('connection lost'));
   second.record(away('no reply within the deadline'));
-  // The processes are not connected to Redis yet. They send the recorded events later, when the events are ten minutes old.
+  // The processes are not connected to Redis yet. The processes send the recorded events later, when the events are ten
+  // minutes old.
   pass(600_000);
   await expect.poll(() => listed(first)).toEqual(['store_away  2']);
   second.record(away());
@@ -117,7 +118,7 @@ it('an event during a Redis outage is listed afterwards, at its time, once for a
   for (const one of [first, second]) one.record({ kind: 'store_back', awayMs: outageMs });
   await expect.poll(() => listed(second)).toEqual(['store_back  2', 'ban acme 1', 'store_away  2']);
   const times = (await second.read({ limit: 10 })).events.map(({ at }) => Date.parse(at));
-  // On the clock of Redis, no hour has passed.
+  // The clock of Redis did not move forward with the clock of the process.
   expect(Math.abs((times[2] ?? Number.NaN) - (awayMs - outageMs))).toBeLessThan(30_000);
   expect(Math.abs((times[0] ?? Number.NaN) - backMs)).toBeLessThan(30_000);
 });
@@ -140,7 +141,7 @@ it('an event while Redis is frozen is listed at its time, although Redis receive
   server.thaw();
   await expect.poll(() => listed(events)).toEqual(['store_away  1']);
   const [event] = (await events.read({ limit: 1 })).events;
-  // On the clock of Redis, no hour has passed.
+  // The clock of Redis did not move forward with the clock of the process.
   expect(Math.abs(Date.parse(event?.at ?? '') - (awayMs - outageMs))).toBeLessThan(30_000);
 });
 

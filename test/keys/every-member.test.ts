@@ -24,8 +24,8 @@ const generated = Object.entries(schemas).map(([name, schema]) => {
 const members: Members = { plan: 'enterprise', ...Object.fromEntries(generated) };
 const ofNewKey = without(members, 'disabled');
 /**
- * The response for a single key shows the limits in `windows`. Its member `state` shows whether the key is
- * disabled.
+ * The response for a single key shows the limits in `windows`. The member `state` of the response shows whether the key
+ * is disabled.
  */
 const shown = without(members, 'limits', 'disabled');
 const removable = Object.keys(schemas).filter((name) => name !== 'disabled');

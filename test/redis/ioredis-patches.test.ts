@@ -38,7 +38,7 @@ it('a TLS connection to Redis that gets a broken record and is then reset is mad
     client.pipe(server).pipe(client, { end: false });
     void secure.then((socket) =>
       socket.once('data', () => {
-        // The client reacts to the broken record with an error and a TLS alert. The relay then resets the connection.
+        // The client reacts to the broken record with an error and a TLS alert. After the alert, the relay resets the connection.
         client.write(brokenRecord);
         client.once('data', () => client.resetAndDestroy());
       }),

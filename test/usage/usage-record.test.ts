@@ -508,7 +508,7 @@ describe('the record of several processes', () => {
       },
     };
     const calendar = usageCalendar(minuteMs);
-    // The recorder's next round of sending follows only after 15 minutes.
+    // The recorder begins its next round of sending only after 15 minutes.
     const bounds = tunedBounds({ usageFlushIntervalMs: 900_000, usageSlicesPerFlush: 90_000 });
     const recorder = createUsageRecorder({ store, calendar, keptMs: dayMs, bounds });
     onTestFinished(() => recorder.close());
@@ -724,8 +724,8 @@ it('the requests of a thousand operations are sent in one flush, in calls that R
   onTestFinished(() => server.stop());
   const { url } = server;
   const prefix = freshPrefix();
-  // If Redis does not have the script yet, it refuses the call, and the call is sent again with the script. The map counts
-  // both calls as one call.
+  // If Redis does not have the script yet, it refuses the call, and the call is sent again with the script. The map has one
+  // entry for both calls.
   const calls = new Map<string, number>();
   const monitor = await monitorRedis(server.port, ([command = '', _script, ...args]) => {
     if (/^eval/i.test(command) && args[1]?.startsWith(`${prefix}:usage:operations`))

@@ -40,8 +40,8 @@ function isMatchable(segment: string): boolean {
 /** Two templates that match the same path, while neither template is more specific. */
 export interface Overlap {
   /**
-   * The template that receives a request whose path matches both templates. If the templates differ only in parameter names, the other
-   * template receives requests whose method only the other template has.
+   * The template that receives a request whose path matches both templates. If the templates differ only in parameter names and only
+   * `other` has the request's method, `other` receives the request.
    */
   readonly winner: string;
   readonly other: string;

@@ -178,8 +178,8 @@ function charsOf(value: unknown, charsMax: number): number {
 }
 
 /**
- * Makes a Markdown table. Each plan has a row, and each scheduled change of a plan has a row. Each window that at least one plan limits has
- * a column.
+ * Makes a Markdown table. Each plan has a row, and each scheduled change of a plan has a row. The table has a column for each
+ * window that at least one plan limits.
  */
 function plansText({ baseUrl, plans, counted, limitsPath, nowMs }: Published): string {
   const all = [...plans.values()];

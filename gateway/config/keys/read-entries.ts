@@ -28,8 +28,8 @@ export const changesMax = 256;
  *
  * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed
- * @returns undefined when an entry is invalid, or two keys share an id or a digest. In this case, the caller must parse the whole list to
- *   report each problem with its line and column
+ * @returns undefined when an entry is invalid, or two keys share an id or a digest. When the result is undefined, the caller
+ *   must parse the whole list, so that each problem is reported with its line and column
  */
 export function readEntries(
   list: SplitList,

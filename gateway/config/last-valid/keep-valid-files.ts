@@ -33,8 +33,8 @@ export interface KeepingSettings extends ValidSettings {
   /** The files whose content on disk is rejected. The list is empty when every file on disk is in use. */
   readonly kept: readonly KeptFile[];
   /**
-   * New contents of the main file and the keys file that conflict with other files. Only the revocations of these contents take
-   * effect.
+   * New contents of the main file and the keys file that conflict with other files. The gateway applies only the revocations in these
+   * contents.
    */
   readonly revoking: Contents;
   /** The same digest as `version`, but computed from the files on disk. */
@@ -42,14 +42,16 @@ export interface KeepingSettings extends ValidSettings {
 }
 
 /**
- * Loads the configuration. If the files on disk are not valid together, the load uses the last valid content of some files. All other
- * files are loaded from disk:
+ * Loads the configuration. If the files on disk are not valid together, the load uses the last valid content of some files. The load
+ * reads all other files from disk. These rules select the files:
  *
  * 1. The load uses the last valid content of a file that is invalid by itself.
+ *
  * 2. If two files conflict, the load uses the last valid content of the file with the problem. If the file with the problem is unchanged,
  *    the load uses the last valid content of the file that has changed.
- * 3. If the settings are still invalid, the load uses the last valid content of every file except the keys file. If the settings are then
- *    still invalid, the load also uses the last valid content of the keys file.
+ *
+ * 3. If the settings are still invalid, the load uses the last valid content of every file except the keys file. If the settings are
+ *    invalid even with these contents, the load also uses the last valid content of the keys file.
  *
  * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
@@ -90,7 +92,7 @@ export function loadKeepingValid(
    * Selects the next files to reject, each with its faults. Returns an empty map when every changed file is already rejected.
    */
   function filesToKeep(faults: readonly Fault[]): ReadonlyMap<string, Fault[]> {
-    // The main file may always be at fault, because it names the other files.
+    // Any fault may come from the main file, because it names the other files.
     const byFile = Map.groupBy(faults, ({ suspects }) => [...suspects, options.file].find(canKeep) ?? '');
     byFile.delete('');
     if (byFile.size > 0) return byFile;

@@ -11,15 +11,15 @@ export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled
   readonly lastValid: LastValid | undefined;
   readonly number: number;
   /**
-   * The number of an earlier load. The reply contains only the settings that differ from that load. With the number 0, the reply
-   * contains all settings.
+   * The number of an earlier load. The reply contains only the settings that differ from the result of this earlier load. With the number
+   * 0, the reply contains all settings.
    */
   readonly base: number;
 }
 
 /** The thread's answer to a request. */
 export type LoadReply =
-  /** The load stopped before a long text that may be half written. */
+  /** The load stopped, because a long text may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
 /**
@@ -46,7 +46,7 @@ let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
   const inForce = results.get(base);
-  // Other results are dropped before the load, to free their memory.
+  // All results except `inForce` are dropped before the load, to free their memory.
   results = new Map(inForce && [[base, inForce]]);
   const loaded = loadSettled(
     { ...files, before: inForce?.entries, onRead: tellRead },

@@ -20,7 +20,7 @@ export interface SettingsLoader {
    * @throws when the thread dies, for example out of memory; the next load starts a new thread
    */
   load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
-  /** Ends the thread. The promise of a running load never settles. The next load starts a new thread. */
+  /** Ends the thread. After `close`, the promise of a running load never settles. The next load starts a new thread. */
   close(): void;
 }
 

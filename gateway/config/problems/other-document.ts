@@ -6,8 +6,9 @@ import { isMapping } from '../source/yaml-to-plain.ts';
 import { type Problem, wholeFile } from './problem.ts';
 
 /**
- * Reports a file that is not a configuration at all as a single problem. The problem quotes nothing from the file. Returns
- * undefined if a name in the file is a setting or resembles a setting. Later checks report the problems of such a file.
+ * Returns a single problem for a file that is not a configuration at all. The problem quotes nothing from the file.
+ * Returns undefined if a name in the file is a setting or resembles a setting. Later checks report the problems of a
+ * file with such a name.
  */
 export function otherDocument(file: string, value: unknown): Problem | undefined {
   const names = isMapping(value) ? Object.keys(value) : [];

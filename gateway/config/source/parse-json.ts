@@ -47,7 +47,7 @@ function countColons(text: string, tokensMax: number): number | undefined {
 const depthMax = 200;
 
 /**
- * Counts the names of all objects. A name that occurs twice in an object counts once, so the text then has more colons than names. Returns
+ * Counts the names of all objects. A name that occurs twice in an object counts once, so the text has more colons than names. Returns
  * NaN if a name is `__proto__`, or if the value is nested deeper than `depthMax`.
  */
 function countNames(value: unknown, depth = 0): number {
@@ -91,7 +91,7 @@ export function createJsonOffsetOf(text: string): OffsetOf {
   };
 }
 
-/** Finds the members of the object or list at an offset. A value of any other kind has no members. */
+/** Finds the members of the object or list at an offset. Returns an empty map for other values. */
 function indexMembers(text: string, start: number): ReadonlyMap<PropertyKey, MemberOffset> {
   const members = new Map<PropertyKey, MemberOffset>();
   const isObject = text.charCodeAt(start) === openBrace;

@@ -154,7 +154,7 @@ function visibleOffset(text: string, offset: number): number {
   return isBlank ? text.slice(0, lineStart).trimEnd().length : offset;
 }
 
-/** Tollgate's messages for faults for which the YAML library gives no advice. */
+/** Tollgate's own messages, because the YAML library gives no advice about these faults. */
 const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',

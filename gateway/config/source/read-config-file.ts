@@ -28,7 +28,8 @@ export type Digests = ReadonlyMap<string, string>;
 export function readConfigFile(file: string): ReadFile {
   let descriptor: number;
   try {
-    // A blocking open of a named pipe could wait forever. A non-blocking open succeeds, and the pipe is refused afterwards.
+    // A blocking open of a named pipe could wait forever. The open is therefore non-blocking, and `unfitReason` refuses the
+    // pipe.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return unread(reasonOf(error, file));

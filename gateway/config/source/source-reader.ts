@@ -161,7 +161,7 @@ export function createSourceReader(options: {
 
   return {
     /**
-     * Reads one file as data. Returns undefined if reading fails. `problems()` then returns the reasons.
+     * Reads one file as data. Returns undefined if reading fails. `problems()` returns the reasons for the failure.
      *
      * @param options.kind `${NAME}` is filled in except in the API document, whose texts may contain it as an example
      * @param options.mentionedAt the place that names the file, where a missing file is reported

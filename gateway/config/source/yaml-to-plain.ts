@@ -66,7 +66,7 @@ export function toPlain(document: ParsedDocument, aliasedMax: number): Plain {
       for (const { key, value } of node.items) {
         const name = String(convert(key) ?? '');
         const plain = convert(value);
-        // An assignment to `__proto__` would not create a field. `parseYaml` reports this name.
+        // An assignment to `__proto__` would not create a field. `parseYaml` reports a field with the name `__proto__`.
         if (name !== '__proto__') mapping[name] = plain;
       }
       return mapping;

@@ -28,15 +28,15 @@ export interface DailyTotalsKeeper {
 export const totalsKeptDays = 400;
 
 /**
- * The sender's name in batches of totals, which is the same for all processes. The day is the batch number, so each
- * day is added once, in ascending order.
+ * The sender's name in batches of totals. All processes use this name. The number of the day is the number of the
+ * batch, so the store adds each day only once.
  */
 const sender = 'days';
 
 /**
- * Adds the counts of a key's day to the totals, one full day after the end of that day. By then, every process has
- * sent its counts of the day. The day is added when the key sends requests on a new day, or by a daily pass over
- * all recently active keys.
+ * Adds the counts of a key's day to the totals, one full day after the end of that day. Because of this delay, every
+ * process has already sent its counts of the day. The totals of a key are updated when the key sends requests on a new
+ * day. Once a day, the totals of all recently active keys are also updated.
  */
 export function createDailyTotals({
   store,
@@ -120,8 +120,8 @@ export function createDailyTotals({
 }
 
 /**
- * Reads all days of each key, or the days of one month such as 2026-11. The result is undefined when the store does
- * not answer for every key.
+ * Reads all days of each key, or the days of one month such as 2026-11. The result is undefined when the store does not
+ * return the totals of every key.
  */
 export async function readTotals(
   { read }: Pick<UsageStore, 'read'>,

@@ -172,14 +172,14 @@ export function offeredAt(minutes: KeyMinutes, place: number): number {
   return offered;
 }
 
-/** Returns the units that one column's requests cost in the minute at a position. */
+/** Returns the total cost in units of the requests in one column, for the minute at a position. */
 export function unitsAt(minutes: KeyMinutes, column: Column, place: number): number {
   const requests = minutes[column][place] ?? 0;
   const costs = minutes.costs?.[column];
   return costs === undefined ? requests : requests + (costs.extra[place] ?? 0) - (costs.free[place] ?? 0);
 }
 
-/** Returns the units that the offered requests cost in the minute at a position. */
+/** Returns the total cost in units of the offered requests, for the minute at a position. */
 export function offeredUnitsAt(minutes: KeyMinutes, place: number): number {
   let offered = 0;
   for (const column of columns) offered += unitsAt(minutes, column, place);

@@ -72,7 +72,7 @@ export interface TrafficMinute {
 export type Buckets = readonly number[];
 
 /**
- * The mean duration, and percentiles that are estimated from a histogram (`quantileMs`). All three are undefined when
+ * The mean duration, and percentiles that are estimated from a histogram (`quantileMs`). All members are undefined when
  * no duration was counted.
  */
 export interface Durations {

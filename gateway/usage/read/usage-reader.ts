@@ -39,7 +39,7 @@ import { createOperationsReader, type OperationsReader } from './operations-read
 
 /** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
 export interface UsageReader extends OperationsReader {
-  /** Returns the minutes of the period in which a key sent requests, in ascending order. */
+  /** Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
   /** Returns the use of each secret of a key within the period, by the first digits of the secret's digest. */
   secretsUsed(
@@ -91,7 +91,7 @@ export interface UsageMinute {
 export interface SecretUse {
   /** The time of the decision on the last request with the secret. */
   readonly lastMs: number;
-  /** The number of requests with the secret while the secret was not valid. */
+  /** The number of requests that used the secret while the secret was not valid. */
   readonly unauthorized: number;
   readonly lastUnauthorizedMs: number;
 }
@@ -136,14 +136,14 @@ function createRecordReader(
 ) {
   return { read, readKnown };
 
-  /** Reads records; undefined when the store does not answer for one of the records. */
+  /** Reads records. The result is undefined when the store does not return all of them. */
   async function read(reads: readonly RecordRead[]): Promise<readonly Map<string, Counts>[] | undefined> {
     const records = (await readKnown(reads)) ?? [undefined];
     const known = records.filter((record) => record !== undefined);
     return known.length === records.length ? known : undefined;
   }
 
-  /** Reads records. A record is undefined when the store does not answer for it. */
+  /** Reads records. A record is undefined when the store does not return it. */
   async function readKnown(
     reads: readonly RecordRead[],
   ): Promise<readonly (Map<string, Counts> | undefined)[] | undefined> {
@@ -343,8 +343,8 @@ export function createUsageReader({
         ),
       );
       if (records === undefined) return undefined;
-      // Few keys have requests that did not cost 1 unit. Only the days of such keys are read a second time, with the
-      // costs.
+      // Most requests cost 1 unit. The costs of other requests are therefore read separately, only for the days with
+      // such requests.
       const withUnits = records.flatMap((found, place) =>
         found.get(hoursField)?.has(withCosts) ? [place] : [],
       );

@@ -62,8 +62,8 @@ export async function usageRows(
   const readsTotals = step === 'day' && (days === 'totals' || period.fromMs < keptFromMs);
   const [totals] = readsTotals ? ((await usage.totals([keyId])) ?? []) : [new Map<number, Tally>()];
   if (totals === undefined) return undefined;
-  // The total of a day is written one day after the day ends. The days after the last total are therefore read from
-  // their minutes.
+  // The total of a day is written one day after the day ends. The rows of days after the last total are therefore
+  // computed from minutes.
   const minutesFromMs =
     days === 'totals' ? Math.max(keptFromMs, (Math.max(-1, ...totals.keys()) + 1) * stepMs.day) : keptFromMs;
   const minutes = await usage.reader.minutes(keyId, {

@@ -56,7 +56,7 @@ interface SecretUse {
   lastMs: number;
 }
 
-/** A placeholder for all secrets beyond `secretsMax`. The code never reads its content. */
+/** A placeholder for all secrets beyond `secretsMax`. No code reads the content of this placeholder. */
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
@@ -86,10 +86,10 @@ export class KeyUsage {
   private readonly secrets = new Map<string, SecretUse>();
   private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
-  /** The invalid secrets that have their own field in the record of the day `invalidDay`. */
+  /** The invalid secrets that have a field of their own in the record of a day (`invalidDay`). */
   private invalidSecrets: Set<string> | undefined;
   private invalidDay = -1;
-  /** The networks that have their own field in the record of the day `networksDay`. */
+  /** The networks that have a field of their own in the record of a day (`networksDay`). */
   private networks: Set<string> | undefined;
   private readonly networksMax: number;
   private networksDay = -1;

@@ -56,7 +56,8 @@ interface Source {
   recordOf(day: number): RecordName;
   batch: Batch | undefined;
   /**
-   * Batches that the store has confirmed recently. A reader may still use a copy of the record without these batches.
+   * Batches that the store has confirmed recently. A reader may have read the stored record before these batches were
+   * added to it.
    */
   confirmed: readonly { readonly batch: Batch; readonly atMs: number }[];
 }
@@ -93,7 +94,7 @@ export function createUsageRecorder({
   readonly calendar: UsageCalendar;
   /** How long the record of a day is kept after that day. */
   readonly keptMs: number;
-  /** Called with the id of a key at the key's first request on another day. */
+  /** Called with a key's id when the key sends requests on a new day. */
   readonly onNewDay?: (keyId: string) => void;
   readonly bounds: Pick<
     Bounds,
@@ -257,8 +258,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Drops confirmed batches when the timeouts of a store call and of a call between threads have passed. All reads that
-   * began before the confirmation have ended by then.
+   * Drops confirmed batches after the timeouts of a store call and of a call between threads. After both timeouts, no
+   * read that began before the confirmation is still running.
    */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;
@@ -267,8 +268,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Retries one source of counts per call, out of the sources whose last write failed. If the store answers, many of
-   * the other sources are retried at once.
+   * Retries one of the sources whose last write failed. If this retry succeeds, many of the other sources are retried
+   * at once.
    */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;

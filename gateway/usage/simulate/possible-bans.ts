@@ -2,9 +2,9 @@ import type { BanPolicy } from '../../shared/model.ts';
 
 /**
  * Computes the longest possible ban of each minute, over all orders of the requests within the minute. A ban begins
- * when windows have refused a number of requests (`after`) within a time (`withinMs`). The minute in which a ban begins
- * and the earlier minutes within `withinMs` must therefore contain at least `after` refusals. Each further ban of a
- * series lasts twice as long as the ban before it, and needs `after` further refusals.
+ * when windows have refused a number of requests (`after`) within a time (`withinMs`). When a ban begins, the minutes
+ * of the last `withinMs` must therefore contain at least `after` refusals. Each further ban of a series lasts twice as
+ * long as the ban before it, and needs `after` further refusals.
  */
 export class PossibleBans {
   private readonly bans: BanPolicy;
@@ -16,7 +16,7 @@ export class PossibleBans {
   private place = 0;
   private lastMinute = Number.NEGATIVE_INFINITY;
   private strikes = 0;
-  /** The number of refusals that can have caused the present series of bans. */
+  /** The largest possible number of refusals that belong to the present series of bans. */
   private inRow = 0;
   private untilMs = Number.NEGATIVE_INFINITY;
 
@@ -83,7 +83,7 @@ export class PossibleBans {
 }
 
 /**
- * The largest size of the ring buffer, a week of minutes. If `withinMs` is longer, all refusals count, which gives an
- * upper bound.
+ * The largest size of the ring buffer, a week of minutes. If `withinMs` is longer than a week, the class counts all
+ * refusals, and its result is an upper bound.
  */
 const ringMax = 10_081;

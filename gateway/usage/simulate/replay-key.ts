@@ -46,7 +46,7 @@ export type OnDifference = (minute: number, recordedRefusals: number, replayedRe
  * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second replay uses the edited
  * limits.
  *
- * If the edited limits and bans equal the present ones and the first replay agrees with the record, the record itself is the result.
+ * If the edit changes nothing and the first replay agrees with the record, the record itself is the result.
  */
 export function replayKey(
   key: ReplayedKey,
@@ -74,7 +74,8 @@ export function replayKey(
 
 /**
  * Replays the present limits to check the replay against the record. Counts by minute cannot reproduce bans, refusals by the limit per
- * second, and requests without a decision (503). The check uses the recorded numbers of these refusals if the numbers are possible.
+ * second, and requests without a decision (503). The check takes the numbers of such refusals from the record, if the recorded numbers are
+ * possible.
  */
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
@@ -109,7 +110,7 @@ function replayPresent(
       found.recordedRefusals += recorded;
       found.replayedRefusals += refusals;
       if (recorded + banned > 0) found.censoredMinutes += 1;
-      // The replay charges the requests that were really admitted, so one wrong minute does not affect later minutes.
+      // The replay adds the units of the requests that the gateway admitted, so one wrong minute does not affect later minutes.
       run.used += units[run.place] ?? 0;
       run.place += 1;
     }
@@ -132,15 +133,17 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
 }
 
 /**
- * Computes bounds of the number of admitted requests under the edited limits and bans. The bounds hold for every order of the requests
+ * Computes bounds for the number of admitted requests under the edited limits and bans. The bounds hold for every order of the requests
  * within a minute:
  *
- * - The upper bound assumes that no ban begins, and that requests are spread over the seconds of a minute. Each window lies within every
- *   longer window. Admitting every request that has room therefore gives the largest number of admitted requests at every moment. If the
- *   limit per second is not raised, a request that it refused stays refused, because either the same second or a longer window is full.
- * - The lower bound assumes that all requests are refused for the longest ban after every minute in which a ban can begin. The lower bound
- *   also assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many
- *   requests as it admitted in the record.
+ * - The upper bound assumes that no ban begins, and that requests are spread over the seconds of a minute. Each shorter window lies within
+ *   a single longer window. If every request that has room is admitted, the number of admitted requests is therefore the largest possible
+ *   at every moment. If the limit per second is not raised, a request that it refused stays refused, because either the same second or a
+ *   longer window is full.
+ *
+ * - The lower bound assumes that a ban of the longest possible duration follows every minute in which a ban can begin. The lower bound also
+ *   assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as
+ *   it admitted in the record.
  *
  * Recorded bans are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
  * both bounds, so the error is at most half of the distance between the bounds.
@@ -215,7 +218,7 @@ interface Run {
   used: number;
 }
 
-/** Charges the windows with the units that were charged before the period. */
+/** Adds the units from before the period to the windows. */
 function startRun(
   rooms: WindowRooms,
   { minute }: KeyMinutes,
@@ -234,7 +237,7 @@ function startRun(
 }
 
 /**
- * Skips minutes in which both the record and the replay admit all requests. Most minutes are of this kind. The function
+ * Skips minutes in which both the record and the replay admit all requests. The function must be fast, because it skips most minutes. It
  * takes separate arguments, because an argument object would double its duration.
  *
  * @returns whether another minute is left before `endMinute`

@@ -14,11 +14,12 @@ import { leastIn, UnitRooms } from './unit-rooms.ts';
 import type { Calendar } from './window-rooms.ts';
 
 /**
- * Computes bounds of the number of admitted requests under the edited limits and bans, if requests cost different numbers of units
- * (`UnitRooms`). In a minute whose requests all cost 1 unit or nothing, the bounds for the limit per second and for bans are the same as
- * for a key without costs. In other minutes:
+ * Computes bounds for the number of admitted requests under the edited limits and bans. The requests may have different costs
+ * (`UnitRooms`). If all requests of a minute cost 1 unit or nothing, bans and the limit per second are replayed as for a key without
+ * costs. In other minutes:
  *
  * - The limit per second may admit a request that was refused, because the refused request may have been expensive.
+ *
  * - All requests may arrive in one second, unless every request of the minute was admitted and the limit per second is not lowered.
  *
  * A window never refuses a free request, but a ban does.
@@ -82,8 +83,8 @@ export function replayEditedUnits(
 
 /**
  * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The number of units that were
- * used before the minute is exact. The recorded number of refusals is possible if the admitted units fit, and if every refused request can
- * have cost more than the remaining units. If the recorded number is impossible, the nearest possible number is returned.
+ * used before the minute is exact. The recorded number is possible if the windows have room for the admitted units, and if every refused
+ * request can have cost more than the remaining units. If the recorded number is impossible, the nearest possible number is returned.
  */
 export function possibleRefusals(
   { minutes, place }: { readonly minutes: ReplayedKey['minutes']; readonly place: number },

@@ -11,11 +11,12 @@ export interface Terms {
 
 /** The record of one key, and the limits and bans for the replay. */
 export interface ReplayedKey {
-  /** The recorded minutes, from the beginning of a day. Minutes before `fromMinute` only fill the windows. */
-  readonly minutes: KeyMinutes;
   /**
-   * The first minute of the replay, in which the edit takes effect. Earlier requests still count against the windows.
+   * The recorded minutes, from the beginning of a day. Minutes before `fromMinute` are not replayed, but their units
+   * count against the windows.
    */
+  readonly minutes: KeyMinutes;
+  /** The first minute of the replay, in which the edit takes effect. */
   readonly fromMinute: number;
   /** The units that were charged to the windows before the first minute in `minutes`. */
   readonly usedEarlier?: UsedEarlier | undefined;
@@ -23,7 +24,9 @@ export interface ReplayedKey {
   readonly edited: Terms;
 }
 
-/** Receives, for a chart, the number of requests that would have been admitted in each minute of the period. */
+/**
+ * Receives the number of requests that would have been admitted in a minute of the period. A chart shows these numbers.
+ */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /** The result of one replay. */

@@ -13,9 +13,9 @@ export interface MixedMinute {
   readonly requests: number;
   /** The units beyond 1 unit per request. */
   readonly extra: number;
-  /** The largest number of requests, and also of units, that the limit per second can admit. */
+  /** The limit per second admits at most this number of requests, and at most this number of units. */
   readonly mostBySecond: number;
-  /** The limit per second refuses no request before it has admitted this number of units. */
+  /** The limit per second has room for at least this number of units. */
   readonly leastBySecond: number;
   /** Whether a ban may refuse every request of the minute. */
   readonly isBanned: boolean;
@@ -33,21 +33,24 @@ export interface Admitted {
 }
 
 /**
- * Computes bounds of the requests that calendar windows admit if requests cost different numbers of units. The record has the requests (n)
- * and the units (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when its cost
- * exceeds the remaining room, so a later and cheaper request may still be admitted. Leaving out a cheap request can make room for an
- * expensive request, and can therefore reduce the number of admitted requests. This class does not replay one order of requests. Instead,
- * the class tracks four numbers for each window, each with its own proof:
+ * Computes bounds for the number of requests that calendar windows admit. The requests may have different costs. The record has the
+ * requests (n) and the units (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when
+ * its cost exceeds the remaining room, so a later and cheaper request may still be admitted. An expensive request can take the room of
+ * several cheap requests, so the order changes the number of admitted requests. A replay of a single order would therefore give no bounds.
+ * Instead, the class tracks four numbers for each window. The list contains a proof for each number:
  *
  * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute is at most the limit, no request is
  *   refused. A refused request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.
- * - With r units of room, a minute with a refusal admits at least `r - extra` requests. Let e be the number of extra units that the
- *   admitted requests cost. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra + e`
- *   units, of which e are extra.
+ *
+ * - If r units of room remain and a request is refused, the minute admits at least `r - extra` requests. Let e be the number of extra units
+ *   that the admitted requests cost. A refused request then costs at most `1 + extra - e`, so the admitted requests use at least `r - extra
+ *   + e` units, of which e are extra.
+ *
  * - `mostUsed` counts at least 1 unit for each admitted request, and all units of a minute without refusals. `mostUsed` cannot exceed the
  *   limit, so it bounds the number of admitted requests at every moment.
- * - `leastUsed` follows from a refusal. Since the refusing window began, it has admitted at least as many requests as its limit minus all
- *   extra units.
+ *
+ * - `leastUsed` gives a lower bound after a refusal. A window that refuses a request has already admitted at least `limit - x` requests.
+ *   Here, x is the sum of all extra units since the window began.
  *
  * If every request costs 1 unit and there is no ban and no limit per second, all bounds are equal.
  */
@@ -71,7 +74,7 @@ export class UnitRooms {
     }));
   }
 
-  /** Opens the windows that contain a minute. Minutes ascend. */
+  /** Starts a new window in place of each window that has ended. Callers pass minutes in ascending order. */
   open(minute: number): void {
     this.isBefore = minute < this.before.editMinute;
     for (const window of this.windows) {
@@ -84,7 +87,7 @@ export class UnitRooms {
     }
   }
 
-  /** Charges the windows with units from before the edit. */
+  /** Adds the units of a minute before the edit to the windows. */
   charge(units: number): void {
     for (const window of this.windows) {
       if (window.isNew && this.isBefore) continue;
@@ -95,14 +98,14 @@ export class UnitRooms {
     }
   }
 
-  /** Returns the number of units that certainly have room. */
+  /** Returns the number of units for which the windows certainly have room. */
   certainRoom(): number {
     let room = this.minuteMax;
     for (const { limit, high } of this.windows) room = Math.min(room, limit.max - high);
     return Math.max(0, room);
   }
 
-  /** Admits the requests of a minute and charges the windows. */
+  /** Computes how many requests of a minute are admitted, and adds their units to the windows. */
   admit(minute: MixedMinute): Admitted {
     const { requests, extra, isBanned, leastBySecond } = minute;
     const units = requests + extra;
@@ -144,8 +147,8 @@ export class UnitRooms {
   }
 
   /**
-   * Returns the smallest number of units that a minute can charge to a window. If the minute does not charge all its units, a window or the
-   * limit per second has at most `extra` units left.
+   * Returns the smallest number of units that a minute can add to a window. If a request of the minute is refused, a window or the limit
+   * per second has at most `extra` units left.
    */
   private leastUnits(of: UnitWindow, { extra, leastBySecond }: MixedMinute, units: number): number {
     let room = Math.min(this.minuteMax, leastBySecond, of.limit.max - of.low);
@@ -155,11 +158,12 @@ export class UnitRooms {
   }
 }
 
-/** Returns the smallest number of a minute's requests that are admitted if `room` units remain. */
+/** Returns the smallest possible number of admitted requests in a minute, if `room` units remain. */
 export function leastIn(requests: number, extra: number, room: number, mayBeBanned: boolean): number {
   const units = requests + extra;
   if (units <= room) return requests;
-  // At least one request costs no more than the remaining units. But after a refusal, a ban may also refuse this request.
+  // If the average cost is below `room + 1`, some request costs at most `room` units and can be admitted. A ban that begins earlier in the
+  // minute may still refuse this request.
   const one = !mayBeBanned && requests * (room + 1) > units ? 1 : 0;
   return Math.min(requests, Math.max(one, room - extra, 0));
 }
@@ -168,7 +172,7 @@ interface UnitWindow extends LongWindow {
   /** Bounds of the used units. */
   low: number;
   high: number;
-  /** Used units for the largest and the smallest number of admitted requests. */
+  /** Used units that bound the number of admitted requests (see `UnitRooms`). */
   mostUsed: number;
   leastUsed: number;
 }

@@ -3,7 +3,7 @@ import type { Limit, Limits, PlanWindow } from '../../shared/model.ts';
 
 /** The lengths of the minutes and windows of a record. */
 export interface Calendar {
-  /** The length of a minute of the record. Tests use shorter minutes. */
+  /** The length of a minute of the record: 60,000 ms, or less in tests. */
   readonly minuteMs: number;
   /** The lengths of the windows, each a whole number of minutes. */
   readonly windowsMs: WindowsMs;
@@ -33,9 +33,9 @@ export interface BeforeEdit {
  * minute is exact. In each minute, requests are admitted until the fullest window has no room, and all later requests
  * are refused. A refused request adds no units to any window.
  *
- * Until the next window ends, the room of all windows longer than a minute shrinks by the same number of units. One
- * number is therefore enough for these windows. This class ignores the limit per second, because a second is shorter
- * than a minute.
+ * A charge reduces the room of every window longer than a minute by the same number of units. Until one of the windows
+ * ends, a caller therefore needs only the smallest room. This class ignores the limit per second, because a second is
+ * shorter than a minute.
  */
 export class WindowRooms {
   /** The minute limit; Infinity without such a limit. */
@@ -55,7 +55,7 @@ export class WindowRooms {
   }
 
   /**
-   * Opens the windows that contain a minute.
+   * Subtracts used units from the room of the windows. Starts a new window in place of each window that has ended.
    *
    * @param minute not before that of an earlier call
    * @param used the units used since the last call, at most until `nextEnd`
@@ -100,7 +100,7 @@ export function longWindows(limits: Limits, before: BeforeEdit): readonly LongWi
 }
 
 /**
- * Opens the window that contains a minute. @returns the units that were charged to the window before the first minute
+ * Starts the window that contains a minute. @returns the units that were charged to the window before the first minute
  * of the replay
  */
 export function openWindow(

@@ -4,7 +4,7 @@
  */
 export type Counts = Map<number, number>;
 
-/** The number whose values are not added up. The larger of two values is kept. */
+/** The number of a timestamp. When counts are merged, the later timestamp is kept. */
 export const latest = 0;
 
 export function addCount(counts: Counts, number: number, value: number): void {
@@ -14,7 +14,8 @@ export function addCount(counts: Counts, number: number, value: number): void {
 
 /**
  * The stored form of counts, in ascending order. Each number is stored as its distance from the previous number,
- * followed by its value. Most distances are small and take one octet. `add-counts.lua` adds lists of the same form.
+ * followed by its value. Most distances are below 128, and take one octet in MessagePack. `add-counts.lua` adds lists
+ * of the same form.
  */
 export type PackedCounts = readonly number[];
 

@@ -43,8 +43,8 @@ export interface UsageStore {
   add(batch: Batch): Promise<'added' | 'failed'>;
   remove(record: RecordName, fields: readonly string[]): Promise<boolean>;
   /**
-   * Returns the records in the order of `reads`. A missing record is empty. A record is undefined when its server does not
-   * answer, and the whole result is undefined when no server answers.
+   * Returns the records in the order of `reads`. A missing record is returned as an empty record. A record is undefined
+   * when its server does not answer, and the whole result is undefined when no server answers.
    */
   read(reads: readonly RecordRead[]): Promise<readonly (StoredRecord | undefined)[] | undefined>;
   /** Adds keys to the index of active keys, which holds at most `usageActiveKeysMax`. */
@@ -54,8 +54,8 @@ export interface UsageStore {
   /** Returns the last activity of each key, epoch ms; 0 for a key that is not in the index. */
   lastSeen(keyIds: readonly string[]): Promise<readonly number[] | undefined>;
   /**
-   * Returns the reason why the record must not be written now. Without `record`, the result has the reasons of all
-   * servers. The result is undefined if writing is allowed.
+   * Returns the reason why the record must not be written now. If `record` is absent, the result contains the reasons
+   * of all servers on which recording is paused. The result is undefined if writing is allowed.
    */
   pausedBecause(record?: RecordName): string | undefined;
   close(): void;

@@ -68,10 +68,7 @@ const routes = [
   }),
 ];
 
-/**
- * The requests to the reading thread, in the order of their arrival. Each request runs until the test calls its function
- * `end`.
- */
+/** The requests to the reading thread, in the order of their arrival. Each request runs until the test calls `end`. */
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({

@@ -8,7 +8,7 @@ import { createAdminPages } from '../../../gateway/admin/pages/admin-pages.ts';
 const pages = createAdminPages();
 const get = (path: string, headers: IncomingHttpHeaders = {}) => pages('GET', path, headers);
 
-/** The paths of all files that the document makes a browser load. */
+/** The paths of all files that a browser loads for the document. */
 let loaded: readonly string[];
 let documentText: string;
 beforeAll(async () => {

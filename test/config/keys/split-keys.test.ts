@@ -207,7 +207,8 @@ test('reading a keys file entry by entry, and after edits only the changed entri
     let before: ReadEntries | undefined;
     for (const text of texts) {
       write('keys.yaml', text);
-      // The loader never splits a file with a byte order mark. The mark does not change the lines and columns in reports.
+      // The loader never splits a file with a byte order mark. The byte order mark does not change the lines and columns in
+      // reports.
       write('whole-keys.yaml', `\uFEFF${text}`);
       const loaded = loadSettings({ file, env, before });
       const whole = loadSettings({ file: pathOf('whole.yaml'), env });

@@ -26,7 +26,7 @@ const disabled = keys.replace('id: acme', 'id: acme, disabled: true');
 
 /**
  * Makes a folder with every kind of configuration file, and loads it. `edit` writes files, and deletes a file whose text is undefined.
- * After that, `edit` loads the folder and returns the result.
+ * After writing the files, `edit` loads the folder and returns the result.
  */
 function startIn(files: Readonly<Record<string, string>> = {}) {
   const folder = configFolder({
@@ -121,7 +121,7 @@ test.each([
     enabled: ['globex'],
     kept: [kept],
   });
-  // An edit of the keys file takes effect, although the other file is still invalid.
+  // An edit of the keys file takes effect, although another file is still invalid.
   expect(edit({ 'keys.yaml': keys })).toEqual({ ...asBefore, kept: [kept] });
   expect(edit({ 'keys.yaml': disabled }).enabled).toEqual(['globex']);
 });

@@ -77,7 +77,8 @@ test('a half-written keys file is left unread until it is known to be complete, 
 
 test('a load whose arguments cannot be sent to the thread throws, and the next one works', async () => {
   const { file } = configFolder();
-  // A file name of another type is a bug. The error must reach the caller instead of ending the process.
+  // A file name that is not a string is a bug in the caller. The error must reach the caller instead of ending the
+  // process.
   await expect(loader.load({ file: Symbol('none') as unknown as string, env: {} })).rejects.toThrow();
   await expect(loader.load({ file: 7 as unknown as string, env: {} })).rejects.toThrow();
   expect(await loader.load({ file, env: {} })).toMatchObject({ kind: 'valid' });

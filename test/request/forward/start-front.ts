@@ -200,7 +200,7 @@ export async function sendRaw(
   return received;
 }
 
-/** A request without a body whose connection closes after the response. */
+/** A GET request without a body. The gateway closes the connection after the response. */
 export function get(target: string, ...fields: string[]): string {
   return [`GET ${target} HTTP/1.1`, 'Host: api.test', ...fields, 'Connection: close', '', ''].join('\r\n');
 }

@@ -1,5 +1,6 @@
 /**
- * A process with one limiter of its own. The process sends `requests` requests of each key, and sends the outcomes to its parent.
+ * A process with one limiter of its own. The process decides `requests` requests of each key, and sends the outcomes to
+ * its parent process.
  */
 import { pino } from 'pino';
 import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
@@ -33,7 +34,7 @@ export interface Flooded {
   refused: number;
   /** The units of the admitted requests. */
   units: number;
-  /** The number of requests that were refused although their responses stated enough remaining units for the request. */
+  /** The number of refused requests for which the decision stated enough remaining units. */
   refusedWithRoom: number;
 }
 

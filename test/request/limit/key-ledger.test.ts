@@ -11,7 +11,7 @@ const bans = { after: 1_000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
 const one = { requests: 1, units: 1 };
 const termsOf = (keyId: string): KeyTerms => ({ keyId, limits: limitsOf({ perMinute: 1, perDay: 1 }), bans });
 
-/** The store's reply for a key with an exhausted minute and this number of strikes. */
+/** The store's reply for a key with an exhausted minute window and the given number of strikes. */
 function reply(strikes: number) {
   const state = {
     ...emptyQuotaState,

@@ -220,7 +220,7 @@ describe('refusals from memory', () => {
     const windowsMs = { minute: 2_000, day: 86_400_000 };
     const limiter = openLimiter({ url: redisUrl(), windowsMs, nowMs: () => Date.now() + 90_000 });
     let refusedBefore = 0;
-    // Repeats the step with another key if the window ended before its first refusal.
+    // Tries another key if no request of the inner loop was refused.
     while (refusedBefore === 0) {
       const key = keyOf(1, 1000);
       const [, refused] = await decideTogether(limiter, key, 2);

@@ -71,7 +71,7 @@ it('a grant and its end apply exactly on every process, wherever the key was ref
 });
 
 it('a change of a ban on one process applies to all processes, even to those with unreported refusals', async () => {
-  // This limiter reports no strikes by itself, even if the test runs slowly.
+  // This limiter does not report strikes to Redis during the test, even if the test runs slowly.
   const reportsNothing = { reportIntervalMs: 600_000, refusalRememberedMs: 600_000 };
   const shared = { url: redisUrl(), prefix: freshPrefix(), windowsMs: freshWindows(Date.now()) };
   const [first, third] = [openLimiter(shared), openLimiter(shared)];
@@ -82,8 +82,8 @@ it('a change of a ban on one process applies to all processes, even to those wit
   for (const verb of ['liftBan', 'reset'] as const) {
     const key = keyOf(5, 1_000);
     await decideInTurn(first, key, 110, bans);
-    // The second process refuses from memory, because it has a recent reply from the store. It has not yet reported the strikes of these
-    // refusals.
+    // The second process refuses from memory, because it has a recent reply from the store. The second process has not yet reported the
+    // strikes of its refusals to Redis.
     const withRefusals = keyOf(5, 1_000);
     await decideInTurn(second, withRefusals, 5 + 40, { ...bans, after: 10_000 });
     expect(await strikes(withRefusals)).toBeLessThan(40);
@@ -184,7 +184,8 @@ function openForKey(perMinute: number) {
 }
 
 /**
- * Sends requests through every process until each process refuses with this limit. @returns the number of admitted requests
+ * Sends requests through every process until each process refuses a request because of this limit. @returns the number of admitted
+ * requests
  */
 async function spend(limiters: readonly LoggedLimiter[], key: Key, limit: number): Promise<number> {
   let admitted = 0;

@@ -72,8 +72,8 @@ describe.each(outages)('while Redis is $name', ({ begin, end }) => {
       { ...key, limits: limitsOf({ perMinute: 20, perDay: 100 }) },
       1,
     );
-    // A Redis that restarted without data has only the 7 requests that the limiter wrote back. In the other cases Redis also has the 3
-    // requests from before the outage.
+    // If Redis restarted without data, it has only the 7 requests that the limiter wrote back. Otherwise, Redis also has the 3 requests
+    // from before the outage.
     const used = 20 - (shared?.rateLimit.inForce.remaining ?? 0);
     expect(shared?.source).toBe('shared');
     expect([8, 11]).toContain(used);
@@ -246,7 +246,7 @@ it('a decision that the ACL stops halfway is not charged twice', async () => {
   const limiter = openLimiter({ url: server.url.replace('//', `//${prefix}:pw@`), prefix });
   const key = keyOf(100, 1_000);
   const decisions = await decideInTurn(limiter, key, 3);
-  // Only the first decision needs the command that the ACL refuses, because it opens the windows.
+  // Only the first decision needs the command that the ACL refuses, because only the first decision opens windows.
   expect(decisions.map(({ source }) => source)).toEqual(['local', 'shared', 'shared']);
   expect(await dayUsed(inspector, prefix, key)).toBe(3);
 });

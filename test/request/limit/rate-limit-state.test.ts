@@ -59,7 +59,7 @@ it('each request of a batch gets its own remaining, and a banned request the tim
   expect([first?.kind, first?.rateLimit.inForce.remaining]).toEqual(['admitted', 1]);
   expect([second?.kind, second?.rateLimit.inForce.remaining]).toEqual(['admitted', 0]);
   expect(refused).toMatchObject({ kind: 'refused', retryAtMs: minuteEnd });
-  // The ban ends before the exhausted minute window. The day window is unaffected.
+  // The ban ends before the minute window, which is exhausted. The day window still has room.
   expect(banned).toMatchObject({ kind: 'banned', retryAtMs: minuteEnd });
   expect(banned?.rateLimit).toMatchObject({
     ban: { untilMs: bannedUntilMs, retryAtMs: minuteEnd },

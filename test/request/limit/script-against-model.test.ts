@@ -158,7 +158,7 @@ function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number
   return open;
 }
 
-/** The outcome with only the limited windows, in the form of the script's reply. */
+/** Returns the outcome in the form of the script's reply, which leaves out windows without a limit. */
 function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
   return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
 }

@@ -78,7 +78,7 @@ it('every request is decided locally while Redis replies too late; the outage be
   };
   await ask(5);
   relay.delay(late);
-  // Ten turns are long enough for several probes of Redis. Each probe takes the whole deadline.
+  // Ten rounds of this loop last long enough for several probes of Redis. Each probe waits until the deadline.
   for (let turn = 0; turn < 10; turn++) {
     const decisions = await ask(3);
     expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['local']));

@@ -53,7 +53,8 @@ describe('sizes', () => {
 });
 
 describe('times', () => {
-  // The timeouts begin when the connection opens. They are long enough for the server to read the client's data before they expire.
+  // The timeouts begin when the connection opens. The timeouts are so long that the server reads the client's data before a timeout
+  // expires.
   const bounds = { headersTimeoutMs: 2_000, requestTimeoutMs: 2_500 };
 
   test('an unfinished head gets 408', async () => {
@@ -327,7 +328,8 @@ describe('pipelining', () => {
   });
 
   test('octets after the last request of a connection are not read while it is served', async () => {
-    // Node's parser considers this connection persistent. The gateway does not, because the client uses HTTP/1.0.
+    // Node's parser considers this connection persistent. The gateway does not consider this connection persistent, because the
+    // client uses HTTP/1.0.
     const last = 'GET /last HTTP/1.0\r\nHost: a\r\nProxy-Connection: keep-alive\r\n\r\n';
     const held = Promise.withResolvers<ClientResponse>();
     const { port } = await startListener({

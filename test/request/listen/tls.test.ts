@@ -399,8 +399,8 @@ describe('a drain', () => {
     const half = await openTcp(port, await clientHello());
     const late = connectTcp(port, '127.0.0.1');
     await once(late, 'connect');
-    // The server accepts connections in the order of their arrival. When it serves this connection, it has therefore accepted
-    // the earlier connections.
+    // The server accepts connections in the order of their arrival. When the server serves a new connection, it has
+    // therefore accepted all earlier connections.
     expect((await attempt(port, {})).received).toMatch(/^HTTP\/1\.1 200/);
     const drained = listener.drain({ deadlineMs: 20_000 });
     const client = connect({ socket: late, ca, servername: 'localhost' }).setEncoding('latin1');

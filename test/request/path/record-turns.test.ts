@@ -7,8 +7,8 @@ const week = { fromMs: Date.UTC(2026, 10, 17, 12), toMs: Date.UTC(2026, 10, 24, 
 const waiting = { isAnswerable: true };
 
 /**
- * Turns for reads of the usage record. A read ends when the test ends it. `begun` lists each read that has begun, with the first
- * hour of its day.
+ * Makes a function that reads the usage record. The reads take turns. `begun` lists each read that has begun, with the
+ * first hour of its day.
  */
 function start(bounds: Partial<Bounds> = {}) {
   const turns = new RecordTurns({ ...defaultBounds, ownReadsRestFactor: 0, ...bounds });

@@ -146,7 +146,8 @@ describe('a response in single octets', () => {
       return Math.min(...tookMs);
     };
     workOf(head(1_000));
-    // The larger head has 16 times as many octets as the smaller head. Quadratic work would take 256 times as long.
+    // The larger head has 16 times as many octets as the smaller head. A reader with quadratic work would take 256
+    // times as long for the larger head.
     expect(workOf(head(32_000)) / workOf(head(2_000))).toBeLessThan(100);
   });
 

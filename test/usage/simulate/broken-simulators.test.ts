@@ -21,10 +21,7 @@ import {
   twins,
 } from './twin-keys.ts';
 
-/**
- * Shows that the comparison with a real gateway can fail. Each simulator in this file makes one mistake, which the record of the gateway
- * must contradict.
- */
+/** Each simulator in this file makes one mistake. The comparison with the record of a real gateway must detect the mistake. */
 type Admitted = readonly (readonly [minute: number, admitted: number])[];
 type Simulator = (run: TwinsRecorded) => Admitted;
 

@@ -10,8 +10,8 @@ import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 
 /**
- * The costs of the requests in each minute, and the edited limits. The limits before the edit refuse no
- * request.
+ * The costs of the requests in each minute, and the edited limits. No request is refused under the limits before the
+ * edit.
  */
 interface Orders {
   readonly minutes: readonly { readonly pauseMinutes: number; readonly costs: readonly number[] }[];

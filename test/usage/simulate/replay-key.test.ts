@@ -44,7 +44,7 @@ for (const numRuns of [5, 20])
       seen.certain += 1;
       if (actual.refused > 0) seen.refused += 1;
       expect(verdict.refusedThen).toBe(actual.refused);
-      // With bans or a limit per second, the sum is certain, but not its distribution over the minutes.
+      // With bans or a limit per second, only the sum over all minutes is certain.
       if (own.banned > 0 || run.after.some(({ window }) => window === 'second')) return;
       expect(admitted).toEqual(actual.admitted);
       for (const { window } of run.after) {
@@ -69,7 +69,7 @@ for (const [costs, cases] of [
       const run = decideTwins(random);
       expect(brokenRules(run, replay)).toEqual([]);
       const { verdict } = replay(run);
-      // Without a chart, the simulator combines most minutes.
+      // Without `onMinute`, the simulator skips most minutes, but the verdict must be the same.
       const { kept: minutes, before, after, bans, fromMinute } = run;
       const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
       expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);

@@ -31,7 +31,7 @@ export interface Twins {
   /** The start of the clock, epoch ms. */
   readonly startMs: number;
   readonly steps: readonly Step[];
-  /** The index of the step before which the edit is made, at the beginning of a minute. */
+  /** The index of a step. The edit is made before this step, at the beginning of a minute. */
   readonly editAt: number;
 }
 
@@ -55,8 +55,8 @@ const { token, entry } = makeToken('read');
 const log = { logger: pino({ level: 'silent' }), access: () => {} };
 
 /**
- * Sends the requests over HTTP to a real gateway, whose clock is stopped between them. Then the admin API returns the record. All requests
- * have an unknown path, so an admitted request gets a 404.
+ * Sends the requests over HTTP to a real gateway, and reads the record from the admin API. The test controls the clock of the gateway.
+ * All requests have an unknown path, so an admitted request gets a 404.
  */
 export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
   const [kept, edited] = [makeKey({ id: 'kept', plan: 'kept' }), makeKey({ id: 'edited', plan: 'edited' })];
@@ -116,7 +116,7 @@ export async function recordTwins(twins: Twins): Promise<TwinsRecorded> {
         }
       }
     }
-    // The next read of the record starts after the last minute that was read. The clock therefore moves to the end of this minute.
+    // The next read of the record starts after the last minute that was read. The clock therefore moves to the end of the current minute.
     nowMs = Math.ceil((nowMs + 1) / minuteMs) * minuteMs;
     readUntilMs = nowMs - 1;
   }

@@ -16,7 +16,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { withLock } from '../../../../gateway/cli/keys/file/with-lock.ts';
 import { tunedBounds } from '../../../support/tuned-bounds.ts';
 
-/** Creates a file in a new folder, with a lock of `owner` if there is an owner. */
+/** Creates a file in a new folder. If `owner` is given, the file has a lock of this owner. */
 function fileIn(owner?: string) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-lock-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -6,14 +6,14 @@ import { OctetTurns } from '../../../../gateway/request/forward/upgrade/octet-tu
 const bytesPerTurn = 10_000;
 const piece = Buffer.alloc(5_000, 'x');
 
-/** WebSockets whose octets are relayed in turns. The test ends each turn explicitly. */
+/** Limits how many octets the WebSockets move in one turn. The test ends each turn explicitly. */
 function startTurns() {
   let waiting: (() => void)[] = [];
   const turns = new OctetTurns(bytesPerTurn, (finish) => waiting.push(finish));
   const moved = new Map<string, number>();
   return {
     moved,
-    /** Opens a WebSocket of the key `holder`, to which `pieces` chunks have been sent. */
+    /** Opens a WebSocket of the key `holder`. The sender has already written `pieces` chunks to the WebSocket. */
     async open(holder: string, pieces: number): Promise<void> {
       const [from, to] = [new PassThrough(), new PassThrough()];
       to.on('data', (octets) => moved.set(holder, (moved.get(holder) ?? 0) + octets.length));

@@ -174,7 +174,7 @@ async function startNamed(url: string, resolve: FrontOptions['resolve']): Promis
   return front;
 }
 
-/** The URL of a backend under another name. */
+/** Returns the URL of a backend with a host name in place of the address. */
 const at = (name: string, { url }: RecordingBackend) => url.replace('127.0.0.1', name);
 
 const stateOf = (front: Front) => front.forwarder.state().default;
