@@ -48,7 +48,7 @@ export function makeCredentials(count: number, dir: string): Credentials {
   };
 }
 
-/** The secret is derived from the id, because the benchmark only needs the length of a real secret. */
+/** The secret is derived from the id. The secret has the length of a real secret. */
 function makeCredential(id: string, limits: Limits): Credential {
   const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
   return { id, secret, sha256: sha256Hex(secret), limits };

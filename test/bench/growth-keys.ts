@@ -20,7 +20,7 @@ export interface KeysFigures {
   /** The time from the saved edit until it takes effect, including the wait for the next check of the files. */
   readonly reloadMs: number;
   readonly reloadCpuSeconds: number;
-  /** CPU samples under load, in interleaved rounds. */
+  /** CPU samples under load. Rounds without reloads and rounds with reloads alternate. */
   readonly withoutReloads: readonly Sample[];
   readonly withReloads: readonly Sample[];
   /** The measured rate of reloads. Each edit waits until the previous edit has taken effect. */
@@ -58,7 +58,7 @@ async function measureKeyCount(keys: number, options: KeysOptions): Promise<Keys
   const startMs = performance.now() - startedMs;
   const resident = residentBytes(gateway.pid);
 
-  // The two versions of the keys file are created beforehand, so that an edit costs the machine only one write of a file.
+  // The texts of both versions of the keys file are made before the measurement. An edit then only writes a file.
   const texts = ['one', 'other'].map((label) => keysYaml(credentials.all, label));
   let edits = 0;
   const edit = () => {
@@ -105,7 +105,7 @@ async function measureReload(gateway: StartedTollgate, edit: () => void) {
   return { ms: performance.now() - editedMs, cpuSeconds: treeCpuSeconds(gateway.pid).total - cpuBefore };
 }
 
-/** Edits the file once a second, or as often as edits take effect, until it is stopped. @returns the rate */
+/** Edits the keys file once a second, or less often if edits take effect more slowly. `stop` returns the rate. */
 function keepReloading(gateway: StartedTollgate, edit: () => void) {
   const startedMs = performance.now();
   let reloads = 0;

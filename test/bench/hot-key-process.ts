@@ -1,4 +1,6 @@
-/** A process with one limiter of its own. The process decides requests of one key for a while and sends its counts to its parent. */
+/**
+ * A process with one limiter of its own. The process decides requests of one key, and then sends the number of each decision to its parent.
+ */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
@@ -12,7 +14,7 @@ const limiter = createLimiter({
   log: pino({ level: 'silent' }),
   nowMs: Date.now,
   planOf: () => undefined,
-  // Eight processes on few cores wait for each other, which must not count as an outage of Redis.
+  // Eight processes on few cores wait for each other. This wait must not count as an outage of Redis.
   bounds: { ...defaultBounds, storeDeadlineMs: 10_000, storeSilenceMaxMs: 10_000 },
 });
 const limits = [{ window: 'day', max: perDay }] as const;

@@ -11,7 +11,7 @@ import type { Stage } from './subjects/subject.ts';
 
 /**
  * Measures the largest rate of one key. The key's counts are on one Cluster server, which uses one core, whatever the number of gateways.
- * Requests of one turn of a process's event loop share one call, and a key that was just refused is refused without a call.
+ * Requests of one turn of a process's event loop share one call. After a refusal, the process refuses the key for a while without a call.
  */
 export interface HotKeyFigures {
   readonly processes: number;

@@ -8,7 +8,7 @@ import { type Spread, spreadOf } from './statistics.ts';
 export interface SimulationFigures {
   readonly keys: number;
   readonly days: number;
-  /** The number of minutes with requests, of all keys together. */
+  /** The number of minutes with requests, summed over all keys. */
   readonly minutes: number;
   /** CPU seconds of one core. */
   readonly seconds: Spread;

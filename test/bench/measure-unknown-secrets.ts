@@ -22,7 +22,7 @@ export interface UnknownSecretsLoad {
   readonly floodPerSecond: readonly number[];
 }
 
-/** The numbers of connections with the key, which give about 800 and 3,000 requests a second. */
+/** The load of the key has 8 connections in one run and 32 in another run. These connections send about 800 and 3,000 requests a second. */
 export const connectionsOfKey = [8, 32] as const;
 
 interface Options {
@@ -32,11 +32,14 @@ interface Options {
   readonly seconds: number;
 }
 
-/** At least 2,000 different secrets a second. A connection pauses for 30 ms after each response. */
+/** The flood has about 2,000 different secrets a second, because each connection pauses for 30 ms after each response. */
 const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
 /** The number of different secrets for each second of a flood. A flood repeats no secret. */
 const secretsPerSecond = 4_000;
-/** The flood starts before the load with the key and ends after it. This constant is the total additional time in seconds. */
+/**
+ * The flood lasts two seconds longer than the load of the key. The flood starts one second before the load and ends one second after the
+ * load.
+ */
 const floodAroundSeconds = 2;
 const loadPauseMs = 10;
 

@@ -6,7 +6,7 @@ import { ratioOf, type Spread, spreadOf } from './statistics.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** Measures the gain from further workers when everything runs on the same machine. */
+/** Measures the gain from further workers. The load generator, the backend and Redis run on the same machine. */
 export interface WorkersFigures {
   readonly cores: number;
   readonly loads: readonly WorkersLoad[];
@@ -46,8 +46,7 @@ export async function measureWorkers({
   readonly backendPid: number;
 }): Promise<WorkersFigures> {
   const cores = cpus().length;
-  // For the measurement of workers, all processes share all cores. In earlier measurements, the benchmark and its
-  // processes did not use the subjects' core.
+  // In the other measurements, one core is reserved for the subjects. In this measurement, all processes share all cores.
   for (const pid of stage.subjectCpus === undefined ? [] : [process.pid, common.redis.pid, backendPid])
     execFileSync('taskset', ['-cp', stage.subjectCpus ?? '', String(pid)], { stdio: 'ignore' });
   const counts = [1, Math.max(2, cores)];

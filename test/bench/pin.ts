@@ -8,14 +8,14 @@ export interface Pinning {
   readonly subjectCpus: string | undefined;
   /** All CPUs, for a subject whose second thread needs a core of its own. */
   readonly allCpus: string | undefined;
-  /** A sentence about the pinning for the report. */
+  /** The report prints this description of the CPUs. */
   readonly description: string;
 }
 
 /**
  * Reserves the first CPU for the subjects. Only one subject is under load at a time. This process moves to the other CPUs. wrk, the backend
- * and Redis, which it starts later, inherit these CPUs. If these processes shared a CPU with the subject, the ratios of a round would vary
- * by 10–20 % instead of 1–2 %.
+ * and Redis, which it starts later, inherit these CPUs. If wrk, the backend or Redis shared the CPU of the subject, the ratios of a round
+ * would vary by 10–20 % instead of 1–2 %.
  */
 export function pinBenchmark(): Pinning {
   const [subjectCpu, ...others] = allowedCpus();
@@ -23,8 +23,8 @@ export function pinBenchmark(): Pinning {
   if (findProgram('taskset') === undefined)
     return notPinned('taskset is missing: apt-get install util-linux');
   const list = others.join(',');
-  // Only this thread is pinned, and later processes inherit the setting. With `-a`, taskset would fail if another thread ended in the
-  // meantime.
+  // taskset pins only this thread, and later processes inherit the setting. `taskset -a` would pin all threads, but fails if a thread ends
+  // while taskset runs.
   const { status, stderr } = spawnSync('taskset', ['-cp', list, String(process.pid)], { encoding: 'utf8' });
   if (status !== 0) return notPinned(stderr.trim());
   return {
@@ -48,7 +48,7 @@ function allowedCpus(): number[] {
   return parseCpuList(list);
 }
 
-/** The kernel's list form, for example `0-2,8` (cpuset(7)). */
+/** Parses the kernel's list of CPUs, for example `0-2,8` (cpuset(7)). */
 export function parseCpuList(list: string): number[] {
   return list.split(',').flatMap((range) => {
     const [first = Number.NaN, last = first] = range.split('-').map(Number);

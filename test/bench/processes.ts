@@ -25,8 +25,8 @@ export interface ProcessPlace {
 }
 
 /**
- * Starts a process whose output goes to a file. The process leads its own process group. A Ctrl-C therefore reaches only the benchmark, and
- * the children of the process end together with the process.
+ * Starts a process whose output goes to a file. The process leads its own process group. Ctrl-C therefore reaches only the benchmark. A
+ * signal to the group also ends the children of the process.
  */
 export function startProcess(
   command: string,
@@ -61,7 +61,7 @@ export async function endAllProcesses(): Promise<void> {
   await Promise.all([...children].map((child) => endProcess(child.pid ?? 0)));
 }
 
-/** Kills the process at once, for an exit handler, which cannot wait. */
+/** Kills all processes at once. An exit handler calls this function, because an exit handler cannot wait. */
 export function killAllProcesses(): void {
   for (const { pid } of children) if (pid !== undefined) signalGroup(pid, 'SIGKILL');
 }

@@ -33,7 +33,7 @@ export interface WrkFigures {
   readonly timeouts: number;
   /** Responses with a status above 399. */
   readonly above399: number;
-  /** The number of responses with an unexpected status, and one such status; only with `check`. */
+  /** The number of responses with an unexpected status, and one of these statuses. In the mode `measure`, both numbers are 0. */
   readonly unexpected: number;
   readonly example: number;
 }
@@ -66,17 +66,14 @@ export async function runWrk(load: Load): Promise<WrkFigures> {
   return parseWrkOutput(output);
 }
 
-/** The figures are the only JSON line, which wrk.lua prints after wrk's own summary. */
+/** wrk.lua prints the figures as one line of JSON, after wrk's own summary. */
 export function parseWrkOutput(output: string): WrkFigures {
   const line = output.split('\n').find((candidate) => candidate.startsWith('{"requests":'));
   if (line === undefined) throw new Error(`wrk printed no figures:\n${output}`);
   return JSON.parse(line) as WrkFigures;
 }
 
-/**
- * The reasons why a run is invalid, one sentence each. `admissionsMax` is the number of requests of a flood that may be
- * admitted.
- */
+/** The reasons why a run is invalid, one sentence each. `admissionsMax` is the largest permitted number of admitted requests in a flood. */
 export function problemsOf(
   figures: WrkFigures,
   { expectedStatus, mode }: Pick<Load, 'expectedStatus' | 'mode'>,

@@ -34,10 +34,10 @@ const deadlineMs = 60 * 60_000;
 /** V8 needs seconds of load to optimise a program. Before V8 has optimised the program, a request costs up to twice as much. */
 const firstWarmUpSeconds = 8;
 const quickFirstWarmUpSeconds = 4;
-/** When the load changes, most of the program is already optimised. */
+/** The warm-up before later loads is shorter, because V8 has already optimised most of the program. */
 const warmUpSeconds = 2;
 const quickWarmUpSeconds = 1;
-/** The values of `--only`. */
+/** The permitted values of `--only`. */
 const names = [
   ...scenarios.map(({ name }) => name),
   'connections',
@@ -191,7 +191,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   }
   let workers: WorkersFigures | undefined;
   if (options.wanted('workers')) {
-    // Workers that are pinned to one core would have no advantage.
+    // Several workers are faster than one worker only on several cores.
     workers = await measureWorkers({
       ...common,
       stage: { ...stage, subjectCpus: allCpus },
@@ -237,7 +237,7 @@ function joinRounds(
   }));
 }
 
-/** The report names a peer that is missing or does not start. Without the gateway there is no report. */
+/** The report names a peer that is missing or does not start. If the gateway does not start, the benchmark fails. */
 async function startSubjects(subjects: readonly Subject[], stage: Stage) {
   const running: RunningSubject[] = [];
   const missing: string[] = [];
@@ -292,7 +292,7 @@ process.on('exit', () => {
 });
 let isStopping = false;
 const stop = async (why: string, exitCode: number) => {
-  // Stopping the benchmark makes the current measurement fail, and this failure must not stop the benchmark a second time.
+  // When the benchmark is stopped, the current measurement fails. This failure must not stop the benchmark a second time.
   if (isStopping) return;
   isStopping = true;
   if (unfinished !== undefined) writeReport({ ...unfinished, endedEarly: why });

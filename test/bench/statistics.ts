@@ -18,7 +18,8 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /**
- * The ratio of `a` to `b` in each round. The two samples of a round are seconds apart, so other work on the machine affects both equally.
+ * The ratio of `a` to `b` in each round. The two samples of a round are only seconds apart. Other work on the machine therefore affects
+ * both samples equally.
  */
 export function ratioOf(a: readonly number[], b: readonly number[]): Spread | undefined {
   const ratios = a.flatMap((value, round) => {
@@ -29,9 +30,9 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
 }
 
 /**
- * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. Use this ratio for a figure that a single
- * stall of the machine can determine, such as the p99 of a round. A stall affects only one of the two samples, so the ratios of rounds vary
- * more than each figure.
+ * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. Use this ratio for the p99 of a round,
+ * which a single stall of the machine can raise. A stall affects only one of the two samples of a round. The ratios of rounds therefore
+ * vary more than each figure.
  */
 export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {
   const rounds = ratioOf(a, b);

@@ -13,7 +13,7 @@ export interface Comparison {
  */
 export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[] {
   const { keys, skew, processes, shards, isFull, requestsPerSecond, measured } = run;
-  // The processes share a core, so the number of processes multiplies the duration of a turn.
+  // The processes share a core. With n processes, a turn therefore takes n times as long.
   const turnSeconds = isFull ? costs.fullTurnSeconds * processes : costs.turnSeconds;
   const load = loadOf(
     { requestsPerSecond, groups: keyGroups(keys, skew), refusedShare: 0, directory: true, recorded: true },

@@ -18,7 +18,7 @@ export interface Inputs {
   readonly zones: number;
   /** The number of processes that serve a key; Infinity: all. */
   readonly perKey: number;
-  /** The share of a fully used core that stays free, in gateways and in Redis. */
+  /** The share of each core that stays free, for gateways and for Redis. */
   readonly headroom: number;
   /** The average rate over a day, as a share of `requestsPerSecond`. */
   readonly meanShare: number;

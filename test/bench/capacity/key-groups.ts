@@ -5,14 +5,15 @@ export interface KeyGroup {
   readonly share: number;
 }
 
-/** The most active keys, up to this number, each form a separate group. */
+/** Each of the 100 most active keys is a separate group. */
 const exactRanks = 100;
-/** The size of each later group, as a share of the rank of the group's first key. */
+/** The size of a larger group, divided by the rank of the group's first key. */
 const groupWidth = 0.05;
 
 /**
  * Divides the requests among the keys: the request rate of the key with rank i is proportional to i^-skew (Zipf's law). With skew 0 all
- * keys have the same rate. About 300 groups make sums over a million keys cheap. The shares of all keys add up to 1.
+ * keys have the same rate. Sums over a million keys are cheap, because the keys form only about 300 groups. The shares of all keys add up
+ * to 1.
  */
 export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   if (skew === 0) return [{ keys, share: 1 / keys }];
@@ -26,7 +27,7 @@ export function keyGroups(keys: number, skew: number): readonly KeyGroup[] {
   return groups.map((group) => ({ keys: group.keys, share: group.share / total }));
 }
 
-/** The mean of rank^-skew over these ranks, which is exact for one rank and otherwise an integral. */
+/** The mean of rank^-skew over `width` ranks. An integral approximates the mean of several ranks. */
 function meanWeight(rank: number, width: number, skew: number): number {
   if (width === 1) return rank ** -skew;
   const [from, to] = [rank - 0.5, rank + width - 0.5];

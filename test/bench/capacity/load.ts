@@ -58,7 +58,9 @@ interface RedisCpu {
   readonly lookUps: number;
   readonly replicas: number;
   readonly idle: number;
-  /** The CPU for single slots: the list of processes, the record of all operations, the index of active keys. */
+  /**
+   * The CPU of three lists: the list of processes, the record of all operations, and the index of active keys. Each list is in one slot.
+   */
   readonly presence: number;
   readonly operations: number;
   readonly activeIndex: number;
@@ -151,7 +153,11 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   };
 }
 
-/** The number of socket reads divided by the number of calls, when a turn has this number of calls on average (Poisson). */
+/**
+ * The number of socket reads divided by the number of calls. The number of calls in a turn follows a Poisson distribution.
+ *
+ * @param callsATurn the average number of calls in a turn
+ */
 export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
 }
@@ -171,9 +177,9 @@ export function total(parts: GatewayCpu | RedisCpu): number {
 }
 
 /**
- * Decision calls of one process for one key, per second. Requests of one turn of the event loop share a call, and turns are at least
- * `turnSeconds` apart. With r requests per second, a turn makes a call when at least one request has arrived (Poisson). After a refusal,
- * the process refuses the key from memory for one second. The process reports these refusals to Redis in groups of fifty.
+ * The number of decision calls per second that one process makes for one key. Requests of one turn of the event loop share a call, and
+ * turns are at least `turnSeconds` apart. A turn makes a call if at least one request has arrived since the last turn (Poisson). After a
+ * refusal, the process refuses the key from memory for one second. The process reports refusals from memory to Redis in groups of fifty.
  */
 export function callsOf(
   rate: number,
@@ -199,7 +205,8 @@ function renewals(pause: number, rate: number): number {
 }
 
 /**
- * The time for which a process caches a key: `directoryCachedMs`, or less when the cache is full earlier (Che's approximation).
+ * The time for which a process caches a key. The time is shorter than `directoryCachedMs` if the cache is full earlier (Che's
+ * approximation).
  *
  * @param served the share of all keys that a process serves
  */

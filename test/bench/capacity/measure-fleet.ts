@@ -15,7 +15,9 @@ const keys = 20_000;
 const plan = 'free';
 /** The number of connections to each process. */
 const connections = 64;
-/** The time for which a process caches a key of the directory. A process reads a key once within the time for which it caches the key. */
+/**
+ * The time for which a process caches a key of the directory. A measurement has this duration, so that it includes one look-up of each key.
+ */
 const cachedSeconds = 60;
 
 /**
@@ -84,7 +86,7 @@ export async function measureFleet({
           redisCpu: done.cpuSeconds / done.requests,
           redisOctets: done.octets / done.requests,
           processBytes: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / pids.length,
-          // The first load fills the directory and the counts.
+          // Only the first load adds counts of keys to Redis. Only the run of the first load therefore states the memory of keys in Redis.
           ...(runs.length === 0 && { directoryBytes, countsBytes }),
         },
       });
@@ -97,7 +99,7 @@ export async function measureFleet({
   }
 }
 
-/** The number of requests that gateways decided without Redis because its replies were late, on a machine with other work. */
+/** The number of requests that gateways decided without Redis. On a busy machine, replies of Redis may be too late. */
 function decidedAlone(gateways: readonly StartedTollgate[]): number {
   return gateways.reduce((sum, gateway) => sum + countDecidedLocally(gateway), 0);
 }

@@ -12,14 +12,14 @@ import { type StartedTollgate, startTollgate } from '../subjects/tollgate.ts';
 import { readShareOf } from './load.ts';
 import { countDuring, type Done, issueKeys, loadAndCount, redisLine, writeSecrets } from './stage.ts';
 
-/** A large number of keys that are used in turn. Each key makes its own call, and is recorded about twice in ten seconds. */
+/** A load uses these keys in turn, so the requests of one turn have different keys. Each key has about two requests in ten seconds. */
 const manyKeys = 20_000;
 /** The number of concurrent requests, as in the benchmark's scenarios. */
 const connections = 64;
 /** The number of upstreams with one target each. A configuration may have at most 32 upstreams. */
 const upstreamsCount = 32;
 const idleConnections = 2_000;
-/** The number of masters of a second Cluster, among which the calls of a turn are divided. */
+/** The number of masters of a second Cluster. The calls of a turn are divided among these masters. */
 const spreadMasters = 12;
 
 /**
@@ -101,7 +101,7 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // The usage record is flushed up to ten seconds after a request. The measurement lasts longer, so that it includes the flush.
+    // The gateway flushes the usage record up to ten seconds after a request. The measurement ends only after this flush.
     const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
@@ -138,7 +138,7 @@ export async function measureGateway({
       settings: 'usage: { keepDays: 0 }',
       replaced: { keys: 'keys: { file: ./keys.yaml, directory: true }' },
     });
-    // Each key sends a single request, so each request is the first request of its key.
+    // Each key sends a single request, so each request needs a look-up.
     const parts = Math.floor(issued.length / (quick ? 5_000 : 15_000));
     const lookUpCpus: number[] = [];
     await load(reading, hotFile, { seconds: quick ? 2 : 6 });
@@ -186,9 +186,9 @@ function callsOf(samples: readonly Done[], seconds: number, masters: number, tur
 }
 
 /**
- * Computes the cost of a call and the cost of a socket read from three runs. In the run `hot`, a single key makes at most one call per
- * turn, so each call needs its own read. The runs `many` and `spread` with many keys differ from `hot` in calls, reads and CPU. These
- * differences determine the two costs.
+ * Computes the cost of a call and the cost of a socket read from three runs. The run `hot` has one key, so each turn has at most one call,
+ * and each call needs its own read. The runs `many` and `spread` have many keys. Each of these runs differs from `hot` in calls, reads and
+ * CPU. The function computes both costs from these differences.
  */
 export function costsOfCalls(hot: Calls, many: Calls, spread: Calls) {
   const row = ({ cpu, perRequest, readShare }: Calls) => ({
@@ -210,7 +210,7 @@ interface StartOptions {
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
-/** Measures connections that have received a response and send no further request. */
+/** Measures the memory of a connection that has received a response and sends no further request. */
 async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise<number> {
   const before = residentBytes(pid);
   const { port } = new URL(origin);
@@ -229,7 +229,7 @@ async function measureIdleConnections({ origin, pid }: StartedTollgate): Promise
   return bytes;
 }
 
-/** Compares two processes without requests. The process `other` checks more targets than the process `one`. */
+/** Measures the CPU of one health check. Neither process receives requests, and `other` checks more targets than `one`. */
 async function measureChecks(one: StartedTollgate, other: StartedTollgate, seconds: number): Promise<number> {
   await sleep(2_000);
   const cpu = () => [one, other].map(({ pid }) => treeCpuSeconds(pid).total);

@@ -23,8 +23,7 @@ const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /**
  * Measures the memory that a process needs for each key: octets of heap and of buffers. Each id is a separate string, as after parsing. The
- * figures count live objects, so the largest number of keys multiplied by these octets gives the memory for keys. `capacity.md` states the
- * sum and the peak.
+ * figures count only live objects. `capacity.md` states the memory of all keys, and the peak memory of a process.
  */
 export async function measureHeap(keys: number) {
   console.log('heap of keys');

@@ -303,7 +303,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
     },
     /** The memory of one record, as the mean of many records. */
     async bytesOf(many: number, make: (index: number) => Promise<unknown>): Promise<number> {
-      // The first call loads the script and fills buffers, so the measurement does not include its memory.
+      // The first call loads the script and fills buffers. The measurement therefore starts after the first call.
       await make(0);
       await Promise.all(servers.map((server) => server.flushall()));
       const before = await counts();
@@ -389,7 +389,7 @@ function dayBatches(key: number, senders: number, minutes: number): readonly Bat
   return [first, ...others];
 }
 
-/** The id of a process. The ids in the test of the recorder have the same length. */
+/** The id of a process. The id has the same length as the ids in the tests of the recorder. */
 const senderOf = (process: number) => `proc${String(process).padStart(4, '0')}`;
 
 /** One key's batch for ten seconds in the middle of the day. */

@@ -29,7 +29,7 @@ describe('a fleet, as computed by hand,', () => {
     expect(plan).toMatchObject({ processes: 300, processesLeft: 200 });
     expect(plan.coreUse).toBeCloseTo(1 / 3, 6);
     expect(plan.coreUseLeft).toBeCloseTo(0.5, 6);
-    // A million requests with 20 µs each require 20 cores. With half of each core free, 40 masters are needed.
+    // A million requests a second with 20 µs each require 20 cores. With half of each core free, 40 masters are needed.
     expect(plan).toMatchObject({ shards: 40, shardsForCpu: 40, shardsForMemory: 1 });
     expect(plan.redisBytes).toEqual({ counts: 250e6, directory: 0, record: 0, totals: 0 });
   });

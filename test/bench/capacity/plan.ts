@@ -26,7 +26,7 @@ export interface Plan {
   readonly heapBytes: number;
   /** The number of connections to one master. */
   readonly redisConnections: number;
-  /** The largest rates of a single key on a master without other work: requests per second, and the resulting calls per second. */
+  /** The largest rates of a single key, if its master has no other work: requests per second, and calls per second. */
   readonly hotKeyRequestsMax: number;
   readonly hotKeyCallsMax: number;
 }
@@ -148,8 +148,8 @@ function redisBytesOf(
 }
 
 /**
- * Returns the requests per second of one key for which the processes make `calls` calls per second. Returns Infinity when the processes
- * cannot make so many calls, because the requests of a turn share one call.
+ * Returns the request rate of one key at which the processes make `calls` calls per second. Requests of a turn share one call, so the
+ * number of calls has a limit. Returns Infinity when `calls` is above this limit.
  */
 function requestsForCalls(calls: number, processes: number, { turnSeconds }: Costs): number {
   const share = (calls / processes) * turnSeconds;

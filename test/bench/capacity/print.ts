@@ -337,7 +337,7 @@ export function comparisonTable(runs: readonly { run: FleetRun; figures: readonl
   };
 }
 
-/** If a request causes fewer calls, batches or look-ups than this number on average, the description of the differences omits them. */
+/** A number of calls per request below this value is too small for a useful comparison, so `describeDifferences` omits it. */
 const sharesMin = 0.005;
 
 /** The model's error for each figure. */

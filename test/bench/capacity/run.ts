@@ -37,7 +37,7 @@ import { type BenchmarkPart, type Measured, type UnitCosts, unitCostsOf, whyUnus
 import { wallsOf } from './walls.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
-/** The costs on the page. A machine without its own measurements also uses these costs. */
+/** The costs on the page `capacity.md`. A machine without its own measurements also uses these costs. */
 const shipped = fileURLToPath(new URL('unit-costs.json', import.meta.url));
 const page = fileURLToPath(new URL('../capacity.md', import.meta.url));
 const [pageBegins, pageEnds] = [
@@ -107,14 +107,14 @@ async function measure(quick: boolean): Promise<void> {
   const [started, machine] = [new Date().toISOString(), describeMachine()];
   const heap = await measureHeap(quick ? 10_000 : 100_000);
   const redis = await measureRedis(quick);
-  // Until here, Redis has had all cores. From here on, the gateways have their own core.
+  // The measurement of Redis alone uses all cores. The later measurements reserve one core for the gateways.
   const { subjectCpus } = pinBenchmark();
   const { directCpu, curve, costs } = await measureGateway({ dir, quick, subjectCpus });
   mkdirSync(results, { recursive: true });
   const file = join(results, `capacity-${started.replaceAll(':', '-').slice(0, 19)}.json`);
   const write = (fleet: Measured['fleet']) => {
     const all = { ...heap, ...redis, ...costs };
-    // The curve shows how the number of calls for a key depends on its connections. The model does not use this curve.
+    // The curve shows how the number of calls for one key grows with the number of connections. The model does not use the curve.
     const measured: Measured & { curve: unknown } = {
       started,
       machine,
@@ -132,10 +132,10 @@ async function measure(quick: boolean): Promise<void> {
   await endAllProcesses();
 }
 
-/** The inputs of the page. */
+/** The options of the command on the page `capacity.md`. */
 const asked = ['--requests', '1e6', '--keys', '1e6', '--replicas', '2'];
 
-/** Writes the page's figures, and the file for machines without a measurement. */
+/** Writes the figures into `capacity.md`. Also writes `unit-costs.json`, for machines without their own measurements. */
 function writePage(basis: Basis): void {
   const { report, measured } = basis;
   const costs = unitCostsOf(report, measured);

@@ -29,7 +29,7 @@ export interface Load {
 /** The tolerated share of responses other than 200, because a look-up may time out on a busy machine. */
 const otherShareMax = 0.01;
 
-/** @throws when the share of other responses than 200 is larger */
+/** @throws when the share of responses other than 200 is above `otherShareMax` */
 export async function loadAndCount(
   load: Load,
   pids: readonly number[],
@@ -78,7 +78,7 @@ export function redisLine({ urls }: RedisCluster, prefix: string): string {
   return `redis: { cluster: [${urls.map((url) => JSON.stringify(url)).join(', ')}], prefix: ${prefix}, onFailure: local }`;
 }
 
-/** Writes keys to the directory of a prefix. Each key has a plan and no limits of its own. */
+/** Writes keys to the key directory under `prefix`. Each key has a plan and no limits of its own. */
 export async function issueKeys(
   { urls }: RedisCluster,
   prefix: string,

@@ -6,14 +6,14 @@ import type { Costs } from './unit-costs.ts';
 /** A bottleneck that more machines cannot remove. */
 export interface Wall {
   readonly name: string;
-  /** The share of the limit that the given load uses. If the share is above 1, the fleet fails. */
+  /** The share of the limit that the given load uses. If the share is above 1, the fleet cannot carry the load. */
   readonly used: number;
   /** A description that includes the limit. */
   readonly now: string;
   readonly remedy: string;
   /**
-   * The requests per second at which the load reaches the bottleneck, with connections and targets growing too. Infinity if 128 times
-   * the load does not reach it.
+   * The requests per second at which the load reaches the bottleneck. Connections and targets grow at the same rate. Infinity if 128 times
+   * the load does not reach the bottleneck.
    */
   readonly comesAt: number;
 }
@@ -27,7 +27,7 @@ interface Kind {
 
 /** The default of the Redis setting `maxclients`. */
 const redisClientsMax = 10_000;
-/** The largest size that the Redis Cluster specification is designed for. */
+/** The largest number of servers for which the Redis Cluster specification is designed. */
 const clusterNodesMax = 1_000;
 /** The largest tolerable share of health checks among the requests to a target. */
 const checksShareMax = 0.1;
@@ -112,7 +112,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** The search multiplies or divides the load by at most this factor, and then narrows the result in this number of steps. */
+/** The search multiplies or divides the load by at most `timesMax`. Then the search halves the range of the load `steps` times. */
 const [timesMax, steps] = [128, 14];
 
 /** The bottlenecks in the order in which a growing load reaches them. */
@@ -135,7 +135,7 @@ export function wallsOf(inputs: Inputs, costs: Costs): readonly Wall[] {
     .sort((one, other) => one.comesAt - other.comesAt);
 }
 
-/** The factor of the load at which a bottleneck is fully used; Infinity when no factor in the range reaches it. */
+/** The factor by which the load may grow until a bottleneck is fully used. Infinity when the factor is above `timesMax`. */
 function findFactor(usedAt: (factor: number) => number): number {
   let high = 1;
   while (high < timesMax && usedAt(high) < 1) high *= 2;

@@ -97,8 +97,8 @@ async function openFastPage(browser: Browser, { origin, token }: Scene): Promise
 interface Sample {
   readonly atMs: number;
   /**
-   * The heap after a garbage collection that this program forces. The CPU time before and after the collection is known, so that the
-   * figures can omit the forced collection.
+   * The heap after a garbage collection that this program forces. The sample has the CPU time before and after the forced collection, so
+   * that the figures can exclude this collection.
    */
   readonly heapBytes: number;
   readonly before: CpuSeconds;

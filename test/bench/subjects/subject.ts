@@ -19,7 +19,7 @@ export interface Subject {
   readonly name: string;
   /** A description of the subject's work for each request. The report prints this description. */
   readonly job: string;
-  /** Whether the subject looks up keys, so that the number of keys matters. */
+  /** Whether the subject looks up keys. The cost of a look-up may depend on the number of keys. */
   readonly identifies: boolean;
   /** Whether the subject refuses a key above its limit. */
   readonly limits: boolean;

@@ -23,7 +23,7 @@ export const tollgate: Subject = {
 };
 
 /**
- * Tollgate as it is in another checkout, with the same settings. The comparison of both checkouts shows the cost of a change.
+ * The Tollgate of another checkout, with the same settings. The comparison of both checkouts shows the cost of a change.
  *
  * @param checkout a folder with installed packages
  */
@@ -52,7 +52,10 @@ interface StartOptions {
   readonly settings?: string;
   /** Further members of `admin`, such as `, tokens: […]`. */
   readonly adminMembers?: string;
-  /** Replacement lines (YAML). A replacement line takes the place of the line that starts with the name of its member and a colon. */
+  /**
+   * Replacement lines (YAML). The key of an entry is the name at the start of a configuration line. The value of the entry replaces this
+   * line.
+   */
   readonly replaced?: Readonly<Record<string, string>>;
 }
 
@@ -146,8 +149,8 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * The number of requests decided without Redis because it did not reply in time. If many requests were decided without Redis, the run did
- * only part of the job.
+ * The number of requests that the gateway decided without Redis, because Redis did not reply in time. If many requests were decided without
+ * Redis, the run did only part of the job.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
