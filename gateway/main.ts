@@ -127,7 +127,7 @@ if (isEntryPoint) {
   const configFile = configFileArgument() ?? process.env.TOLLGATE_CONFIG;
   if (configFile !== undefined) await runGateway({ configFile });
   else {
-    process.stderr.write('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n');
+    process.stderr.write('Which configuration? Give --config FILE or set TOLLGATE_CONFIG.\n');
     process.exitCode = 1;
   }
 }

@@ -68,7 +68,7 @@ function configOr(config: string | undefined): string | undefined {
 export function requireConfig(named: string | undefined): string {
   const config = configOr(named);
   if (config !== undefined && config !== '') return config;
-  throw new CommandError('Which configuration? Say --config FILE or set TOLLGATE_CONFIG.');
+  throw new CommandError('Which configuration? Give --config FILE or set TOLLGATE_CONFIG.');
 }
 
 /** Parses the value of an option that is a whole number. */

@@ -7,7 +7,7 @@ const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')
-    .description('print a script that makes a shell complete commands, options and values')
+    .description('print a script with which a shell completes commands, options and values')
     .addArgument(new Argument('<shell>', 'the shell that reads the script').choices(Object.keys(scripts)))
     .addHelpText(
       'after',

@@ -68,7 +68,7 @@ function addConfigurationCommands(program: Command): void {
     .addOption(configOption())
     .action(async (draft: string | undefined, options: { config?: string }, command: Command) => {
       if (draft !== undefined && command.getOptionValueSource('config') === 'cli') {
-        command.error('Which configuration? Say FILE or --config FILE, not both.');
+        command.error('Which configuration? Give FILE or --config FILE, not both.');
       }
       const config = draft ?? requireConfig(options.config);
       const loaded = load(config);

@@ -158,7 +158,7 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
     case 'reload_failed': {
       const { before, after, error } = happening;
       const which = after === undefined ? 'The configuration' : `Configuration ${after}`;
-      return `${which} was not loaded, ${before} stays in force: ${firstLine(error)}`;
+      return `${which} was not loaded, so configuration ${before} stays in force: ${firstLine(error)}`;
     }
   }
 }

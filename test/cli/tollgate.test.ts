@@ -127,7 +127,7 @@ test('a command without a configuration prints what to do', async () => {
   const { exitCode, stderr } = await tollgate(['check']);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
-    stderr: 'Which configuration? Say --config FILE or set TOLLGATE_CONFIG.\n',
+    stderr: 'Which configuration? Give --config FILE or set TOLLGATE_CONFIG.\n',
   });
 });
 

@@ -294,7 +294,7 @@ it.each<[Happening, string]>([
   ],
   [
     { kind: 'reload_failed', before: 'aaa', after: 'bbb', error: 'keys.yaml:3:1: no such plan\n  3 | plan' },
-    'Configuration bbb was not loaded, aaa stays in force: keys.yaml:3:1: no such plan',
+    'Configuration bbb was not loaded, so configuration aaa stays in force: keys.yaml:3:1: no such plan',
   ],
 ])('an event is one sentence: %#', (happening, text) => {
   expect(eventText(happening, nowMs)).toBe(text);

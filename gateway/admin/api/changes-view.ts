@@ -130,7 +130,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
       return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
     }
     case 'reload_failed':
-      return `An edit was not loaded, ${short(change.before)} stays in force.`;
+      return `An edit was not loaded, so configuration ${short(change.before)} stays in force.`;
     case 'token': {
       const { before, after } = change;
       const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];

@@ -76,7 +76,7 @@ ${modules.map((name) => `<link rel="modulepreload" href="${assetPath(name)}">`).
 </head>
 <body>
 <div id="app"></div>
-<noscript>These pages need JavaScript. The same as JSON, with a token: /api/v1/state</noscript>
+<noscript>These pages need JavaScript. The same data as JSON, with a token: /api/v1/state</noscript>
 </body>
 </html>
 `;

@@ -24,7 +24,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
     find('notice', 'draining', 'A gateway drains: it finishes its last requests, and ends.');
   if (phase === 'serving' && workers !== undefined && workers.serving < workers.configured) {
     if (workers.serving === 0)
-      find('bad', 'no_worker', 'No worker of the gateway that answers serves requests.');
+      find('bad', 'no_worker', 'The gateway that answers has no worker that serves requests.');
     else {
       const text = `A gateway has ${figure(workers.serving)} of its ${counted(workers.configured, 'worker')}.`;
       find('warning', 'workers_missing', text);
@@ -42,7 +42,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
   }
   if (config.lastError !== undefined && kept.length === 0) {
     const [problem = ''] = config.lastError.split('\n', 1);
-    const text = `The configuration on disk is not valid, ${config.version.slice(0, 6)} stays in force: ${problem}`;
+    const text = `The configuration on disk is not valid, so configuration ${config.version.slice(0, 6)} stays in force: ${problem}`;
     find('warning', 'configuration_invalid', text.slice(0, errorCharsMax));
   }
   if (waitsForRestart.length > 0) {

@@ -147,7 +147,7 @@ function unreachable(origin: string, error: unknown): CommandError {
 
 function strange(origin: string, what: string, kind: CommandErrorKind = 'final'): CommandError {
   return new CommandError(
-    `${origin} sent ${what}: is it the admin listener of a gateway, and of this version? By default that has port 9090.`,
+    `${origin} sent ${what}: is it the admin listener of a gateway with the same version as this command? The default port of an admin listener is 9090.`,
     kind,
   );
 }
@@ -161,7 +161,7 @@ const advice: Readonly<Record<string, (url: URL, message: string) => string>> = 
     `The gateway at ${origin} does not know the token of TOLLGATE_ADMIN_TOKEN or TOLLGATE_ADMIN_TOKEN_FILE: its digest must be in \`admin.tokens\` of the gateway's configuration ("tollgate admin token --name NAME --may read" makes both).`,
   no_tokens: ({ origin }, message) => `${origin}: ${message}`,
   read_only_token: ({ origin }, message) =>
-    `${origin}: ${message} "tollgate admin token --name NAME --may write" makes one that may change keys.`,
+    `${origin}: ${message} "tollgate admin token --name NAME --may write" makes a token that may change keys.`,
   unknown_host: ({ origin, hostname }) =>
     `The gateway at ${origin} does not accept this name: use its address, or add ${hostname} to its \`admin.hosts\`.`,
   missing_key: noAdminListener,

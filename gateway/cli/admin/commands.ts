@@ -140,7 +140,9 @@ function addKeys(keys: Command): void {
 function addWhy(program: Command): void {
   asking(program.command('why'))
     .argument('[key or request]', 'the id of a key, or with --log the id of a request')
-    .description('explain the responses of a key, or what happened to a request, in sentences to forward')
+    .description(
+      'explain the responses of a key, or what happened to a request, in sentences that you can forward',
+    )
     .addHelpText('after', examples('why acme', 'why 6f1f2f3a --log gateway.log'))
     .option('--log <file...>', "the gateway's log, which may be compressed; - means standard input")
     .action(async (given: string | undefined, options: Asking & { log?: readonly string[] }) => {
@@ -164,7 +166,9 @@ function idAndFiles(id: string | undefined, log: readonly string[] | undefined) 
   if (id !== undefined) return { id, files: log };
   const last = log?.at(-1);
   if (log !== undefined && last !== undefined && log.length > 1) return { id: last, files: log.slice(0, -1) };
-  throw new CommandError('Which one? Say the id of a key, or the id of a request and --log FILE.');
+  throw new CommandError(
+    'Which key or request? Give the id of a key, or the id of a request and --log FILE.',
+  );
 }
 
 /** The maximum number of callers in one response. */
@@ -185,7 +189,9 @@ function addUsage(program: Command): void {
 
   asking(withPeriod(program.command('usage')))
     .argument('[key]', 'the id of the key')
-    .description('show the requests of a key and their outcome, or with --all of every key in a month')
+    .description(
+      'show the requests of a key and their outcomes; with --all, show the requests of every key in a month',
+    )
     .addHelpText(
       'after',
       examples('usage acme', 'usage acme --month 2026-11', 'usage --all --month 2026-11 --csv > bills.csv'),
@@ -193,7 +199,7 @@ function addUsage(program: Command): void {
     .option('--month <month>', 'a UTC month such as 2026-11, in place of --from and --to')
     .option(
       '--all',
-      'with --month: every key, including keys without requests and recorded keys that were removed',
+      'with --month: show every key, including keys without requests and removed keys with recorded requests',
     )
     .addOption(
       new Option('--step <step>', 'the period of a row (default: depends on the whole period)').choices(
@@ -203,7 +209,7 @@ function addUsage(program: Command): void {
     .option('--csv', 'print comma-separated values')
     .action(async (id: string | undefined, { all, ...options }: UsageOptions & { all?: true }) => {
       if ((id === undefined) === (all === undefined))
-        throw new CommandError('Whose usage? Say the id of a key, or --all.');
+        throw new CommandError('Whose usage? Give the id of a key, or --all.');
       await (id === undefined ? showMonth(options) : showUsage(id, options));
     });
 }
@@ -211,7 +217,9 @@ function addUsage(program: Command): void {
 /** Prints the usage of all keys in a month. */
 async function showMonth({ month, from, to, step, csv, ...options }: UsageOptions): Promise<void> {
   if (month === undefined || from !== undefined || to !== undefined || step !== undefined)
-    throw new CommandError('--all is for a month: say --month 2026-11, and no --from, --to or --step.');
+    throw new CommandError(
+      '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
+    );
   daysOfMonth(month);
   const reply = await readList(clientOf(options), lists.month, { month }, Number.POSITIVE_INFINITY);
   const notice = monthNotice(reply.body);
@@ -225,14 +233,14 @@ async function showUsage(
   { month, from, to, step, csv, ...options }: UsageOptions,
 ): Promise<void> {
   if (month !== undefined && (from !== undefined || to !== undefined))
-    throw new CommandError('Which period? Say --month, or --from and --to, not both.');
+    throw new CommandError('Which period? Give --month, or --from and --to, not both.');
   const nowMs = Date.now();
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
   const client = clientOf(options);
   const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, keyUsage));
   if (csv) return show(options, reply, usageCsv);
-  const nothing = [`Nothing is recorded of ${printable(id)} in this period.`];
+  const nothing = [`No request of ${printable(id)} is recorded in this period.`];
   show(options, reply, (body, screen) => (body.rows.length === 0 ? nothing : usageTable(body, screen)));
 }
 

@@ -38,7 +38,7 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
   if (admin !== undefined && admin !== '') return { url: parseUrl(admin), token, trusted: authorities };
   if (config === undefined || config === '') {
     throw new CommandError(
-      'Which gateway? Say --admin URL, the address of its admin listener such as http://127.0.0.1:9090, or set TOLLGATE_ADMIN; or name its configuration with --config FILE or TOLLGATE_CONFIG.',
+      'Which gateway? Give --admin URL, the address of its admin listener such as http://127.0.0.1:9090, or set TOLLGATE_ADMIN; or name its configuration with --config FILE or TOLLGATE_CONFIG.',
     );
   }
   const address = readAdminAddress({ file: config, env });
@@ -76,7 +76,7 @@ function tokenText({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.P
   if (TOLLGATE_ADMIN_TOKEN_FILE)
     return readText('TOLLGATE_ADMIN_TOKEN_FILE', TOLLGATE_ADMIN_TOKEN_FILE).trim();
   throw new CommandError(
-    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it. "tollgate admin token --name NAME --may read" makes a token and its line for `admin.tokens` of the configuration; say --may write for commands that change something.',
+    'Which token? Set TOLLGATE_ADMIN_TOKEN, or TOLLGATE_ADMIN_TOKEN_FILE to a file with it. "tollgate admin token --name NAME --may read" makes a token and its line for `admin.tokens` of the configuration; use --may write for commands that change something.',
   );
 }
 

@@ -26,7 +26,9 @@ export async function idsInDirectory(
     if (!(error instanceof CommandError)) throw error;
     const what = ids.length === 1 ? `a key ${ids[0]}` : 'keys with these ids';
     console.error(
-      printable(`warning: the directory may have ${what} already; it was not checked. ${error.message}`),
+      printable(
+        `warning: the key directory may already have ${what}; the command could not check this. ${error.message}`,
+      ),
     );
   }
   return found;

@@ -15,7 +15,8 @@ export function keysLines(
   nowMs: number,
 ): readonly string[] {
   if (keys.length === 0) return ['No key matches.'];
-  const rest = next === undefined ? [] : ['There are more: --limit N shows N of them, --all shows all.'];
+  const rest =
+    next === undefined ? [] : ['There are more keys: --limit N shows N keys, and --all shows all keys.'];
   return [...keysTable(keys, screen, nowMs), ...rest];
 }
 
@@ -50,7 +51,8 @@ function fullestWindow({ windows }: KeyItem): string {
 
 /** Where a key is stored: a file and line such as `keys.yaml:12`, or the key directory. */
 export function placeText({ source, file, line }: Pick<KeyItem, 'source' | 'file' | 'line'>): string {
-  return file === undefined ? `the ${source}` : `${file}:${line}`;
+  if (file !== undefined) return `${file}:${line}`;
+  return source === 'directory' ? 'the key directory' : 'the configuration';
 }
 
 /**

@@ -81,7 +81,7 @@ function grantMs(
   if (number !== undefined) return afterMs + Number(number) * (unitMs[unit] ?? dayMs);
   const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours === undefined) {
-    const ofDay = option === '--until' ? 'the end of that day' : 'the first instant of that day';
+    const ofDay = option === '--until' ? 'the end of that day' : 'the start of that day';
     throw new CommandError(
       `${option} must be a date such as 2026-12-01 or today or tomorrow (${ofDay}, in UTC), a time such as 2026-12-01T18:00:00Z, 18:00 (the next one, in UTC), or a length of time such as +6h, +30m or +2d.`,
     );
@@ -107,7 +107,7 @@ function toInstant(option: string, text: string, nowMs: number): string {
   if (before !== null) return iso(nowMs - Number(before[1]) * (unitMs[before[2] ?? ''] ?? dayMs));
   if (parseDate(text) !== undefined) return text;
   throw new CommandError(
-    `${option} must be a date such as 2026-11-22 (its first instant, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h or -30m.`,
+    `${option} must be a date such as 2026-11-22 (the start of that day, in UTC), a time such as 2026-11-22T10:31:00Z, now, today, yesterday, or a time before now such as -7d, -12h or -30m.`,
   );
 }
 

@@ -44,17 +44,14 @@ export function addBanAndGrantCommands(keys: Command): void {
       '--until <when>',
       'when the grant ends, in UTC: tomorrow or 2026-12-01 (the end of that day), 18:00, +6h, 2026-12-01T18:00Z',
     )
-    .option(
-      '--from <when>',
-      'when the grant begins, in the same form; a day means its first instant (default: now)',
-    )
+    .option('--from <when>', 'when the grant begins, in the same form; a day means 00:00 UTC (default: now)')
     .option('--no-brownouts', 'let the key call deprecated operations during their brownouts')
     .action(async (id: string, options: GrantOptions) => {
       const limits = limitsOf(options);
       const noBrownouts = options.brownouts === false || undefined;
       if (limits === undefined && noBrownouts === undefined) {
         const all = limitFieldNames.map(limitOption).join(', ');
-        throw new CommandError(`Which limits? Say at least one of ${all}, or --no-brownouts.`);
+        throw new CommandError(`Which limits? Give at least one of ${all}, or --no-brownouts.`);
       }
       const body = { limits, noBrownouts, ...grantPeriod(options, Date.now()) };
       await change(id, options, { method: 'POST', path: '/grant', body }, grantHeldText);

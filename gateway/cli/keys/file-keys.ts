@@ -41,7 +41,7 @@ export function createFileKeys(
         if (!settings.directory || settings.keys.has(id)) return;
         if (!(await idsInDirectory([id], client)).has(id)) return;
         throw new CommandError(
-          `The directory has a key ${id} already; "keys rotate ${id} --directory" gives it a new secret.`,
+          `The key directory has a key ${id} already; "keys rotate ${id} --directory" gives it a new secret.`,
         );
       };
       const choose = ({ settings }: LoadedKeys): YamlEdit[] => {
@@ -158,7 +158,7 @@ function requireKnownTerms(key: NewKey, { plans, keys }: Settings): void {
   switch (planFault(key.limits, plans.get(key.plan)?.isCustom)) {
     case 'limits_missing': {
       const all = listNames(limitFieldNames.map(limitOption));
-      throw new CommandError(`The plan ${key.plan} is custom: say at least one of ${all}.`);
+      throw new CommandError(`The plan ${key.plan} is custom: give at least one of ${all}.`);
     }
     case 'limits_of_plan': {
       const stated = toLimits(key.limits ?? {}).map(({ window }) => limitOption(limitFieldOf[window]));

@@ -36,7 +36,7 @@ export function addKeyCommands(keys: Command): void {
   const changing = (name: string) =>
     withGateway(keys.command(name))
       .helpGroup('Issue and change:')
-      .option('--directory', 'change the directory through the admin API, and not the keys file')
+      .option('--directory', 'change the key directory through the admin API, and not the keys file')
       .option('--json', 'print the key in the form of the admin API');
   const expires = [
     '--expires <date>',
@@ -57,7 +57,7 @@ export function addKeyCommands(keys: Command): void {
     .option('--id <id>', 'the id of the key, in place of the argument')
     .requiredOption('--plan <plan>', 'the name of a plan')
     .option('--name <name>', 'the owner of the key')
-    .option('--address <range...>', 'the client addresses that may use it, such as 203.0.113.0/24')
+    .option('--address <range...>', 'the client addresses that may use the key, such as 203.0.113.0/24')
     .option(...expires)
     .action(async (argument: string | undefined, options: CreateOptions) => {
       const { plan, name, address: addresses, expires } = options;
@@ -120,11 +120,11 @@ function writable(options: Changing): WritableKeys {
 /** Returns the id of a new key. Earlier versions accepted the id only as the option `--id`. */
 function idOf(argument: string | undefined, option: string | undefined): string {
   if (argument !== undefined && option !== undefined && argument !== option) {
-    throw new CommandError(`Which key, ${argument} or ${option}? Say its id once.`);
+    throw new CommandError(`Which key, ${argument} or ${option}? Give its id once.`);
   }
   const id = argument ?? option;
   if (id === undefined)
-    throw new CommandError('Which key? Say its id, as in "keys create acme --plan free".');
+    throw new CommandError('Which key? Give its id, as in "keys create acme --plan free".');
   return id;
 }
 

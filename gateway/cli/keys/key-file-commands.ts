@@ -73,7 +73,10 @@ export function addMovingCommands(keys: Command): void {
   withGateway(keys.command('export').helpGroup('Export and import:'))
     .description('print all keys as JSON, with the digests of their secrets, for "keys import"')
     .addHelpText('after', examples('keys export > keys.json', 'keys export --directory > directory.json'))
-    .option('--directory', 'export the keys of the directory through the admin API, and not the keys file')
+    .option(
+      '--directory',
+      'export the keys of the key directory through the admin API, and not the keys of the keys file',
+    )
     .option('--json', 'accepted but without effect, because the output is always JSON')
     .action(async (options: MovingOptions) => {
       const pages = options.directory
@@ -86,14 +89,14 @@ export function addMovingCommands(keys: Command): void {
     .argument('<file>', 'the output of "keys export"; - means standard input')
     .description('add keys to the keys file; existing keys stay as they are')
     .addHelpText('after', examples('keys import keys.json', 'keys import --directory directory.json'))
-    .option('--directory', 'import into the directory through the admin API, and not into the keys file')
+    .option('--directory', 'import into the key directory through the admin API, and not into the keys file')
     .option('--json', 'print the outcome as JSON: created, unchanged, refused')
     .action(async (file: string, options: MovingOptions) => {
       const { keys: moved, ambiguous } = parseExport(await readExport(file), file);
       const { imported: done, where } = options.directory
         ? {
             imported: await importToDirectory(clientOf(options), moved, defaultBounds),
-            where: 'the directory',
+            where: 'the key directory',
           }
         : await importToFile(configurationOf(options), moved, () => clientOf(options));
       const imported = { ...done, refused: [...ambiguous, ...done.refused] };
@@ -120,7 +123,7 @@ async function findOwner(secret: string, options: Options): Promise<Owner> {
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     const where = loaded.file === undefined ? '' : `No key in ${loaded.file} has this secret. `;
-    throw new CommandError(`${where}The directory could not be searched: ${error.message}`);
+    throw new CommandError(`${where}The key directory could not be searched: ${error.message}`);
   }
 }
 

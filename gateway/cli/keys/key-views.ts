@@ -48,7 +48,7 @@ export function issuedText(
   const sentences = [
     isNew ? `Added ${key.id} to ${where}.` : `${key.id} has one more secret, in ${where}.`,
     ...(isNew ? [] : [olderText(key.secrets.slice(0, -1), nowMs)]),
-    ...(kept ? [`An earlier key with this id has left: ${keptText(kept, nowMs)}.`] : []),
+    ...(kept ? [`An earlier key with this id left this state: ${keptText(kept, nowMs)}.`] : []),
     ...(key.disabled ? [`It is revoked: "keys restore ${key.id}${option}" makes it valid again.`] : []),
     'This is the only time that the secret is shown:',
   ];

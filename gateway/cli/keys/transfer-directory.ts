@@ -63,7 +63,7 @@ export async function importToDirectory(
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     throw new CommandError(
-      `${error.message} Until then ${figure(sum.created)} of ${figure(keys.length)} keys were added; the same command continues from there.`,
+      `${error.message} Before this error, ${figure(sum.created)} of ${figure(keys.length)} keys were added. Run the same command again to add the other keys.`,
     );
   }
 }

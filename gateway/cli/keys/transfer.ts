@@ -126,7 +126,7 @@ export async function importToFile(
       const reason = existing
         ? 'a different key with this id exists already'
         : inDirectory.has(key.id)
-          ? 'the directory has a key with this id'
+          ? 'the key directory has a key with this id'
           : reasonAgainst(key, settings, taken);
       if (reason !== undefined) {
         refused.push({ id: key.id, reason });
@@ -171,7 +171,7 @@ function reasonAgainst(
     return `its ${filledIn[0]} has \`\${\` in it, which a configuration replaces by a variable of the environment`;
   const digests = secrets.map(({ sha256 }) => sha256);
   return new Set(digests).size < digests.length || digests.some((digest) => taken.has(digest))
-    ? 'one of its secrets belongs to another key, or is there twice'
+    ? 'one of its secrets belongs to another key, or occurs twice'
     : undefined;
 }
 

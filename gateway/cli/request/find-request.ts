@@ -53,11 +53,13 @@ export async function whyRequest(
 function notFound(requestId: string, { lines, entries, fromAt, toAt }: LinesRead): string {
   const read = `${counted(lines, 'line was', 'lines were')} read`;
   if (fromAt === undefined || toAt === undefined) {
-    return `No request ${requestId}: ${read}, none of them of a gateway's JSON log, which it writes to standard output.`;
+    return `No request ${requestId}: ${read}, but none is a line of a gateway's JSON log. A gateway writes this log to standard output.`;
   }
   const others =
-    lines === entries ? '' : ` (${counted(lines - entries, 'of them is', 'of them are')} no JSON log)`;
-  return `No request ${requestId}: ${read}${others}, from ${instant(fromAt)} to ${instant(toAt)} UTC. Is it of another time, or of another gateway?`;
+    lines === entries
+      ? ''
+      : ` (${counted(lines - entries, 'of them is', 'of them are')} not from a JSON log)`;
+  return `No request ${requestId}: ${read}${others}, from ${instant(fromAt)} to ${instant(toAt)} UTC. Is the request of another time, or of another gateway?`;
 }
 
 export interface Search {

@@ -56,9 +56,9 @@ function howItEnded(entry: LogEntry): string {
 
 /** Descriptions of limits that are not part of a key's quota, by window name. */
 const buckets: Readonly<Record<string, string>> = {
-  address: 'requests without a valid key of one address',
-  preflight: 'CORS preflights of one address',
-  docs: 'requests of one address for the API reference',
+  address: 'requests from one address without a valid key',
+  preflight: 'CORS preflights from one address',
+  docs: 'requests from one address for the API reference',
   limits: 'requests of one key for its own limits',
 };
 

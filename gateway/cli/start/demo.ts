@@ -206,6 +206,6 @@ Keys of this run:
 
 The API reference is at ${new URL('/docs', baseUrl)}. The pet store behind the gateway is at http://127.0.0.1:${backendPort}.
 Counts are kept ${countsAreKept(store)}.
-Ctrl-C stops everything.${canAsk ? ' Enter prints this again.' : ''}
+Ctrl-C stops everything.${canAsk ? ' Enter prints this text again.' : ''}
 `);
 }

@@ -63,7 +63,7 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
   function draw(): void {
     const nowMs = Date.now();
     const isSilent = nowMs - readMs > bounds.topSilenceShownMs;
-    const age = `The figures are those of ${clock(readMs, nowMs)} UTC; the gateway is asked again every second.`;
+    const age = `The figures are those of ${clock(readMs, nowMs)} UTC. This command sends a request to the gateway every second.`;
     const notice =
       failure !== undefined
         ? `${failure} ${age}`

@@ -126,13 +126,13 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
   const { days } = options;
   const nowMs = Date.now();
   if (days !== undefined && options.from !== undefined) {
-    throw new CommandError('Since when? Say --days or --from, not both.');
+    throw new CommandError('Which period? Give --days or --from, not both.');
   }
   const from = days === undefined ? options.from : isoOf(nowMs - days * dayMs);
   const period = periodQuery({ from, to: options.to }, nowMs);
   const stated = statedLimits(options);
   if (isEditedFile && stated !== undefined) {
-    throw new CommandError('What is tried? Say --config FILE, or --plan or --key with limits, not both.');
+    throw new CommandError('Which limits? Give --config FILE, or --plan or --key with limits, not both.');
   }
   const client = clientOf(options);
   const tried: Tried = isEditedFile
@@ -140,7 +140,7 @@ async function runSimulation(options: SimulateOptions, isEditedFile: boolean): P
     : (stated ?? {});
   if (isEditedFile && Object.keys(tried).length === 0) {
     throw new CommandError(
-      `${options.config} has the limits that are in force: "tollgate diff" says what else differs.`,
+      `${options.config} has the same limits as the gateway: "tollgate diff" shows the other differences.`,
     );
   }
   try {
@@ -164,9 +164,9 @@ function progress() {
 function statedLimits({ plan, key, ...options }: SimulateOptions): Tried | undefined {
   const stated = limitsOf(options);
   if (stated === undefined && plan === undefined && key === undefined) return undefined;
-  if (stated === undefined) throw new CommandError('Which limits? Say --per-minute 30, for example.');
+  if (stated === undefined) throw new CommandError('Which limits? Give a limit such as --per-minute 30.');
   if ((plan === undefined) === (key === undefined)) {
-    throw new CommandError('Whose limits? Say --plan NAME or --key ID, one of them.');
+    throw new CommandError('Whose limits? Give either --plan NAME or --key ID.');
   }
   const fields = Object.entries(stated).map(([field, max]) => [field, max === noLimit ? null : max]);
   const edit: EditByField = Object.fromEntries(fields);

@@ -100,7 +100,7 @@ export function changesOf(keys: Simulation['keys']) {
   };
 }
 
-/** Makes a sentence such as "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 times more". */
+/** Makes a sentence such as "affects 14 keys; in the last 7 days 3 of them would have been refused 1,204 more requests". */
 export function verdictText(verdict: LimitVerdict): string {
   const {
     affectedKeys,
@@ -114,9 +114,11 @@ export function verdictText(verdict: LimitVerdict): string {
   const who = (keys: number) => (key === undefined ? `${figure(keys)} of them` : 'it');
   const parts = [
     ...(keysRefusedMore > 0
-      ? [`${who(keysRefusedMore)} would have been refused ${figure(requestsRefusedMore)} times more`]
+      ? [`${who(keysRefusedMore)} would have been refused ${counted(requestsRefusedMore, 'more request')}`]
       : []),
-    ...(keysRefusedLess > 0 ? [`${who(keysRefusedLess)} ${figure(requestsRefusedLess)} times less`] : []),
+    ...(keysRefusedLess > 0
+      ? [`${who(keysRefusedLess)} ${counted(requestsRefusedLess, 'fewer request')}`]
+      : []),
     ...(keysUncertain > 0
       ? [`${who(keysUncertain)} more or less often, depending on bans, limits per second or mixed costs`]
       : []),

@@ -63,13 +63,13 @@ export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;
   if (refusedThenMin < refusedNow && refusedNow < refusedThenMax) {
-    return `Whether more or fewer requests would have been refused is not certain: ${figure(refusedNow)} were.`;
+    return `It is not certain whether more or fewer requests would have been refused: ${figure(refusedNow)} were refused.`;
   }
   const change = refusedThen - refusedNow;
   const share = `${((100 * Math.abs(change)) / offered).toFixed(1)} % of all`;
   const what =
     change === 0
-      ? `Just as many requests would have been refused: ${figure(refusedNow)}.`
+      ? `The same number of requests would have been refused: ${figure(refusedNow)}.`
       : `${counted(Math.abs(change), change > 0 ? 'more request' : 'fewer request')} would have been refused (${share}): ${figure(refusedThen)} instead of ${figure(refusedNow)}.`;
   const keys = [
     ...(newlyLimitedKeys > 0 ? [`${counted(newlyLimitedKeys, 'key')} would have had its first refusal`] : []),
@@ -91,7 +91,7 @@ function thenText({
 function proofLines({ reproduced }: Pick<Simulation, 'reproduced'>, screen: Screen): string[] {
   const { recordedRefusals, replayedRefusals, minutesThatDiffer, differences } = reproduced;
   const agreed = recordedRefusals - missed(reproduced);
-  const proof = `Replayed the usage record under the present limits: reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
+  const proof = `The replay of the usage record under the present limits reproduced ${figure(agreed)} of ${counted(recordedRefusals, 'refusal')}.`;
   if (minutesThatDiffer === 0) return [screen.paint('good', proof)];
   const rest = differences.length - differencesShown;
   return [

@@ -159,7 +159,7 @@ const syntaxAdvice: Partial<Record<YAMLError['code'], string>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
   BAD_DIRECTIVE: 'a line may not begin with `%`',
   MULTIPLE_DOCS: 'a file holds one document; remove `---` and what follows',
-  NON_STRING_KEY: 'a field name is plain text',
+  NON_STRING_KEY: 'a field name must be plain text',
   RESOURCE_EXHAUSTION: 'it is nested too deeply',
   TAG_RESOLVE_FAILED: 'remove the `!` tag',
 };

@@ -143,13 +143,16 @@ function readSecret(
 ): ReadSecret | 'absent' {
   const { id, plan } = record;
   if (keys.has(id)) {
-    warn(id, 'the configuration and the directory both have this key; the key of the configuration is used');
+    warn(
+      id,
+      'the configuration and the key directory both have this key; the key of the configuration is used',
+    );
     return 'absent';
   }
   if (record.secrets.some((secret) => keys.find(secret.digest) !== undefined)) {
     warn(
       id,
-      'a secret of this directory key also belongs to a key of the configuration, which takes precedence',
+      'a secret of this key of the key directory also belongs to a key of the configuration, which takes precedence',
     );
   }
   const secret = record.secrets.find((one) => one.digest === digest);
@@ -159,7 +162,10 @@ function readSecret(
     return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
   const key = compileKey(record, plans);
   if (key === undefined) {
-    warn(id, `this key of the directory gets 401: the configuration gives it no limits on its plan ${plan}`);
+    warn(
+      id,
+      `this key of the key directory gets 401: the configuration gives it no limits on its plan ${plan}`,
+    );
     return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
   }
   return { kind: 'usable', key: { ...key, generation }, expiresMs, period, refusalPeriod };

@@ -89,7 +89,7 @@ export const families: readonly Family[] = [
   counter('workers_replaced_total', 'Workers that ended and were replaced.', ({ workers }) =>
     one(workers?.replaced),
   ),
-  counter('rejected_total', 'Requests refused before they had a key, by error code.', ({ requests }) =>
+  counter('rejected_total', 'Requests refused before their key was known, by error code.', ({ requests }) =>
     by('code', requests.rejected),
   ),
   counter(
@@ -140,7 +140,7 @@ export const families: readonly Family[] = [
   counter('directory_look_ups_total', 'Lookups in the key directory, by result.', ({ directory }) =>
     by('result', directory?.lookUps ?? []),
   ),
-  gauge('directory_held_keys', 'Keys of the directory in the cache of this process.', ({ directory }) =>
+  gauge('directory_held_keys', 'Keys of the key directory in the cache of this process.', ({ directory }) =>
     one(directory?.heldKeys),
   ),
   gauge('usage_recording', '1 while usage is recorded, 0 while recording is paused.', ({ usage }) =>

@@ -91,7 +91,7 @@ export async function rotateOwnSecret(
       // The next attempt reads the key again.
     }
   }
-  return refusal('rate_limited', 'Others are changing this key at the same time. Retry in 1 s.', 1);
+  return refusal('rate_limited', 'Other requests are changing this key at the same time. Retry in 1 s.', 1);
 
   function failed(doubted: Unconfirmed | undefined): HolderData {
     if (doubted !== undefined) recordKeyChange({ ...doubted.change, error: doubted.reason });

@@ -44,13 +44,13 @@ export function explainDifference({ at, of }: Difference, circumstances: readonl
   if (pause !== undefined) return `From ${timeOf(pause.atMs)} on: ${pause.text}`;
   const edit = circumstances.find(({ kind, atMs }) => kind === 'reload' && atMs >= fromMs);
   if (edit !== undefined)
-    return `Edited ${timeOf(edit.atMs)}, until then other limits may have held: ${edit.text}`;
+    return `An edit took effect at ${timeOf(edit.atMs)}, so other limits may have applied before: ${edit.text}`;
   const today = before.filter(({ atMs }) => atMs >= dayStartMs);
   const start = today.findLast(({ kind }) => kind === 'start');
   if (start !== undefined) return `The counts started over: ${start.text}`;
   const earlier = today.findLast(({ kind }) => kind !== 'grant');
   if (earlier !== undefined) return `Earlier that day, ${timeOf(earlier.atMs)}: ${earlier.text}`;
-  return 'No outage, edit or grant is on record that explains it.';
+  return 'No outage, edit or grant is on record that explains the difference.';
 }
 
 /** Finds the circumstance that began before the end of the minute and ended after the minute began. */

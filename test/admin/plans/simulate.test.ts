@@ -177,7 +177,7 @@ it('a simulation names the minutes that it cannot reproduce, and the edit that e
     differences: [{ at: at(0), keys: 1, of: ['acme'], recordedRefusals: 3, replayedRefusals: 4 }],
   });
   expect(reproduced.differences[0].why).toMatch(
-    /^Edited .* other limits may have held: .*free 5 → 4 a minute/,
+    /^An edit took effect at .* other limits may have applied before: .*free 5 → 4 a minute/,
   );
   // The usage record still contains the figures.
   expect(totals).toMatchObject({ offered: 17, refusedNow: 7, refusedThen: 8 });

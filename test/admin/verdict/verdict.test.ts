@@ -33,7 +33,7 @@ function failing(failed: number, sinceAt: string, whose: 'gateway' | 'upstream' 
 const invalid: Fault = {
   severity: 'warning',
   code: 'configuration_invalid',
-  text: 'The configuration on disk is not valid, 3f2ab4 stays in force: gateway.yaml:3:1: no',
+  text: 'The configuration on disk is not valid, so configuration 3f2ab4 stays in force: gateway.yaml:3:1: no',
   sinceAt: at('10:00:00'),
 };
 
@@ -359,7 +359,7 @@ describe('the faults of a gateway as a whole', () => {
         {
           severity: 'bad',
           code: 'no_worker',
-          text: 'No worker of the gateway that answers serves requests.',
+          text: 'The gateway that answers has no worker that serves requests.',
         },
       ],
     ],

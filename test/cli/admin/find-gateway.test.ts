@@ -89,7 +89,7 @@ describe('the gateway of a command', () => {
     [
       'nothing',
       [],
-      /^Which gateway\? Say --admin URL.*TOLLGATE_ADMIN.*--config FILE or TOLLGATE_CONFIG\.\n$/,
+      /^Which gateway\? Give --admin URL.*TOLLGATE_ADMIN.*--config FILE or TOLLGATE_CONFIG\.\n$/,
     ],
     ['no URL', ['--admin', '127.0.0.1:9090'], /must be a URL such as http:\/\/127\.0\.0\.1:9090/],
     ['a URL with a password', ['--admin', 'http://me:hidden@127.0.0.1:9090'], /without user and path/],
@@ -177,7 +177,7 @@ describe('another server at the address', () => {
     [
       'an older gateway',
       { status: 404, body: { code: 'not_found', message: 'x' } },
-      /sent status 404: is it the admin listener of a gateway, and of this version\?/,
+      /sent status 404: is it the admin listener of a gateway with the same version as this command\?/,
     ],
     ['a web page', { body: '<html>' }, /sent status 200 and no JSON: is it the admin listener/],
     [

@@ -109,7 +109,7 @@ for (const keys of [60, 300])
   });
 
 it.each([
-  [['--all'], /say --month 2026-11/],
+  [['--all'], /--all needs a month, such as --month 2026-11/],
   [['acme', '--month', '2026-11', '--to', 'today'], /not both/],
   [['acme', '--all', '--month', '2026-11'], /^Whose usage\?/],
 ])('usage %j prints a sentence', async (args, expected) => {

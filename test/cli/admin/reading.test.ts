@@ -176,7 +176,7 @@ describe('the text output', () => {
       expect.stringMatching(/^acme/),
       expect.anything(),
       expect.anything(),
-      'There are more: --limit N shows N of them, --all shows all.',
+      'There are more keys: --limit N shows N keys, and --all shows all keys.',
       '',
     ]);
     for (const all of [['--all'], ['--limit', '0']]) {
@@ -227,7 +227,7 @@ describe('the text output', () => {
 
   it('of usage adds up offered, admitted and refused requests', async () => {
     expect((await run('usage', 'acme')).trimEnd().split('\n').at(-1)).toMatch(/^total +9 +5 +4 +0 +day 4$/);
-    expect(await run('usage', 'customer-0')).toBe('Nothing is recorded of customer-0 in this period.\n');
+    expect(await run('usage', 'customer-0')).toBe('No request of customer-0 is recorded in this period.\n');
   });
 
   it('of usage --csv has the same columns for every key, and adds up', async () => {

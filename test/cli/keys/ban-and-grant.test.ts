@@ -119,12 +119,12 @@ test.each([
     'There is no key nobody-at-all: "keys list --q TEXT" finds keys by a part of their id or name.',
   ],
   ['unban \u001b[2J', 'There is no key \\u{1b}[2J: "keys list'],
-  ['grant customer-7 --until +1h', 'Which limits? Say at least one of --per-second, --per-minute, '],
+  ['grant customer-7 --until +1h', 'Which limits? Give at least one of --per-second, --per-minute, '],
   ['grant customer-7 --per-day 5 --until soon', '--until must be a date such as 2026-12-01'],
   ['grant customer-7 --per-day 5 --until 2020-01-01', '--until 2020-01-01 is in the past.'],
   ['grant customer-7 --per-day 5 --until +1h --from later', '--from must be a date such as 2026-12-01'],
   ['grant customer-7 --per-day 5 --until 2100-01-01', '`untilAt` must be at most 400 days ahead.'],
-  ['grant customer-7 --per-hour 5 --until +1h', 'it has perMinute, perDay.'],
+  ['grant customer-7 --per-hour 5 --until +1h', 'The limits of customer-7 are perMinute, perDay.'],
   ['grant customer-7 --per-day 0 --until +1h', '`limits.perDay` must be a whole number from 1'],
   ['grant customer-7 --per-day 5', "required option '--until <when>' not specified"],
 ])('%s prints the problem', async (command, message) => {
@@ -137,6 +137,6 @@ test('a read token changes nothing, and the message names the necessary token', 
   const { exitCode, stderr } = await run(`unban ${customer.entry.id}`, reader.token);
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(
-    /The token may only read\. "tollgate admin token --name NAME --may write" makes one/,
+    /The token may only read\. "tollgate admin token --name NAME --may write" makes a token that may change keys/,
   );
 });

@@ -63,7 +63,7 @@ async function statusOf(secret: string): Promise<number> {
 test('a key of the directory is issued, rotated, revoked and restored, with effect on another process', async () => {
   const created = await run('create acme --plan free --directory --name Acme');
   expect(created).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secretPattern) });
-  expect(created.stderr).toMatch(/^Added acme to the directory\. .*:\n$/);
+  expect(created.stderr).toMatch(/^Added acme to the key directory\. .*:\n$/);
   expect(await statusOf(created.stdout)).toBe(200);
 
   const rotated = await run('rotate acme --directory --overlap 0s');
@@ -84,17 +84,17 @@ test('a key of the directory is issued, rotated, revoked and restored, with effe
   const revoked = await run('revoke acme --directory');
   expect(revoked).toMatchObject({ exitCode: 0, stderr: '' });
   expect(revoked.stdout).toMatch(
-    /^acme is revoked, in the directory: .* "keys restore acme --directory" undoes this\.\n$/,
+    /^acme is revoked, in the key directory: .* "keys restore acme --directory" undoes this\.\n$/,
   );
   expect(await statusOf(secret)).toBe(401);
-  expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the directory');
+  expect((await run('restore acme --directory')).stdout).toContain('acme is restored, in the key directory');
   // A process that refused the key reads the key again one second later.
   await expect.poll(() => statusOf(secret)).toBe(200);
 
   const deletion = { method: 'DELETE', headers: { authorization: `Bearer ${writer.token}` } };
   expect((await fetch(`${gateways[0]?.adminUrl}/api/v1/keys/acme`, deletion)).status).toBe(200);
   expect((await run('create acme --plan free --directory')).stderr).toMatch(
-    /^Added acme to the directory\. An earlier key with this id has left: .*\d used units? in this day\. /,
+    /^Added acme to the key directory\. An earlier key with this id left this state: .*\d used units? in this day\. /,
   );
 });
 
@@ -119,9 +119,9 @@ test('a key is sought in the keys file and then in the directory without --direc
   const change = (command: string, more = {}) =>
     runTollgate(['keys', ...command.split(' ')], { ...env, TOLLGATE_ADMIN_TOKEN: writer.token, ...more });
 
-  expect((await change('revoke acme2')).stdout).toMatch(/^acme2 is revoked, in the directory: /);
-  expect((await change('restore acme2')).stdout).toContain('acme2 is restored, in the directory');
-  expect((await change('rotate acme2')).stderr).toContain('acme2 has one more secret, in the directory.');
+  expect((await change('revoke acme2')).stdout).toMatch(/^acme2 is revoked, in the key directory: /);
+  expect((await change('restore acme2')).stdout).toContain('acme2 is restored, in the key directory');
+  expect((await change('rotate acme2')).stderr).toContain('acme2 has one more secret, in the key directory.');
   expect((await change('add-secret acme2')).stdout).toMatch(secretPattern);
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toBe(keysDocument);
   expect((await change('revoke acme')).stdout).toMatch(/^acme is revoked, in .*keys\.yaml:2: /);
@@ -129,12 +129,12 @@ test('a key is sought in the keys file and then in the directory without --direc
   const nowhere = await change('revoke acme3');
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([
     1,
-    expect.stringMatching(/^There is no key acme3, neither in .*keys\.yaml nor in the directory\.\n$/),
+    expect.stringMatching(/^There is no key acme3, neither in .*keys\.yaml nor in the key directory\.\n$/),
   ]);
   const unasked = await change('revoke acme2', { TOLLGATE_ADMIN_TOKEN: '' });
   expect([unasked.exitCode, unasked.stderr]).toEqual([
     1,
-    expect.stringMatching(/^acme2 is not in .*keys\.yaml\. In the directory: .*TOLLGATE_ADMIN_TOKEN/),
+    expect.stringMatching(/^acme2 is not in .*keys\.yaml\. In the key directory: .*TOLLGATE_ADMIN_TOKEN/),
   ]);
 });
 
@@ -149,14 +149,15 @@ test('create and import add no key to the file if the directory has its id, and 
   expect(await change('create both --plan free', writer.token)).toMatchObject({
     exitCode: 1,
     stdout: '',
-    stderr: 'The directory has a key both already; "keys rotate both --directory" gives it a new secret.\n',
+    stderr:
+      'The key directory has a key both already; "keys rotate both --directory" gives it a new secret.\n',
   });
   const keys = ['both', 'alone'].map((id) => ({ id, plan: 'free', secrets: [{ sha256: digestSecret(id) }] }));
   const imported = await change('import -', writer.token, JSON.stringify({ keys }));
   expect([imported.exitCode, imported.stdout]).toEqual([
     1,
     expect.stringMatching(
-      /^1 key added to .*keys\.yaml, 1 refused:\n {2}both: the directory has a key with this id\n$/,
+      /^1 key added to .*keys\.yaml, 1 refused:\n {2}both: the key directory has a key with this id\n$/,
     ),
   ]);
   expect(readFileSync(pathOf('keys.yaml'), 'utf8')).toContain('alone');
@@ -165,7 +166,7 @@ test('create and import add no key to the file if the directory has its id, and 
   const unasked = await change('create both --plan free', '');
   expect(unasked.exitCode).toBe(0);
   expect(unasked.stderr).toMatch(
-    /^warning: the directory may have a key both already; it was not checked\. Which token\? .*\nAdded both to /,
+    /^warning: the key directory may already have a key both; the command could not check this\. Which token\? .*\nAdded both to /,
   );
 });
 
@@ -188,7 +189,7 @@ test('whoami finds the owner of a secret in the directory, and calls a secret un
   const { stdout: secret } = await run('create whose --plan free --directory --expires 2100-01-01');
   const { exitCode, stdout, stderr } = await run('whoami', secret);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/^KEY +whose\nplan +free\nwritten in +the directory\n/);
+  expect(stdout).toMatch(/^KEY +whose\nplan +free\nwritten in +the key directory\n/);
   expect(stdout).toContain('"keys rotate whose --overlap 0s --directory" ends it');
   const json = await run('whoami --json', secret);
   expect(JSON.parse(json.stdout)).toEqual({
@@ -210,7 +211,7 @@ test('a whole directory moves to another one and into a file, over several pages
     secrets: [{ sha256: digestSecret(`many-${index}`), expiresAt: '2100-01-01T00:00:00.000Z' }],
   }));
   const first = await run('import - --directory', JSON.stringify({ keys: many }));
-  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '600 keys added to the directory\n' });
+  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '600 keys added to the key directory\n' });
   const again = await run(
     'import - --directory --json',
     JSON.stringify({ keys: [{ ...many[0], plan: 'pro' }, ...many.slice(1)] }),
@@ -272,7 +273,7 @@ test('an import that cannot continue states how far it came', async () => {
   });
   const all = [1, 2, 3, 4].flatMap((index) => parseExport(JSON.stringify({ keys: keys(index) }), 'x').keys);
   await expect(importToDirectory(client, all, bounds)).rejects.toThrow(
-    'No server answers. Until then 2 of 4 keys were added; the same command continues from there.',
+    'No server answers. Before this error, 2 of 4 keys were added. Run the same command again to add the other keys.',
   );
   expect(parts).toBe(5);
 });

@@ -174,7 +174,7 @@ test.each([
   [
     'a custom plan without limits',
     '--id a --plan enterprise',
-    'The plan enterprise is custom: say at least one of --per-second, --per-minute, --per-hour, --per-day, --per-month.',
+    'The plan enterprise is custom: give at least one of --per-second, --per-minute, --per-hour, --per-day, --per-month.',
   ],
   [
     'limits on another plan',
@@ -332,8 +332,8 @@ test('no edit of several simultaneous processes is lost, for all kinds of edits'
 test.each([
   ['rotate acm', 'There is no key acm in '],
   ['revoke somebody-else', 'keys.yaml; "keys configured" shows its keys.'],
-  ['add-secret', 'Which key? Say its id, as in "keys create acme --plan free".'],
-  ['create acme --id other --plan free', 'Which key, acme or other? Say its id once.'],
+  ['add-secret', 'Which key? Give its id, as in "keys create acme --plan free".'],
+  ['create acme --id other --plan free', 'Which key, acme or other? Give its id once.'],
   ['rotate acme --overlap soon', /It must be a duration such as 24h, 30m, 7d or 0s\.\n/],
   ['rotate acme --expires 2020-01-01', '--expires is in the past: the secret would never be valid.'],
   ['revoke \u001b[2Jacme', 'There is no key \\u{1b}[2Jacme in '],

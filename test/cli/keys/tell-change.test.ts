@@ -91,7 +91,7 @@ test('a change without a reachable gateway is made, and the command states that 
   expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   expect(outcomes.map(({ stderr }) => stderr)).toEqual([
     expect.stringMatching(
-      /^The change was made, but it is not in the record of changes: .* may only read\. .* --may write" makes one/,
+      /^The change was made, but it is not in the record of changes: .* may only read\. .* --may write" makes a token that may change keys/,
     ),
     expect.stringMatching(
       /^The change was made, but it is not in the record of changes: No server answers at http:\/\/127\.0\.0\.1:1 /,

@@ -76,7 +76,7 @@ test('import leaves existing keys unchanged, and gives the reason for each key t
     refused: [
       { id: 'big', reason: 'a different key with this id exists already' },
       { id: 'plan', reason: 'there is no plan gold' },
-      { id: 'digest', reason: 'one of its secrets belongs to another key, or is there twice' },
+      { id: 'digest', reason: 'one of its secrets belongs to another key, or occurs twice' },
       { id: 'custom', reason: 'the plan enterprise is custom, and it has no limits of its own' },
       { id: 'limited', reason: 'it has limits of its own, and the plan free is not custom' },
       { id: 'scoped', reason: 'there is no operation nothing' },

@@ -95,7 +95,7 @@ test('whoami does not call a secret unknown without a gateway, if there may be a
   const { exitCode, stdout, stderr } = await run(issueSecret());
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(
-    /^No key in .*keys\.yaml has this secret\. The directory could not be searched: Which token\?/,
+    /^No key in .*keys\.yaml has this secret\. The key directory could not be searched: Which token\?/,
   );
 });
 

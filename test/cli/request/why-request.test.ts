@@ -133,11 +133,11 @@ describe('why of a request', () => {
     expect(await why(id, files)).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: `No request ${id}: 4 lines were read (1 of them is no JSON log), from 2026-11-21 09:00:00 to 2026-11-22 11:30:00 UTC. Is it of another time, or of another gateway?\n`,
+      stderr: `No request ${id}: 4 lines were read (1 of them is not from a JSON log), from 2026-11-21 09:00:00 to 2026-11-22 11:30:00 UTC. Is the request of another time, or of another gateway?\n`,
     });
     const none = await why(id, { 'passwd.log': 'root\nme\n' });
     expect(none.stderr).toBe(
-      `No request ${id}: 2 lines were read, none of them of a gateway's JSON log, which it writes to standard output.\n`,
+      `No request ${id}: 2 lines were read, but none is a line of a gateway's JSON log. A gateway writes this log to standard output.\n`,
     );
   });
 
@@ -169,7 +169,11 @@ describe('why of a request', () => {
       /looks like the id of a request: set --log FILE to the log .*, or --log - for standard input\./,
     );
     const bare = await runTollgate(['why']);
-    expect(bare).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^Which one\? /) });
+    expect(bare).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^Which key or request\? /),
+    });
   });
 });
 
@@ -313,7 +317,7 @@ describe('the story of a request', () => {
         keyId: undefined,
         plan: undefined,
       },
-      'All 30 requests without a valid key of one address in this minute were used; the client must act.',
+      'All 30 requests from one address without a valid key in this minute were used; the client must act.',
     ],
     [
       'malformed',

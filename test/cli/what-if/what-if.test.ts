@@ -98,12 +98,12 @@ it('simulate and diff state when bans leave open whether more or fewer requests 
     freedKeys: 0,
   };
   expect(sentence({ totals })).toBe(
-    'Whether more or fewer requests would have been refused is not certain: 80 were.',
+    'It is not certain whether more or fewer requests would have been refused: 80 were refused.',
   );
   expect(sentence({ totals: { ...totals, refusedThenMax: 70 } })).toMatch(/^20 fewer requests would/);
   const verdict = { plan: 'free', window: 'day', affectedKeys: 4 };
   expect(verdictText({ ...verdict, ...changesOf([open, { ...line, refusedThen: 82 }]) })).toBe(
-    'affects 4 keys; in the last 7 days 1 of them would have been refused 2 times more, 1 of them more or less often, depending on bans, limits per second or mixed costs',
+    'affects 4 keys; in the last 7 days 1 of them would have been refused 2 more requests, 1 of them more or less often, depending on bans, limits per second or mixed costs',
   );
 });
 
@@ -114,7 +114,7 @@ it('diff announces a later change of a plan, with what its limits would have don
   expect([exitCode, stdout.replaceAll(/\n +/g, ' ')]).toEqual([
     2,
     expect.stringContaining(
-      '~ plan free changes: nothing → from 9000-01-01: 10 a day → from 9000-01-01: affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+      '~ plan free changes: nothing → from 9000-01-01: 10 a day → from 9000-01-01: affects 2 keys; in the last 7 days 2 of them would have been refused 32 more requests',
     ),
   ]);
 });
@@ -140,7 +140,7 @@ it('simulate --config tries the limits of an edited file, and reports when the f
   const same = await run('simulate', '--config', await draft({}));
   expect([same.exitCode, same.stderr]).toEqual([
     1,
-    expect.stringContaining('has the limits that are in force'),
+    expect.stringContaining('has the same limits as the gateway'),
   ]);
   const both = await run('simulate', '--config', file, '--plan', 'free', '--per-day', '1');
   expect([both.exitCode, both.stderr]).toEqual([1, expect.stringContaining('not both')]);
@@ -162,15 +162,15 @@ it('diff lists what an edit adds, removes and changes, what needs a restart, and
     expect.arrayContaining(['+ plan gold', '- plan spare', '~ plan free', '+ key fresh', '~ key own']),
   );
   expect(text).toContain(
-    '40 → 10 a day → affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+    '40 → 10 a day → affects 2 keys; in the last 7 days 2 of them would have been refused 32 more requests',
   );
   expect(text).toContain(
-    'no limit → 20 an hour → affects 2 keys; in the last 7 days 1 of them would have been refused 20 times more',
+    'no limit → 20 an hour → affects 2 keys; in the last 7 days 1 of them would have been refused 20 more requests',
   );
   expect(text).toContain(
-    '→ together: affects 2 keys; in the last 7 days 2 of them would have been refused 32 times more',
+    '→ together: affects 2 keys; in the last 7 days 2 of them would have been refused 32 more requests',
   );
-  expect(text).toContain('100 → 20 a day → in the last 7 days it would have been refused 10 times more');
+  expect(text).toContain('100 → 20 a day → in the last 7 days it would have been refused 10 more requests');
   expect(text).toContain('~ bodyBytesMax: 1048576 → 1000');
   expect(text).toContain('These changes need a restart of the gateway: admin.');
 

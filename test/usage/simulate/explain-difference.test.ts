@@ -26,7 +26,11 @@ const start = { kind: 'start', atMs: ms('10:00:00'), text: 'process 7 was starte
 it.each<[string, readonly Circumstance[], RegExp]>([
   ['an outage that spans the minute', outage, /^From 2026-\d\d-\d\d \d\d:\d\d UTC on: Redis is away\.$/],
   ['an outage that has not ended', outage.slice(0, 1), /^From .* UTC on: Redis is away/],
-  ['an edit after it: until then other limits held', [edit], /^Edited 2026-11-22 11:00 UTC, .*free 60 → 50/],
+  [
+    'an edit after it: other limits applied before',
+    [edit],
+    /^An edit took effect at 2026-11-22 11:00 UTC, .*free 60 → 50/,
+  ],
   ['a grant of the key, before an edit', [grant, edit], /^A grant was in force: given by ada/],
   ['no grant of another key', [{ ...grant, key: 'globex' }], /^No outage, edit or grant is on record/],
   ['no grant that had ended', [{ ...grant, untilMs: ms('10:00:00') }], /^No outage/],

@@ -214,6 +214,6 @@ function grantFault(
     .find((field) => !limited.includes(field));
   return (
     other &&
-    `The member \`limits.${other}\` is of a window in which ${key.id} (${key.plan}) has no limit; it has ${limited.join(', ')}.`
+    `The member \`limits.${other}\` names a window in which ${key.id} (${key.plan}) has no limit. The limits of ${key.id} are ${limited.join(', ')}.`
   );
 }

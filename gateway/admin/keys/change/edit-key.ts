@@ -62,7 +62,7 @@ export async function editKey(
       }
     }
   }
-  return refused('conflict', `Others are changing ${id} at the same time: try again.`);
+  return refused('conflict', `Other requests are changing ${id} at the same time: try again.`);
 }
 
 function write(

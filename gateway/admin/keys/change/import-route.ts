@@ -158,10 +158,10 @@ function keptFault(
   { directorySecretsPerKeyMax: secretsMax }: KeyChangeSources['bounds'],
 ): string | undefined {
   if (!newKeyId.safeParse(id).success)
-    return 'The id of a key of the directory must not consist of dots only.';
+    return 'The id of a key of the key directory must not consist of dots only.';
   if (new Set(digests).size < digests.length) return 'It has a secret twice.';
   if (digests.length <= secretsMax) return undefined;
-  return `It has ${digests.length} secrets, and a key of the directory at most ${secretsMax}: omit the secrets that have ended.`;
+  return `It has ${digests.length} secrets, but a key of the key directory may have at most ${secretsMax}: omit the secrets that have expired.`;
 }
 
 /**

@@ -128,7 +128,7 @@ async function create(
     case 'removed':
       return refused(
         'conflict',
-        `The request with this Idempotency-Key has issued ${id}, and the key was deleted since. To issue it anew, send another Idempotency-Key.`,
+        `The request with this Idempotency-Key has issued ${id}, and this key was deleted later. To issue the key again, send another Idempotency-Key.`,
       ).response;
     case 'away': {
       const failed = storeFailed(reply);

@@ -87,7 +87,7 @@ export async function editKeys(
   const keysFile = found.file;
   if (keysFile === undefined) {
     throw new NotInFile(
-      `${file} names no keys file: set \`keys.file\`, or say --directory for a key of the directory.`,
+      `${file} names no keys file: set \`keys.file\`, or use --directory for a key of the key directory.`,
       file,
     );
   }

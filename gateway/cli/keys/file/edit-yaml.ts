@@ -130,7 +130,7 @@ function spliceOfAppended(path: Path, entries: readonly unknown[], { text, eol, 
   if (path.length === 0 && list === null) {
     return { from: text.length, to: text.length, insert: renderBlock(entries, 0, eol) };
   }
-  if (!isSeq(list) || !list.range) throw new Uneditable('there is no list that the entry could join');
+  if (!isSeq(list) || !list.range) throw new Uneditable('there is no list to which the entry could be added');
   const [start, end] = list.range;
   if (list.flow) {
     const last = list.items.at(-1);

@@ -85,8 +85,8 @@ export function createKeysOfBoth(file: WritableKeys, directory: () => WritableKe
       if (!(error instanceof CommandError)) throw error;
       const message =
         error.kind === 'not_found'
-          ? `There is no key ${id}, neither in ${inFile.file} nor in the directory.`
-          : `${inFile.message} In the directory: ${error.message}`;
+          ? `There is no key ${id}, neither in ${inFile.file} nor in the key directory.`
+          : `${inFile.message} In the key directory: ${error.message}`;
       throw new CommandError(printable(message), error.kind, error);
     }
   }

@@ -62,7 +62,7 @@ export function createMemoryDirectoryStore({
     if (keys.has(key.id)) return { kind: 'taken' };
     if (often && (removed.get(nameOf(key)) ?? 0) > nowMs()) return { kind: 'removed' };
     if (keys.size >= keysMax) {
-      const reason = `without Redis the directory has room for ${keysMax} keys`;
+      const reason = `without Redis the key directory has room for ${keysMax} keys`;
       return { kind: 'away', mayHaveRun: false, reason };
     }
     sorted = undefined;

@@ -116,11 +116,13 @@ export function createTargets({
       const resolved = await resolve(hostname);
       if (resolved.length === 0) throw new Error('the name has no address');
       if (!stop.signal.aborted) adopt(resolved);
-      if (lookupFailure !== undefined) log.info({ hostname }, 'the upstream can be looked up again');
+      if (lookupFailure !== undefined)
+        log.info({ hostname }, 'the host name of the upstream can be looked up again');
       lookupFailure = undefined;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      if (lookupFailure === undefined) log.warn({ hostname, reason }, 'the upstream cannot be looked up');
+      if (lookupFailure === undefined)
+        log.warn({ hostname, reason }, 'the host name of the upstream cannot be looked up');
       lookupFailure = { sinceAt: new Date(nowMs()).toISOString(), ...lookupFailure, reason };
     }
   }

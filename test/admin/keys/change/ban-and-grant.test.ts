@@ -175,7 +175,7 @@ it('an invalid grant is refused, and the message names the member', async () => 
     [{ limits: { perday: 5 }, untilAt }, 'The member `limits.perday` is unknown; did you mean `perDay`?'],
     [
       { limits: { perHour: 5 }, untilAt },
-      'The member `limits.perHour` is of a window in which acme (free) has no limit; it has perMinute, perDay.',
+      'The member `limits.perHour` names a window in which acme (free) has no limit. The limits of acme are perMinute, perDay.',
     ],
     [
       { limits: { perDay: 5 } },

@@ -125,7 +125,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     const again = () => other.ask('POST', '/keys', body, { headers });
     const refusal = [
       409,
-      'The request with this Idempotency-Key has issued acme, and the key was deleted since. To issue it anew, send another Idempotency-Key.',
+      'The request with this Idempotency-Key has issued acme, and this key was deleted later. To issue the key again, send another Idempotency-Key.',
     ];
     const reply = await again();
     expect([reply.status, reply.body.message]).toEqual(refusal);

@@ -151,9 +151,9 @@ it('an import refuses each key whose id or secret is taken, or that exceeds a li
         {
           id: 'often-rotated',
           reason:
-            'It has 17 secrets, and a key of the directory at most 16: omit the secrets that have ended.',
+            'It has 17 secrets, but a key of the key directory may have at most 16: omit the secrets that have expired.',
         },
-        { id: '..', reason: 'The id of a key of the directory must not consist of dots only.' },
+        { id: '..', reason: 'The id of a key of the key directory must not consist of dots only.' },
         { id: 'doubled', reason: 'It has a secret twice.' },
       ],
     },

@@ -206,7 +206,7 @@ function sentenceOf(totals, tried) {
     .map(([window, max]) => `${count(max)} ${per(window)}`)
     .join(' and ');
   if (totals.refusedThenMin < refusedNow && refusedNow < totals.refusedThenMax)
-    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${count(refusedNow)} were.`;
+    return `With ${limits}, it is not certain whether more or fewer requests would have been refused: ${count(refusedNow)} were refused.`;
   if (refusedThen === refusedNow)
     return `With ${limits}, the same number of requests would have been refused: ${count(refusedNow)}.`;
   const change = Math.abs(refusedThen - refusedNow);
