@@ -199,7 +199,7 @@ function holds({ period }: Remembered<unknown>, nowMs: number): boolean {
   return period === undefined || isIn(period, nowMs);
 }
 
-/** Whether a timestamp is within a period. A clock that is set back can give a timestamp before the period. */
+/** Whether a timestamp is within a period. If a clock is set back, a timestamp can be before the period. */
 function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
   return nowMs >= fromMs && nowMs < untilMs;
 }

@@ -26,8 +26,9 @@ export interface OriginFields {
 }
 
 /**
- * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. `X-Forwarded-For` is then read from the
- * right. The first address that is not a trusted proxy is the client's. The client may have forged the addresses to the left of its own.
+ * Finds the client's address. `X-Forwarded-*` fields count only if the peer is a trusted proxy. The addresses in `X-Forwarded-For` are read
+ * from right to left. The first address that is not a trusted proxy is the client's address. The client may have forged the addresses to
+ * the left of its own.
  */
 export function clientOrigin(fields: OriginFields, trusted: AddressRanges | undefined): ClientOrigin {
   const peer = plainAddress(fields.peerAddress);

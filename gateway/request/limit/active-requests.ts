@@ -25,7 +25,7 @@ export function createActiveRequests({
     /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
     has: (keyId: string) => entries.has(keyId),
 
-    /** Records that a call to the store is open for the key. `end` ends the call. */
+    /** Records that a call to the store is open for the key. The call stays open until `end` is called. */
     markAsking(keyId: string): void {
       entryOf(keyId).isAsking = true;
     },

@@ -34,8 +34,8 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 
 /**
  * Decides the requests of valid keys. Requests of one key in one turn of the event loop form a batch, which becomes one call. A batch is a
- * list of runs, which are consecutive requests with equal cost. All calls of a turn are sent in one write. If the store has just refused a
- * request of a key, further requests of this key are refused without a call.
+ * list of runs. A run consists of consecutive requests with equal cost. All calls of a turn are sent in one write. If the store has just
+ * refused a request of a key, further requests of this key are refused without a call.
  *
  * If `onFailure` is `local`, the process decides with the last known counts while the store does not reply. The requests of a call that
  * timed out may have been charged. A call that timed out is therefore not sent again, and its requests are not reported later. The store

@@ -51,7 +51,7 @@ export interface LimiterDeps {
   readonly nowMs: () => number;
   /** Returns the plan of a key, for the log. */
   readonly planOf: (keyId: string) => string | undefined;
-  /** Called with each logged event of a ban or of Redis. */
+  /** Called with each logged event about bans or Redis. */
   readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
   /** The log for bans, if it differs from `log`. */
   readonly banLog?: Logger | undefined;

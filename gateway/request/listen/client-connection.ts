@@ -28,8 +28,8 @@ type State =
 
 /**
  * Controls the order of requests, the timeouts and the end of a client's connection. Pipelined requests are served one after the other, as
- * in nginx. Node itself would emit all pipelined requests at once. If the response to one request closed the connection, the later requests
- * would still be charged and forwarded, but their responses could not be sent.
+ * in nginx. Node itself would emit all pipelined requests at once. If one response closed the connection, the later requests would be
+ * charged and forwarded, but could not get responses.
  */
 export class ClientConnection {
   readonly socket: Socket;

@@ -154,9 +154,9 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   }
 
   /**
-   * Whether the request may change the protocol. The request must be a GET without a body, because a body could be read as octets of
-   * the new protocol. The connection must have no other unanswered request. A request that expects a 100 is also excluded, because
-   * the 100 would have to precede the 101 (RFC 9110 §7.8).
+   * Whether the request may change the protocol. The request must be a GET without a body, because a body could be read as octets of the
+   * new protocol. The connection must have no other unanswered request. The request must not expect a 100, because the 100 would have to
+   * precede the 101 (RFC 9110 §7.8).
    */
   function mayUpgrade(req: IncomingMessage): boolean {
     const { method, headers, httpVersion } = req;
@@ -194,11 +194,10 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     const connection = connections.get(socket);
     const rejection = lacksTls(socket) ? tlsRequired : rejectionOf(error);
     if (connection === undefined || rejection === undefined || connection.socket.bytesRead === 0) {
-      // The connection failed, or it timed out before an octet arrived. In both cases there is no request to answer.
+      // There is no request to answer, because the connection failed, or because it timed out before an octet arrived.
       socket.destroy();
     } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-      // The client sent octets after a request with `Connection: close`. The response to that request is the last response of the
-      // connection.
+      // The client sent octets after a request with `Connection: close`. The connection ends after the response to this request.
       connection.stopReceiving();
     } else connection.reject(rejection, { isHead: isHead(error) });
   }

@@ -4,7 +4,7 @@ import type { Grant, Key, KeyStatus, PlanChange } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 
 /**
- * Makes the JSON value that shows a key its own limits. Timestamps are in ISO 8601 format.
+ * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
  * @param changes later changes of the key's limits
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires

@@ -14,9 +14,9 @@ interface Rotating {
 }
 
 /**
- * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets
- * of the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret
- * that expires within the overlap cannot be rotated. A leaked secret that was already rotated therefore gives a thief no new secret.
+ * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets of
+ * the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret that
+ * expires within the overlap cannot be rotated. A thief of a secret that was already rotated therefore cannot get a new secret.
  *
  * If the reply to the change is lost, the function reads the key again. If the key contains the new secret, the holder gets this secret.
  * Without the second read, the new secret would be lost, and the holder could lose access.

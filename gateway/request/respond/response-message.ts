@@ -15,7 +15,7 @@ export interface MessageOptions {
 }
 
 /**
- * Returns a whole response in Latin-1: status line (RFC 9112 §4), header fields and body. The body is omitted if it is a buffer.
+ * Returns a whole response in Latin-1: status line (RFC 9112 §4), header fields and body. A body that is a buffer is omitted.
  *
  * @throws on a malformed field value, because it could split the response
  */

@@ -1,8 +1,8 @@
 import type { Brownouts, Operation } from '../../shared/model.ts';
 
 /**
- * Returns the end of the operation's current brownout, epoch ms; undefined without a current brownout. A brownout ends at the sunset at the
- * latest.
+ * Returns the end of the operation's current brownout, epoch ms; undefined without a current brownout. A brownout ends no later than the
+ * sunset.
  *
  * @param nowMs the clock that decided the request, epoch ms. With Redis, all processes use Redis's clock
  */

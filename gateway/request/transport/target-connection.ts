@@ -269,7 +269,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     // A target may respond before it has read the whole request body. A target that has not read the whole body could read the rest as the
     // next request. Node reports TLS writes one turn late, so `isUsable` checks again whether the whole request was sent.
     const isSent = this.sending === undefined && (this.isSecure || this.socket.writableLength === 0);
-    // Over TLS the rest of a response may arrive while reading is paused: see `onRead`.
+    // Over TLS, the rest of a response may still arrive after reading is paused (see `onRead`).
     if (this.isPaused()) this.socket.resume();
     this.handler = undefined;
     this.sending = undefined;

@@ -16,7 +16,7 @@ export interface TargetRequest {
 
 /** A request body that is sent while it arrives from the client. */
 export interface StreamedBody {
-  /** Called when the request head was written. The body then writes itself to the sink. */
+  /** Called when the request head was written. After this call, the body writes its octets to the sink. */
   start(sink: BodySink): void;
   /** Called when the sink can accept more octets after `write` returned false. */
   resume(): void;

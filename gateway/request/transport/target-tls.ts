@@ -18,9 +18,9 @@ interface TargetTlsOptions {
 }
 
 /**
- * Makes options with which every handshake verifies the target's certificate: its chain, and the name of the upstream. The
- * connection itself goes to an IP address. The options take precedence over `NODE_TLS_REJECT_UNAUTHORIZED`. TLS sessions are not
- * resumed, because Node verifies neither the dates nor the name of the certificate when it resumes a session.
+ * Makes TLS options. With these options, every handshake verifies the chain of the target's certificate, and the name of the upstream. The
+ * connection itself goes to an IP address. The options take precedence over `NODE_TLS_REJECT_UNAUTHORIZED`. TLS sessions are not resumed,
+ * because Node verifies neither the dates nor the name of the certificate when it resumes a session.
  *
  * @throws when OpenSSL does not accept the certificate or key
  */

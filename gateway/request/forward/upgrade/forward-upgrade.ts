@@ -20,9 +20,9 @@ interface HandshakeOptions extends ServerOptions {
 }
 
 /**
- * Forwards WebSockets. http-proxy-3 sends the handshake with Node's HTTP client. The gateway replaces the library's listeners for
- * the target's response, because they write the response head to the client unchecked. A handshake is not retried, because
- * http-proxy-3 binds the client's socket to the first attempt.
+ * Forwards WebSockets. The library http-proxy-3 sends the handshake with Node's HTTP client. The gateway replaces the library's listeners
+ * for the target's response, because they write the response head to the client unchecked. A handshake is not retried, because http-proxy-3
+ * binds the client's socket to the first attempt.
  */
 export function createUpgrades({
   proxy,

@@ -49,7 +49,8 @@ interface Handshake {
 
 /**
  * Waits for the target's response to a handshake and forwards it to the client. Node's HTTP client parses leniently. The strict parser of
- * the gateway therefore reads the same octets, and both parsers must agree. The promise rejects only when the gateway has a bug.
+ * the gateway therefore reads the same octets. If the two parsers disagree, the handshake fails. The promise rejects only when the gateway
+ * has a bug.
  *
  * The function is long because the listeners of all events share the state of one handshake.
  */
@@ -216,7 +217,7 @@ async function passOn(
     return misread(head);
   }
   const { status } = head;
-  // Node's client may find a fault in the part of the body that arrived with the head. A response with such a fault counts as failed.
+  // Node's client may find a fault in the part of the body that arrived with the head. A response with a faulty body counts as failed.
   await nextTurn();
   if (response.socket.destroyed && !response.complete) return bodyIsCut;
   res.begin(status, responseFields({ status, fields: head.fields, ownFields }));

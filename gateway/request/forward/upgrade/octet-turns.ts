@@ -3,8 +3,8 @@ import type { AtTurnEnd } from '../../../shared/event-loop-batch.ts';
 import { FairQueue } from '../../../shared/structures/fair-queue.ts';
 
 /**
- * Limits how many octets all WebSockets of this process move in one turn of the event loop, so that HTTP requests do not wait long. When
- * the limit is reached, the remaining WebSockets wait for the next turn. Waiting WebSockets are served round-robin by key.
+ * Limits how many octets all WebSockets of this process transfer in one turn of the event loop, so that HTTP requests do not wait long.
+ * When the limit is reached, the remaining WebSockets wait for the next turn. Waiting WebSockets are served round-robin by key.
  */
 export class OctetTurns {
   private readonly waiting = new FairQueue<() => void>();

@@ -51,7 +51,7 @@ interface RetryPause {
   readonly random: number;
 }
 
-/** Returns the pause before a retry, with full jitter. Jitter keeps requests that failed together from being retried together. */
+/** Returns the pause before a retry, with full jitter. With jitter, requests that failed together are not retried together. */
 export function retryPauseMs({ attempt, baseMs, capMs, random }: RetryPause): number {
   return random * Math.min(capMs, baseMs * 2 ** (attempt - 1));
 }

@@ -2,10 +2,10 @@
 Decides the requests of keys in one round trip, on Redis's clock. For each key the script does the same as decide-quota.ts. The
 gateway puts calendar-month.lua before this script. In a Redis Cluster, each call has one key.
 
-The library rate-limiter-flexible cannot do this, for four reasons. The library's windows start at a key's first request, but
-the windows of this script follow the UTC calendar. The library charges one window per round trip, but this script charges all
-windows together. The library charges refused requests, but this script does not. The library has no bans that become
-longer each time.
+The library rate-limiter-flexible cannot replace this script, for four reasons. The library's windows start at a key's first
+request, but the windows of this script follow the UTC calendar. The library charges one window per round trip, but this script
+charges all windows together. The library charges refused requests, but this script does not. The library has no bans that
+become longer each time.
 
 KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The hash has these fields:
 
@@ -63,7 +63,8 @@ local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 -- `reply` starts with enough entries for the reply of one key, so that Lua need not copy the table to a larger table.
 local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
--- The number of arguments that were read, and the number of arguments before the windows of the current terms.
+-- `at` is the number of arguments that were read. `windowsAt` is the number of arguments before the windows of the current
+-- terms.
 local at, windowsAt = 0, 0
 local windows, numbers, after, withinMs, forMs, maxMs
 -- The names of the hash fields that a decision needs.
