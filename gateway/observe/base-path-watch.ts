@@ -8,8 +8,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 const shownSegment = /^\/([A-Za-z0-9._~-]{1,20})(?=\/|$)/;
 
 /**
- * Logs a hint when requests of keys arrive, but none of their paths begins with the path of `baseUrl`. Every request
- * then gets 404, and `baseUrl` is probably wrong.
+ * Logs a hint when requests of keys arrive, but none of their paths begins with the path of `baseUrl`. In this case every request gets 404,
+ * and `baseUrl` is probably wrong.
  */
 export function createBasePathWatch(log: Logger, { basePathHintMs, basePathHintPathsMax }: Bounds) {
   /** The number of requests outside of `baseUrl`, by the first segment of the path. */

@@ -12,9 +12,9 @@ closeFailedConnections();
 type Servers = Omit<RedisSettings, 'onFailure'>;
 
 /**
- * Connects to the Redis of the configuration, and reconnects after a failure. The options forbid ioredis to queue commands while a
- * server is disconnected, and to send a command twice, because only the caller knows whether this is safe. A connection is closed
- * when expected replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
+ * Connects to the Redis of the configuration, and reconnects after a failure. The options forbid ioredis to queue commands while a server
+ * is disconnected, and to send a command twice, because only the caller knows whether a second attempt is safe. A connection is closed when
+ * expected replies do not arrive. Each caller has a shorter deadline of its own (`within-deadline.ts`).
  *
  * Rate-limit decisions and records use separate connections, so that a large reply with records does not delay a decision.
  */
@@ -53,9 +53,9 @@ function ofOneServer({ storeReconnectMaxMs }: Bounds) {
 }
 
 /**
- * Reconnects when a server no longer accepts writes. After a failover the address may belong to a replica. Reconnecting resolves the name
- * again, or asks Sentinel again. All pending commands get the same error, and ioredis would add a timer to the connection for each error.
- * Only the first error therefore causes a reconnect.
+ * Reconnects when a server no longer accepts writes. After a failover the address may belong to a replica. For the new connection, ioredis
+ * resolves the name again, or asks Sentinel again. All pending commands get the same error, and ioredis would add a timer to the connection
+ * for each error. Only the first error therefore causes a reconnect.
  */
 function leaveReplicas(client: Redis): void {
   let isLeaving = false;
@@ -96,7 +96,7 @@ function connectToSentinel(
 }
 
 interface OneServer extends Partial<Pick<RedisNode, 'unknownBecause'>> {
-  /** The pause before a new attempt to connect after ioredis has stopped its attempts. */
+  /** If ioredis stops its attempts to connect, the gateway tries again after this pause. */
   readonly retryAfterMs: number;
 }
 

@@ -55,7 +55,10 @@ export function watchCertificates({
           return [name, { notAfter, notice, noticeSinceAt, isExpired }];
         }),
       ),
-    /** Reports certificates that expire soon, at once and then every `bounds.certificateNoticeIntervalMs`. */
+    /**
+     * Reports certificates that expire soon. The first report is made at once, and a further report every
+     * `bounds.certificateNoticeIntervalMs`.
+     */
     start() {
       report();
       timer = setInterval(() => {

@@ -193,8 +193,8 @@ export function createRequestSide({
      * the remaining connections are closed.
      */
     async drain() {
-      // A WebSocket does not end by itself. By now, load balancers send new connections to other gateways, so the client reconnects to
-      // another gateway.
+      // A WebSocket stays open until one side closes it. By now, load balancers send new connections to other gateways, so the client
+      // reconnects to another gateway.
       planChanges.close();
       tunnelWatch.close();
       forwarder.drainTunnels();

@@ -50,8 +50,8 @@ export interface Counted {
 type Upstreams = ServingProcess['upstreams'];
 
 /**
- * Merges the states of upstreams from several processes. A target is healthy when every process finds it healthy. A target is full when all
- * its connections are in use in any process. The numbers of requests are added up.
+ * Merges the states of upstreams from several processes. A target is healthy when every process finds it healthy. A target is full when any
+ * process uses all its connections to the target. The numbers of requests are added up.
  */
 export function joinUpstreams(all: readonly Upstreams[]): Upstreams {
   const [only] = all;

@@ -32,7 +32,7 @@ export interface StoresOptions {
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
-  /** A logger for bans that replaces `log`. */
+  /** If present, bans are logged by this logger instead of `log`. */
   readonly banLog?: Logger | undefined;
 }
 

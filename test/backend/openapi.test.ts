@@ -191,7 +191,7 @@ describe('the API document and its own parts', () => {
   });
 });
 
-/** Parses Fastify's printed routes. Each line is a path below its parent, and each level is indented by four columns. */
+/** Parses the list of routes that Fastify prints. Each line is a path below its parent, and each level is indented by four columns. */
 function routesOf(drawing: string): string[] {
   const parents: string[] = [];
   return [...drawing.matchAll(/^(.*)[├└]── (\S+) \(([^)]+)\)$/gm)].flatMap(

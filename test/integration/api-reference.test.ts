@@ -40,7 +40,7 @@ async function start(overrides: Record<string, unknown> = {}, bounds: Partial<Bo
   return { send, port, lines, reload, forwarded: backend.requests };
 }
 
-/** Opens a connection that requests the largest asset and reads nothing. */
+/** Opens a connection, requests the largest asset, and reads no octet of the response. */
 async function openReader(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   onTestFinished(() => void socket.destroy());

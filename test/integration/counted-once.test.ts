@@ -270,7 +270,7 @@ async function play(event: Event, { port }: Running): Promise<void> {
   const client = await openRawClient(port);
   client.send(sends);
   if (leaves === undefined) {
-    // The gateway itself closes the connection after a request that it cut off.
+    // The gateway itself closes the connection after it has cut off a request.
     for (const _ of counted) await client.response().catch(() => {});
     if (ends === undefined) client.socket.end();
     else if (backendSide !== undefined) ends(backendSide);

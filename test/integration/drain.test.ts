@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { measureDrain, measureRollingRestart } from '../faults/drain.ts';
 
-/** On a paused machine, a client may send its next request up to three seconds late. */
+/** If the machine pauses, a client may send its next request up to three seconds late. */
 const bounds = { drainIdleGraceMs: 3_000 };
 
 it('SIGTERM under load drops no request: clients get Connection: close, idle sockets are closed, and the exit code is 0', async () => {

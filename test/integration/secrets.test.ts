@@ -145,7 +145,8 @@ describe('no part of a secret leaves the gateway', () => {
 });
 
 /**
- * Requests each GET route of the admin API three times: with a token, with a secret in place of the token, and with a secret in the query.
+ * Sends three requests to each GET route of the admin API: with a token, with a secret in place of the token, and with a secret in the
+ * query.
  */
 async function askEverything(port: number): Promise<string> {
   const document = await askAdmin(port, '/api/v1/openapi.json', { token: reader.token });

@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** The closed WebSockets that the logs of all processes contain. */
+/** Returns the closings of WebSockets from the logs of all processes. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines

@@ -38,7 +38,7 @@ const patient = {
   workerReplyTimeoutMs: 20_000,
   eventsMergedWithinMs: 600_000,
 };
-/** On a paused machine, a client may send its next request during a drain up to three seconds late. */
+/** If the machine pauses during a drain, a client may send its next request up to three seconds late. */
 const clientsMayPause = { drainIdleGraceMs: 3_000 };
 
 let backend: RecordingBackend;
@@ -90,7 +90,7 @@ async function statusesOf(gateway: GatewayProcess, requests: number, secret?: st
   return [...new Set(statuses)];
 }
 
-/** Waits until the metrics count as many requests as were sent. */
+/** Waits until the metrics have counted `requests` requests. */
 async function counts(gateway: GatewayProcess, requests: number): Promise<void> {
   const sum = async () => (await readMetrics(gateway.adminUrl)).sum('tollgate_requests_total');
   await until(`${requests} are counted`, async () => (await sum()) >= requests);

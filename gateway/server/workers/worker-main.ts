@@ -27,7 +27,7 @@ let isEnding = false;
 let metrics: ReturnType<typeof createProcessRegistry> | undefined;
 
 process.on('message', (message: ToWorker, socket: ListeningSocket) => void obey(message, socket));
-// A terminal sends signals to all processes. Workers ignore these signals, because the supervisor reacts to them. A worker drains when its
+// A terminal sends signals to all processes. Workers ignore signals, because the supervisor reacts to them. A worker drains when its
 // supervisor has exited.
 process.on('SIGTERM', () => {});
 process.on('SIGINT', () => {});

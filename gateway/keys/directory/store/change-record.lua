@@ -5,7 +5,7 @@ The revision alone is not enough, because a key that was removed and issued agai
 The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no new key reaches this script, because list-id.lua runs first and lacks the flag `allow-oom`.
 
 KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
-KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of each key with this id that was removed lately.
+KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of recently removed keys with this id.
 ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
 `changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms.
 The other arguments are used only for a new key. ARGV[4] is the tag of the key. ARGV[5] is the maximum age of the tag, in ms. ARGV[6] is `once` to refuse a key that was already created and removed.
