@@ -114,8 +114,8 @@ export function talliesIn({ counts, later, units }: TallyFields): Map<number, Ta
 export const firstOutcomes = 8;
 
 /**
- * Returns the number that identifies the count of one outcome in one period. The outcome must be one of the first
- * eight. The number 0 is reserved (`latest` in `counts.ts`).
+ * Returns the number that identifies the count of one outcome in one period. The outcome must be one of the first eight
+ * outcomes. The number 0 is reserved (`latest` in `counts.ts`).
  */
 export function tallyNumber(place: number, outcome: number): number {
   return 1 + place * firstOutcomes + outcome;
@@ -138,9 +138,9 @@ export function outcomeAt(tallyNumber: number): number {
 const placesMax = 64;
 
 /**
- * Returns the number that identifies the count of one outcome in one period, for outcomes after the eighth. A separate
- * field contains these counts. Earlier versions ignore this field, so two versions can share a record. The field has
- * room for any number of outcomes.
+ * Returns the number that identifies the count of one outcome in one period. The outcome must come after the eighth
+ * outcome. A separate field contains the counts of such outcomes. Earlier versions ignore this field, so two versions
+ * can share a record. The field has room for any number of outcomes.
  */
 export function laterNumber(place: number, outcome: number): number {
   return 1 + (outcome - firstOutcomes) * placesMax + place;
@@ -151,9 +151,9 @@ function laterAt(number: number): [place: number, outcome: Outcome | undefined] 
 }
 
 /**
- * Returns the numbers that identify the costs of one outcome in one period. The outcome must be one of the first eight.
- * `extra` counts units in excess of 1 per request, and `free` counts requests that cost nothing. If a record has
- * neither number, every request cost 1 unit.
+ * Returns the numbers that identify the costs of one outcome in one period. The outcome must be one of the first eight
+ * outcomes. `extra` counts units in excess of 1 per request, and `free` counts requests that cost nothing. If a record
+ * has neither number, every request cost 1 unit.
  */
 export function unitsNumber(
   place: number,

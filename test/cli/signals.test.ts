@@ -29,7 +29,7 @@ for (const [name, command, tags] of [
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
     onTestFinished(() => endGroup(child));
     let log = '';
-    // The gateway also has the pipe open, so the pipe closes only after both processes have ended.
+    // The child process and the gateway have the pipe open, so the pipe closes only after both processes have ended.
     child.stdout.on('data', (chunk) => {
       log += chunk;
     });
@@ -74,8 +74,8 @@ for (const [signal, code] of [
   test(`a ${signal} before the gateway listens ends it, also as process 1 of a container`, {
     tags: signal === 'SIGTERM' ? [] : ['full'],
   }, async () => {
-    // If process 1 has no listener for a signal, Linux discards the signal. Any other process without a listener ends
-    // without an exit code.
+    // If process 1 has no listener for a signal, Linux discards the signal. The signal ends any other process that has
+    // no listener. Such a process has no exit code.
     const script = `
     import { runGateway } from ${JSON.stringify(new URL('../../gateway/main.ts', import.meta.url).href)};
     void runGateway({ configFile: ${JSON.stringify(config())} });

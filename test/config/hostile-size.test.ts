@@ -22,8 +22,8 @@ const count = 40_000;
  */
 const hangCpuMs = 10_000;
 /**
- * `npm test` uses files with 5 % of this size. Reports about these smaller files have the same length as reports about
- * the full size.
+ * `npm test` uses files with 5 % of this size. Reports about the smaller files are as long as reports about the full
+ * files.
  */
 const scales = [0.05, 1] as const;
 

@@ -7,7 +7,8 @@ import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('an edit whose load failed takes effect without another edit, and the failure is reported once', async () => {
   const { file, write } = configFolder();
-  // The loader cannot send a function to its thread. The load then fails in the same way as when the thread dies.
+  // The loader cannot send a function to its thread. A load with a function in `env` therefore fails like a load whose
+  // thread dies.
   const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
   const reports: string[] = [];
   const watch = watchSettings({

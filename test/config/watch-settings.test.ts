@@ -249,7 +249,7 @@ test('a file is watched as soon as the configuration uses it', async () => {
   folder.write('tollgate.yaml', mainDocument.replace('keys.yaml', 'other.yaml'));
   await reported(reports, [60]);
   folder.write('other.yaml', '- { id: a, plan: fre, secrets: [] }\n');
-  // The second report comes from a load without the key that was removed from the list.
+  // The gateway rejects this edit, but still revokes the removed key. The revocation causes the second report.
   await reported(reports, [
     60,
     60,

@@ -671,7 +671,7 @@ describe('the totals of past days', () => {
         }
       }
     };
-    /** Whether both processes report all requests, including the requests of the other process. */
+    /** Returns whether each of the two processes reports the requests of both processes. */
     const allOnRecord = async () => {
       const months = new Set([...sent.keys()].map((name) => name.slice(-7)));
       for (const usage of processes) {

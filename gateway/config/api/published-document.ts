@@ -14,7 +14,7 @@ interface Published {
   readonly counted: 'request' | 'unit';
   /** The time at which the settings are loaded, epoch ms. */
   readonly nowMs: number;
-  /** The path where a client reads its limits, if there is one. */
+  /** The path at which a client can read its limits; undefined without such a path. */
   readonly limitsPath: string | undefined;
 }
 

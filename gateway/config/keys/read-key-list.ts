@@ -54,7 +54,7 @@ export function readKeyList({
 }: KeyListToRead): ReadKeyList | undefined {
   const { keys, plans: definedPlans } = isMapping(main.value) ? main.value : {};
   if (Array.isArray(keys)) {
-    // The schema of the main file has already checked these keys.
+    // The schema of the main file has already checked the keys in the main file.
     problems.push(...checkKeys({ source: main, path: ['keys'], entries: keys }, definedPlans));
     const { data } = keyListSchema.safeParse(keys);
     const at = { file: mainFile, shownAs: basename(mainFile), path: ['keys'] };

@@ -43,7 +43,7 @@ export interface KeepingSettings extends ValidSettings {
 
 /**
  * Loads the configuration. If the files on disk are not valid together, the load uses the last valid content of some files. The load
- * reads all other files from disk. These rules select the files:
+ * reads all other files from disk. The following rules select the files whose last valid content is used:
  *
  * 1. The load uses the last valid content of a file that is invalid by itself.
  *

@@ -159,7 +159,7 @@ function monthIn(field: string): string {
   return field.slice(field.indexOf(':') + 1);
 }
 
-/** Returns the fields of the totals that contain a day. */
+/** Makes the fields of a key's totals for one day. */
 function fieldsOf(day: number, tally: Tally): Map<string, PackedCounts> {
   const { month, place } = monthOf(day);
   const [counts, later]: [Counts, Counts] = [new Map(), new Map()];

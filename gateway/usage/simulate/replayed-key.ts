@@ -24,9 +24,7 @@ export interface ReplayedKey {
   readonly edited: Terms;
 }
 
-/**
- * Receives the number of requests that would have been admitted in a minute of the period. A chart shows these numbers.
- */
+/** Receives the number of requests that would have been admitted in a minute of the period, for a chart. */
 export type OnMinute = (minute: number, admittedThen: number) => void;
 
 /** The result of one replay. */

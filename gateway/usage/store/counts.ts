@@ -4,7 +4,7 @@
  */
 export type Counts = Map<number, number>;
 
-/** The number of a timestamp. When counts are merged, the later timestamp is kept. */
+/** The number under which a field stores its timestamp. When counts are merged, the later timestamp is kept. */
 export const latest = 0;
 
 export function addCount(counts: Counts, number: number, value: number): void {

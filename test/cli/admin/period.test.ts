@@ -37,7 +37,7 @@ describe('the step of usage', () => {
     [{ from: '-2d' }, 'hour'],
     [{ from: '-7d' }, 'hour'],
     [{ from: '-8d' }, 'day'],
-    // For a time so long ago, the record has only totals of whole days.
+    // The record contains only daily totals for days that are long past.
     [{ from: '2026-10-05', to: '2026-10-05' }, 'day'],
     [{ from: '2026-10-01', to: '2026-10-31' }, 'day'],
     [{ to: '2026-10-31' }, 'day'],

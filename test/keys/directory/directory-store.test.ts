@@ -150,8 +150,8 @@ describe.each(redisSubjects)('the directory $name', ({ start }) => {
   const scriptsMax = 9;
 
   /**
-   * Asserts that the list of keys and the index of secrets agree with the stored key. If the key was deleted, both must be
-   * empty.
+   * Asserts that the list of keys and the index of secrets agree with the stored key. If the key was deleted, the list and the
+   * index must be empty.
    */
   async function expectAgreement(store: DirectoryStore): Promise<void> {
     const now = await store.read('acme');

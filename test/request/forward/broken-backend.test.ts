@@ -246,7 +246,7 @@ it('a request whose client went away before it was forwarded never reaches the b
 it('a body shorter than its Content-Length is the fault of the client, not of the backend', async () => {
   const fields = 'Host: a\r\nExpect: 100-continue\r\nContent-Length: 100000';
   const client = sendRawAndLeave(`POST / HTTP/1.1\r\n${fields}\r\n\r\n`);
-  // After it has sent 100 Continue, the gateway waits for the body.
+  // The gateway sends 100 Continue, and waits for the body.
   await once(client, 'data');
   client.write('half', () => client.destroy());
   await front.ended(1);

@@ -203,8 +203,8 @@ describe('refusals from memory', () => {
       }
     };
     expect(await refusalsOf(100)).toBe(99);
-    // With a large threshold for bans, each process may have up to 1 % of the threshold in unreported refusals. The number of refusals
-    // before the ban exceeds the threshold by at most the sum of these unreported refusals.
+    // With a large threshold for bans, each process may have up to 1 % of the threshold in unreported refusals. The
+    // unreported refusals of all processes delay the ban, so the number of refusals before the ban can exceed the threshold.
     expect(await refusalsOf(400)).toBeLessThan(399 + 3 * 4);
   });
 

@@ -20,7 +20,7 @@ import {
   untilBack,
 } from './limiter-fixture.ts';
 
-/** The silence timeout is long, so that a late reply does not make the connection count as silent. */
+/** The silence timeout is longer than the delay of a late reply, so the connection never counts as silent. */
 const tuning = { ...steadyStore, storeSilenceMaxMs: 20_000 };
 const bounds = tunedBounds(tuning);
 const inTime = { toServerMs: 50, toClientMs: 50 };

@@ -31,7 +31,7 @@ export interface Twins {
   /** The start of the clock, epoch ms. */
   readonly startMs: number;
   readonly steps: readonly Step[];
-  /** The index of a step. The edit is made before this step, at the beginning of a minute. */
+  /** The index of the step that follows the edit. The edit is made at the beginning of a minute. */
   readonly editAt: number;
 }
 
@@ -168,7 +168,7 @@ export const limits = fc
   .map((stated) =>
     planWindows.flatMap((window) => {
       const limit = stated[window];
-      // A limit per second makes the replay inexact, so such limits are rare here.
+      // A limit per second makes the replay inexact, so such limits are rare in the test cases.
       return limit === undefined || (window === 'second' && limit > 1) ? [] : [{ window, max: limit }];
     }),
   )

@@ -56,7 +56,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     if (!one || !other) throw new Error('one was started');
     const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
     while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(key.secret)));
-    // When the ban is lifted, the gateway has not yet reported these 15 refusals to Redis.
+    // When the ban is lifted, the gateway has not yet reported the 15 refusals to Redis.
     for (let request = 0; request < 15; request++) await other.call(key.secret);
     const lifted = await one.ask('POST', '/keys/acme/unban');
     expect([lifted.status, lifted.body]).toEqual([200, { id: 'acme', wasBanned: true, strikes: 0 }]);

@@ -160,7 +160,8 @@ it('an import refuses each key whose id or secret is taken, or that exceeds a li
   ]);
   expect(await one?.call(secret)).toBe(200);
 
-  // A failover of a Cluster server can lose its last writes. The test deletes an entry of the index to imitate such a loss.
+  // A failover of a Cluster server can lose its last writes. The test deletes an entry of the index to imitate the loss
+  // of a write.
   const client = inspect(redis.url);
   expect(await client.del(`${redis.prefix}:digest:${digestSecret('secret of new')}`)).toBe(1);
   expect((await one?.ask('POST', '/directory', { keys: [moved('new')] }))?.body.unchanged).toBe(1);
