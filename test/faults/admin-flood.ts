@@ -47,7 +47,7 @@ export interface OperatorFigures {
 }
 
 export interface AdminFlood {
-  /** Responses to the key, before and during the flood, by status. */
+  /** The number of responses to the key for each status, before and during the flood together. */
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   /** The p50 of the key's requests. */

@@ -39,7 +39,10 @@ export interface AdminLoad {
   /** Another operator's slowest request for a page of keys and for the state, and the statuses of these requests. */
   readonly operatorMs: number;
   readonly operatorStatuses: readonly number[];
-  /** The time from the change of a key, by the API and in the keys file, until the gateway refuses the key's requests. */
+  /**
+   * The time from the change of a key until the gateway refuses its requests. Two keys are changed: one key by the API, and one key in the
+   * keys file.
+   */
   readonly revokedMs: { readonly byApi: number; readonly inFile: number };
   /** The gateway's memory at the end of the flood. */
   readonly residentBytes: number;
@@ -66,7 +69,7 @@ const dayMs = 86_400_000;
  */
 export async function measureAdminLoad(options: AdminLoadOptions): Promise<readonly AdminLoad[]> {
   const [operator, writer] = [makeToken('read'), makeToken('write')];
-  // Each kind has its own token, because requests of the previous kind may still be queued.
+  // Each kind of request has its own token, because requests of the previous kind may still be queued.
   const flooders = options.worst.map((worst) => ({ worst, ...makeToken('read') }));
   const limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
   const good = makeCustomKey(limits.perMinute, limits.perDay);

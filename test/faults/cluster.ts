@@ -14,7 +14,7 @@ export interface Migration {
   readonly admitted: number;
   /** The final count in Redis. */
   readonly used: number;
-  /** How often the slot was moved under load. */
+  /** The number of slot moves under load. */
   readonly moves: number;
   /** Decisions without Redis. */
   readonly local: number;
@@ -41,7 +41,7 @@ export async function measureMigration({
     const key = keyNamed('moved', limit);
     const slot = keySlot(key.id);
     const first = cluster.ownerOf(slot);
-    // Further keys in the slot make each move take a while.
+    // The slot also contains other keys, so that each move takes some time.
     await Promise.all(
       Array.from({ length: 200 }, (_, index) =>
         first.inspector.set(`${prefix}:{${key.id}}:other:${index}`, 1),
@@ -89,8 +89,8 @@ export interface LostReply {
   readonly sent: number;
   readonly counted: number;
   /**
-   * How often Redis counted one request of a client that retries a command after it got no reply. By default, the library retries such
-   * commands.
+   * The number of times that Redis counted one request of another client. This client uses the default of ioredis: it repeats a command
+   * that got no reply.
    */
   readonly countedByDefault: number;
   readonly logged: readonly string[];
@@ -156,8 +156,8 @@ export interface LimiterFailover {
 }
 
 /**
- * A Cluster master is killed, and the Cluster promotes its replica. Two limiters use the Cluster. During the failure they decide only one
- * burst of requests.
+ * A Cluster master is killed, and the Cluster promotes its replica. Two limiters use the Cluster. During the failure, the limiters decide
+ * only one burst of requests.
  */
 export async function measureClusterFailover(limit: number): Promise<LimiterFailover> {
   const cluster = await startCluster();

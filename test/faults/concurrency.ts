@@ -29,7 +29,7 @@ export interface ConcurrencyFound {
 
 const limit = 10;
 const processes = [0, 1, 2] as const;
-/** More clients per process than the limit, because a process without Redis admits the whole limit. */
+/** This number is above the limit, because each process without Redis admits as many requests as the limit allows. */
 const clientsPerProcess = 12;
 const prefix = 'test';
 

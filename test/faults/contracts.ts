@@ -57,7 +57,7 @@ export async function measureContracts(form: string): Promise<Contracts> {
   return { held, mutants, caught, failed };
 }
 
-/** Runs the suites once on all forms, for all measurements. */
+/** Runs the suites once, on all forms of Redis. All measurements use the report of this run. */
 async function runSuites(): Promise<JsonReport> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-contracts-'));
   const file = join(folder, 'report.json');

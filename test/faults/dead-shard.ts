@@ -14,11 +14,11 @@ import { until } from '../support/until.ts';
 export type Loss = 'killed' | 'frozen';
 
 export interface DeadShard {
-  /** The responses to keys of the lost server, and to keys of the other servers. */
+  /** The number of responses for each status: to keys of the lost server, and to keys of the other servers. */
   readonly lost: Record<number, number>;
   readonly others: Record<number, number>;
   readonly failures: readonly string[];
-  /** The decisions for keys of the other servers from the loss to the repair, by their source. */
+  /** The number of decisions for each source, from the loss to the repair. Only keys of the other servers are counted. */
   readonly othersDecidedBy: Readonly<Record<string, number>>;
   /** The duration of the slowest response after the loss. */
   readonly slowestMs: number;
@@ -26,7 +26,7 @@ export interface DeadShard {
   readonly ready: readonly { readonly httpStatus: number; readonly reasons: readonly string[] }[];
   /** The name of the lost server in the Cluster. */
   readonly name: string;
-  /** The statuses with `refuse`, for a key of the lost server and for another key. */
+  /** Two statuses from a process with `refuse`: for a key of the lost server, and for another key. */
   readonly refusing: readonly [number, number];
   /**
    * Two entries of the key list during the loss: for a key of the lost server, and for another key. An entry has the key's state and number
@@ -36,8 +36,8 @@ export interface DeadShard {
   /** The time from the repair until every process was connected to all servers. */
   readonly backAfterMs: number;
   /**
-   * Requests of a key of the lost server: the requests that processes with `local` admitted during the loss, and the requests counted
-   * afterwards.
+   * Figures of a key of the lost server. The processes with `local` admitted `admittedAway` requests during the loss. After the repair,
+   * Redis had counted `usedAfter` requests.
    */
   readonly admittedAway: number;
   readonly usedAfter: number;

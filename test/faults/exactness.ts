@@ -10,10 +10,7 @@ import { patientStore, type Tuning } from '../support/tuning.ts';
 export interface ExactnessOptions {
   readonly requests: number;
   readonly clients: number;
-  /**
-   * The load exhausts at least the shortest and the longest window. The load must not exhaust the windows between the shortest and the
-   * longest window.
-   */
+  /** The load must not exhaust a window between the shortest and the longest window, because `countWindows` cannot count such a window. */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
   /** The load starts this long before the shortest window ends. */
@@ -25,12 +22,12 @@ export interface ExactnessOptions {
 export interface Exactness {
   readonly responses: number;
   readonly failures: readonly string[];
-  /** The number of windows that limited at least one response. */
+  /** The windows that the headers of the responses state. */
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
   /**
-   * Sums over all windows. `over` counts the requests admitted above the limit. `under` is the unused part of the limits of all windows
-   * that refused a request.
+   * Sums over all windows. `over` is the number of requests that were admitted above the limit. `under` is the unused part of the limit, in
+   * windows that refused a request.
    */
   readonly over: number;
   readonly under: number;
@@ -97,8 +94,8 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 }
 
 /**
- * Counts responses by window. The limit and the reset in a response's headers identify the window. Requests in the shortest window also
- * count in the longest window, and one longest window contains the whole load.
+ * Counts responses by window. The limit and the reset in a response's headers identify the window. A request counts in the shortest window
+ * and in the longest window. The whole load is in a single longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

@@ -16,14 +16,14 @@ export interface GreedyKeysOptions {
   readonly keys: number;
   /** The number of clients of all greedy keys together, for each of two processes. */
   readonly clients: number;
-  /** The number of requests of other keys before the greedy clients start, and the same number while they run. */
+  /** The number of requests of other keys in each of two phases: before the greedy clients start, and while the greedy clients run. */
   readonly goodRequests: number;
   /** Bounds that replace the default bounds of the gateways. */
   readonly bounds?: NonNullable<Tuning['bounds']>;
 }
 
 export interface GreedyKeys {
-  /** The responses to other keys, before and during the load by greedy clients, by status. */
+  /** The number of responses to other keys for each status, in both phases together. */
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
@@ -36,8 +36,7 @@ export interface GreedyKeys {
 }
 
 /**
- * A greedy client pauses before it reconnects. A flood of new connections would be another attack, which costs this process and the
- * gateways CPU time.
+ * A greedy client pauses before it reconnects. Without the pause, the greedy clients would also flood the gateways with new connections.
  */
 const reconnectAfterMs = 2_000;
 const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];

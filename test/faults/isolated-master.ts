@@ -12,15 +12,18 @@ export interface IsolatedMaster {
   readonly admitted: number;
   /** Requests that the isolated old master counted, and that the new master therefore does not count. */
   readonly lost: number;
-  /** The number of times that a limiter disconnected from a server. A call in progress is not repeated and may not have run. */
+  /**
+   * The number of times that a limiter disconnected from a server. Each disconnection may lose the count of one call in progress, because
+   * the limiter does not repeat the call.
+   */
   readonly left: number;
   /** The final count on the new master. */
   readonly used: number;
   /** The time from the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
   /**
-   * The two times begin when the Sentinels could first detect the isolation. The first time ends with the announcement of the new master,
-   * and the second time ends when every limiter decides with the new master.
+   * Both times begin when the Sentinels could first detect the isolation. `announcedAfterMs` ends with the announcement of the new master.
+   * `backAfterMs` ends when every limiter decides with the new master.
    */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;

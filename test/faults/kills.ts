@@ -23,7 +23,10 @@ export interface Kills {
   readonly keysWithoutExpiry: readonly string[];
 }
 
-/** Kills gateways repeatedly while they admit, refuse and ban requests, with and without a key. */
+/**
+ * Kills gateways repeatedly while clients send requests. Some keys reach their limits and are banned, and some requests have an unknown
+ * key.
+ */
 export async function measureKills({ rounds }: { readonly rounds: number }): Promise<Kills> {
   const [store, redis] = await Promise.all([startStore(), startRedis()]);
   const inspector = inspect(redis.url);

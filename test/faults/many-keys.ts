@@ -11,7 +11,7 @@ export interface ManyKeys {
   readonly startMs: number;
   readonly residentBytes: { readonly started: number; readonly afterRequests: number };
   readonly perSecond: number;
-  /** The duration of the slowest first request of a key, and of the first page of all keys. */
+  /** The duration of the slowest first request of a key, and the duration of a request to list keys. */
   readonly slowestFirstMs: number;
   readonly listMs: number;
   readonly statuses: Record<number, number>;
@@ -107,7 +107,7 @@ async function fill(
       const digest = digestSecret(secretOf(key));
       const secrets = [{ digest, createdMs: nowMs }];
       const record = { plan: 'free', name: `Customer ${key}`, disabled: false, createdMs: nowMs, secrets };
-      // `list-id.lua` makes tags of the same form.
+      // A tag has the same form as the tags that `list-id.lua` makes.
       const tag = `${nowMs.toString(16)}.${String(key).padStart(6, '0')}`;
       pipeline.zadd(ids, 0, `${id}\0${tag}`);
       pipeline.hset(redisKeys.directoryRecord.name(prefix, id), {

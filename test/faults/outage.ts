@@ -23,7 +23,7 @@ export type Fault =
   | 'read-only';
 
 export interface Outage {
-  /** The responses by status: from the processes with `onFailure: local`, and from the process with `refuse`. */
+  /** The number of responses for each status: from the processes with `onFailure: local`, and from the process with `refuse`. */
   readonly local: Record<number, number>;
   readonly refusing: Record<number, number>;
   readonly failures: readonly string[];
@@ -37,13 +37,16 @@ export interface Outage {
   /** The number of lines that each process logged at the beginning and at the end of the outage. */
   readonly entered: readonly number[];
   readonly left: readonly number[];
-  /** The limit of one key, and the key's requests that the `local` processes admitted before and during the outage. */
+  /** The limit of one key, and the number of its requests that the processes with `local` admitted before and during the outage. */
   readonly limit: number;
   readonly admittedBefore: number;
   readonly admittedAway: number;
   /** The count of this key in Redis after the recovery, when all local counts had been written back. */
   readonly dayUsedAfter: number;
-  /** A second key, used before and during the outage: the remaining requests of its limit, and the requests admitted afterwards. */
+  /**
+   * Figures of a second key, which is used before and during the outage. After the outage, `restAfter` requests remain below the limit of
+   * this key. Then `admittedAfter` requests are admitted.
+   */
   readonly restAfter: number;
   readonly admittedAfter: number;
   readonly keysWithoutExpiry: readonly string[];
@@ -71,8 +74,8 @@ export interface OutageOptions {
 const limit = 40;
 
 /**
- * Redis fails and recovers under load. Two processes decide locally during the outage, and one process refuses. Redis works for `holdMs`,
- * then is unavailable for at least the same time.
+ * Redis fails and recovers under load. Two processes decide locally during the outage, and one process refuses. Redis works for `holdMs`.
+ * Then Redis is unavailable for at least `holdMs`.
  */
 export async function measureOutage(
   fault: Fault,

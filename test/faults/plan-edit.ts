@@ -12,8 +12,8 @@ export interface PlanEdit {
   readonly failures: readonly string[];
   readonly statuses: readonly number[];
   /**
-   * Admitted requests of one key on one day, after each step: with the first limit exhausted, with the raised limit exhausted, and with the
-   * lowered limit.
+   * The admitted requests of one key, counted three times on one day: when the first limit was exhausted, when the raised limit was
+   * exhausted, and when the lowered limit was in effect.
    */
   readonly admitted: { readonly first: number; readonly raised: number; readonly lowered: number };
   /** The number of 200 responses. */
@@ -53,8 +53,8 @@ export interface GrantUnderLoad {
   readonly statuses: readonly number[];
   readonly answered200: number;
   /**
-   * Admitted requests on one day: with the limit of the plan exhausted, with the first grant, with the second grant, and after the second
-   * grant.
+   * The admitted requests of one key, counted five times on one day: without a grant, with the first grant, without a grant, with the
+   * second grant, and without a grant.
    */
   readonly admitted: readonly number[];
   /** The time from the change until every process had sent a response with the new limit. */
@@ -62,8 +62,8 @@ export interface GrantUnderLoad {
 }
 
 /**
- * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. A second grant is short,
- * and the load exhausts the granted limit before the grant expires.
+ * A key under load on three gateway processes gets a grant when its limit is exhausted, and then loses the grant. The key then gets a
+ * second grant. The load exhausts the second grant before it expires.
  */
 export async function measureGrant(limits: {
   readonly plan: number;
@@ -105,7 +105,7 @@ export async function measureGrant(limits: {
   }
 }
 
-/** Many clients use one key with this limit per day on three gateways. */
+/** Twelve clients use one key on three gateways. The key has the daily limit `perDay`. */
 async function startLoadOnOneKey(perDay: number, startGateways: typeof startFleetHere = startFleet) {
   const key = makeCustomKey(1_000_000, perDay);
   const fleet = await startGateways({
@@ -127,8 +127,8 @@ async function startLoadOnOneKey(perDay: number, startGateways: typeof startFlee
     entry: key.entry,
     fleet,
     /**
-     * Waits until `limit` is in effect and exhausted on every process. @returns the admitted requests, and the time at which the last
-     * process applied the limit
+     * Waits until every process enforces `limit`, and the load has exhausted it. @returns the admitted requests, and the time at which the
+     * last process applied the limit
      */
     async spent(limit: number) {
       const fromMs = performance.now();

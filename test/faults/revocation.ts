@@ -9,17 +9,17 @@ import { disturb, type FormName, startRelayed } from './relayed-redis.ts';
 export interface Revocation {
   readonly failures: readonly string[];
   /**
-   * The requests that arrived while the key was revoked, by decision: admitted with Redis (which must not happen), refused, or decided
-   * without Redis.
+   * The number of requests that arrived while the key was revoked, for each decision: admitted with Redis (which must not happen), refused,
+   * or admitted without Redis.
    */
   readonly admittedShared: number;
   readonly refused: number;
   readonly admittedAlone: number;
-  /** Requests of another key that Redis decided during the test, which shows that Redis was mostly reachable. */
+  /** Redis decided this number of requests of another key. The number shows that Redis was mostly reachable. */
   readonly othersShared: number;
 }
 
-/** Most delays are shorter than these timeouts. If a cut connection loses a reply, the command times out. */
+/** Most delays are shorter than the timeouts for calls to Redis. If a cut connection loses a reply, the command times out. */
 const bounds = {
   directoryCachedMs: 2_000,
   directoryLookUpDeadlineMs: 1_000,
@@ -27,7 +27,9 @@ const bounds = {
   storeSilenceMaxMs: 3_000,
 } satisfies Tuning['bounds'];
 
-/** Revokes and restores a key repeatedly while three processes use the key and their connections are delayed and cut. */
+/**
+ * Revokes and restores a key repeatedly while three processes use the key. The connections of the processes to Redis are delayed and cut.
+ */
 export async function measureRevocation({
   form,
   times,

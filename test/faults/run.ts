@@ -45,7 +45,7 @@ interface Measurement {
 
 const day = 86_400_000_000;
 
-/** A request that begins at least this time after the failure of one target must succeed. */
+/** The time in which the failure of a target may cause errors. Later requests must succeed. */
 const healthIntervalMs = 1_000;
 
 const rowsOfFault: Readonly<Record<Fault, string>> = {

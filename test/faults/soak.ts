@@ -16,7 +16,8 @@ export interface Soak {
 }
 
 /**
- * Sends requests that are admitted, refused, banned, without a key or to unknown paths, from clients that connect and disconnect.
+ * Clients connect, send requests and disconnect. Some keys are refused or banned, some requests have an unknown key, and some requests have
+ * an unknown path.
  */
 export async function measureSoak({ seconds }: { readonly seconds: number }): Promise<Soak> {
   const roomy = makeCustomKey(1_000_000_000, 1_000_000_000);

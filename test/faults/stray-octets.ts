@@ -10,7 +10,7 @@ export interface StrayOctets {
   readonly requests: number;
   /** The number of backend connections that carried requests of both keys. */
   readonly shared: number;
-  /** The number of responses that contained octets of another response, to the same key or to the other key. */
+  /** The responses that contained octets of another response. The other response may belong to the same key or to the other key. */
   readonly crossed: readonly string[];
   /** The responses to the unaffected key, by status. */
   readonly others: Record<number, number>;
@@ -22,7 +22,7 @@ type Stray = (socket: Socket, of: string) => void;
 const responseTo = (of: string) => okResponse(`{"of":"${of}"}`);
 const strayBody = (of: string) => `{"stray":"${of}","of":"nobody"}`;
 const strayResponse = (of: string) => okResponse(strayBody(of));
-/** A response without a body, as for HEAD, 204 and 304. */
+/** A response to HEAD, or with status 204 or 304, has no body. */
 const headOnly = (status: number, of: string) =>
   `HTTP/1.1 ${status} X\r\nX-Of: ${of}\r\nContent-Length: ${strayBody(of).length}\r\n\r\n`;
 
@@ -54,7 +54,8 @@ const strays: readonly {
 
 /**
  * Two keys share connections to one backend, which sends stray octets after its responses to the first key. A complete stray response is
- * not sent while the connection serves the next request, because no HTTP/1.1 client could distinguish it from the real response.
+ * not sent while the connection serves the next request, because no HTTP/1.1 client could distinguish the stray response from the real
+ * response.
  */
 export async function measureStrayOctets({ requests }: { readonly requests: number }): Promise<StrayOctets> {
   const bad = makeCustomKey(1_000_000_000, 1_000_000_000);

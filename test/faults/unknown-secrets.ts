@@ -19,8 +19,8 @@ export interface UnknownSecrets {
 }
 
 /**
- * Measures a key of the directory during a flood of different unknown secrets. The benchmark measures the key's p99, because there the
- * gateway has a CPU of its own.
+ * Measures a key of the directory during a flood of different unknown secrets. This measurement omits the key's p99. The benchmark measures
+ * the p99, because the gateway has its own CPU in the benchmark.
  */
 export async function measureUnknownSecrets(options: UnknownSecretsOptions): Promise<UnknownSecrets> {
   const fleet = await startFleet({

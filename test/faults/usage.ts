@@ -12,14 +12,14 @@ export interface RecordedUsage {
   /** The responses by status, and the number of requests without a response. */
   readonly statuses: Record<number, number>;
   readonly failures: readonly string[];
-  /** The requests of all keys in the usage record, as each of two processes reads it. */
+  /** The number of requests in the usage record of all keys. Each of two processes reads the record. */
   readonly recorded: readonly number[];
   /** The number of times that the Redis connections were cut. */
   readonly cuts: number;
 }
 
 const flushMs = 500;
-/** Delays are shorter than these timeouts. If a cut connection loses a reply, the command times out. */
+/** Delays are shorter than the timeouts for calls to Redis. If a cut connection loses a reply, the command times out. */
 const bounds = {
   storeDeadlineMs: 1_000,
   storeSilenceMaxMs: 3_000,
@@ -71,7 +71,7 @@ export async function measureUsage({
     await until('what was counted is recorded', async () =>
       (await readAll()).every((count) => count >= responses.length),
     );
-    // A batch that was counted twice would be visible here.
+    // If a process sends a batch again, Redis may count the batch twice. The pause lets a repeated batch arrive before the last comparison.
     await sleep(3 * flushMs);
     return { statuses: countStatuses(responses), failures, recorded: await readAll(), cuts };
   } finally {

@@ -6,8 +6,8 @@ import * as strange from './strange-parts.ts';
 export type Pieces = readonly string[];
 
 /**
- * Generates one to three requests. Each request is built part by part with some strange parts, then perhaps changed byte by byte, and cut
- * into writes. A finding shrinks towards few requests with ordinary parts, sent in one write.
+ * Generates one to three requests. A request has ordinary parts and a few strange parts. In some cases, single bytes are changed. The text
+ * is then cut into writes. A finding shrinks towards few requests with ordinary parts, sent in one write.
  */
 export function connectionArbitrary(): fc.Arbitrary<Pieces> {
   return fc

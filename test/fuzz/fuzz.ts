@@ -19,7 +19,10 @@ export interface FuzzReport {
 }
 
 export interface Finding {
-  /** The writes of the smallest failing connection, as Latin-1 texts; empty for a fault of the process as a whole. */
+  /**
+   * The writes of the smallest failing connection, as Latin-1 texts. Empty if the fault belongs to the whole process and not to a
+   * connection.
+   */
   readonly pieces: Pieces;
   readonly faults: readonly string[];
 }

@@ -18,7 +18,8 @@ export interface Memory {
   /** Every request id of the responses so far. */
   readonly requestIds: Set<string>;
   /**
-   * Requests by client address. A request that the gateway cuts off may reach the backend as late as during a later conversation.
+   * The requests of each client address. When the gateway cuts a request off, the request may reach the backend during a later
+   * conversation.
    */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }
@@ -77,7 +78,7 @@ export function judge({ conversation, sight, memory }: Evidence): Verdict {
 
 /**
  * Node's parser accepts a chunked body after an ignored `Upgrade` even if the chunks are faulty, for example if a chunk extension is too
- * long. Only the request timeout ends a request with such a body.
+ * long. Only the request timeout ends a request with a faulty body of this kind.
  */
 function isChunkedBehindUpgrade({ fields }: ReadRequest): boolean {
   const names = fields.map(({ name }) => name);
@@ -91,8 +92,8 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no client request has the key that was forwarded, the comparison with the
-  // first request shows the fault.
+  // A client may have sent the same request with several keys. If none of these requests has the forwarded key, the comparison with the
+  // first request reports a fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

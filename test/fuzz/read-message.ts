@@ -59,7 +59,7 @@ export function listOf(fields: readonly Field[], name: string): string[] {
   );
 }
 
-/** The framing of a body by RFC 9112 §6.3, without the combinations that the RFC calls an attack. */
+/** The framing of a body by RFC 9112 §6.3. A combination of fields that the RFC calls an attack is `malformed`. */
 export type Framing =
   | { readonly kind: 'length'; readonly bytes: number }
   | { readonly kind: 'chunked' }
@@ -124,10 +124,7 @@ function readChunked(text: string, start: number): Reading<Body> {
   }
 }
 
-/**
- * Parses trailers like the header fields of a head. The size line of the last chunk has been parsed, and its line end takes the place of a
- * start line.
- */
+/** Parses trailers with `readHead`. `readHead` reads the line end at `lastLineEnd` as an empty start line. */
 function readTrailers(text: string, lastLineEnd: number, content: string): Reading<Body> {
   if (text.startsWith('\r\n\r\n', lastLineEnd)) return { kind: 'complete', content, end: lastLineEnd + 4 };
   const trailers = readHead(text, lastLineEnd);

@@ -14,21 +14,21 @@ export interface RequestsReading {
   /** The last request may have an incomplete body. */
   readonly requests: readonly ReadRequest[];
   /**
-   * The method of each request, because the framing of a response depends on whether the method is HEAD (RFC 9112 §6.3). If a malformed or
-   * incomplete remainder follows, the last entry is HEAD or an empty string.
+   * The method of each request. The framing of a response depends on whether the method is HEAD (RFC 9112 §6.3). If the bytes end with a
+   * malformed or incomplete request, the last entry is HEAD or an empty string.
    */
   readonly methods: readonly string[];
   /**
-   * `clean`: no bytes remain. `closed`: the last request asked for a close, and the remaining bytes are ignored. `incomplete`: more bytes
-   * could complete the remaining request. `malformed`: the remaining bytes cannot become a request.
+   * `clean`: no bytes remain. `closed`: the last request closes the connection, and the remaining bytes are ignored. `incomplete`: more
+   * bytes could complete the remaining request. `malformed`: the remaining bytes cannot become a request.
    */
   readonly end: 'clean' | 'closed' | 'incomplete' | 'malformed';
   readonly why: string;
 }
 
 /**
- * RFC 9112 §3 lets a recipient accept several spaces between the parts of a request line. All parsers interpret such a line in the same
- * way.
+ * RFC 9112 §3 lets a recipient accept several spaces between the parts of a request line. All parsers interpret a line with several spaces
+ * in the same way.
  */
 const requestLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e\x80-\xff]+) +HTTP\/(1\.[01])$/;
 

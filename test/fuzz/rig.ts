@@ -12,9 +12,7 @@ export const bodyBytesMax = 2_048;
 export interface Rig {
   readonly gateway: GatewayProcess;
   try(pieces: readonly string[]): Promise<Verdict>;
-  /**
-   * Stops both processes. @returns the faults of the gateway as a whole: a crash, errors in its log, excessive memory
-   */
+  /** Stops the gateway and the backend. @returns the faults of the gateway as a whole: a crash, errors in its log, excessive memory */
   stop(): Promise<readonly string[]>;
 }
 

@@ -4,8 +4,8 @@ import { describeFinding } from './describe-finding.ts';
 import { fuzz } from './fuzz.ts';
 
 /**
- * Linux with connection tracking keeps a closed connection in its table for two minutes (`nf_conntrack_max`, usually 262,144 entries). A
- * full table drops new connections, so the gateway seems to hang.
+ * Linux with connection tracking keeps a closed connection in its table for two minutes (`nf_conntrack_max`, usually 262,144 entries). When
+ * this table is full, Linux drops new connections, and the gateway seems to hang.
  */
 const connectionsMax = '200000';
 

@@ -45,7 +45,7 @@ export async function askAdmin(
     port,
     path,
     method,
-    // Each request has its own connection, because the listener may close an idle connection just when a busy machine sends on it.
+    // Each request has a new connection. The listener may close an idle connection at the moment at which a slow client sends a request.
     agent: false,
     headers: { ...authorization, ...type, ...headers },
   });

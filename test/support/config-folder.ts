@@ -48,7 +48,8 @@ export interface ConfigFolder {
 }
 
 /**
- * Creates a folder with a small valid configuration. `files` replaces its files or adds files. The folder is deleted after the test.
+ * Creates a folder with a small valid configuration. `files` replaces files of the folder, or adds files. The folder is deleted after the
+ * test.
  */
 export function configFolder(files: Readonly<Record<string, string | Uint8Array>> = {}): ConfigFolder {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-config-'));

@@ -20,7 +20,7 @@ export function createGateway({ bounds = defaultBounds, ...options }: GatewayOpt
   });
 }
 
-/** This worker exchanges the same messages as a thread. */
+/** Starts the reading worker in this thread. The worker exchanges the same messages as a real thread. */
 const readHere: StartReadingWorker = (data) => {
   const { port1, port2 } = new MessageChannel();
   answerReading(port2, data);

@@ -1,6 +1,6 @@
 /**
- * Fetches over a connection of its own. `fetch` keeps connections open, and the listener may close an idle connection just when a busy
- * machine sends on it.
+ * Fetches a URL over a new connection. `fetch` would keep the connection open for the next request. The listener may close an idle
+ * connection at the moment at which a slow client sends a request.
  */
 export function fetchOnce(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   return fetch(url, { headers: { ...headers, connection: 'close' } });

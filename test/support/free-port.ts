@@ -8,8 +8,8 @@ const firstPort = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * ports
 const given = new Set<number>();
 
 /**
- * Returns a port without a listener, and a different port each time. The port is below the range of outgoing connections, because such a
- * connection could occupy the port before the server does. A Cluster needs twelve ports at the same time.
+ * Returns a port without a listener, and a different port each time. The port is below the range of outgoing connections, because an
+ * outgoing connection could occupy the port before the server does. A Cluster needs twelve ports at the same time.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {

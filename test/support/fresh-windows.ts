@@ -1,8 +1,8 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 
 /**
- * Returns windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. On a clock that
- * is 90 seconds slow, the previous windows have not ended.
+ * Returns windows of at least five minutes that began in the last 30 seconds, so that no test crosses a boundary by chance. A test may use
+ * a clock that is 90 seconds slow. On this clock, the windows have not begun yet.
  *
  * A later call may return other lengths, so processes that count together need the lengths of a single call.
  */

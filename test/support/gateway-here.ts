@@ -20,7 +20,7 @@ export async function startGatewayHere(
   const { configDir, configFile, edit } = await writeConfig(config, start);
   const { clockSkewMs = 0, clockLeapMs = 0, windowsMs } = tuning;
   let aheadMs = clockSkewMs;
-  // Stopping the gateway cuts open connections, like a kill of the process, unless the test sets another deadline.
+  // By default, the gateway cuts open connections when it stops, as if the process were killed.
   const bounds = tunedBounds({ drainDeadlineMs: 0, usageCloseTimeoutMs: 0, ...tuning.bounds, windowsMs });
   const loaded = loadSettings({ file: configFile, env: process.env });
   if (loaded.kind === 'invalid') throw new Error(formatProblems(loaded.problems));

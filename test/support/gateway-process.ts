@@ -39,7 +39,7 @@ export function makeKey(
   return { secret, entry: { id: `key-${randomUUID()}`, plan: 'free', ...entry, secrets: [{ sha256 }] } };
 }
 
-/** A key with its own limits, on a plan that leaves limits to each key. */
+/** A key with its own limits. The plan of the key has no limits. */
 export function makeCustomKey(perMinute: number, perDay: number, secret?: string) {
   return makeKey({ plan: 'enterprise', limits: { perMinute, perDay } }, secret);
 }
@@ -61,7 +61,8 @@ export interface RunningGateway {
   /** Moves the gateway's clock forward by `tuning.clockLeapMs`. */
   leapClock(): void;
   /**
-   * Sends a signal (by default SIGTERM) and waits for the exit of the process and, unless the process was killed, for all of its output.
+   * Sends a signal, by default SIGTERM. Waits until the process has exited. After any signal except SIGKILL, also waits for the rest of the
+   * output.
    * @returns the exit code
    */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -121,7 +122,7 @@ export async function startGateway(
     errors += chunk;
   });
   createInterface({ input: child.stdout }).on('line', (text) => log.add(JSON.parse(text)));
-  // The last lines may arrive after the process has ended.
+  // The last lines of the log may arrive after the process has ended.
   child.once('close', () => log.end(errors));
   const { lines, line } = log;
 

@@ -32,8 +32,9 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. The handlers of the listener check each raw request like the gateway, wait a millisecond in place of a
- * call to Redis, read the body, and respond with 200, the method, the URI and the body size.
+ * A real listener on a free port. The handlers of the listener check each raw request like the gateway. Then the handlers wait a
+ * millisecond in place of a call to Redis, and read the body. The response has status 200, and states the method, the URI and the body
+ * size.
  */
 export async function startListener(
   options: {
@@ -75,7 +76,7 @@ export async function startListener(
     bounds: {
       ...defaultBounds,
       connectionsCheckingIntervalMs: 20,
-      // The timeout is long, so that a busy machine does not look like a client that has disconnected. The tests of this timeout set a
+      // The timeout is long, so that a slow client on a busy machine does not count as disconnected. Tests of `lingerTimeoutMs` set a
       // shorter timeout.
       lingerTimeoutMs: 20_000,
       drainIdleGraceMs: 50,

@@ -24,7 +24,7 @@ export interface LoadResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
   readonly origin: string;
-  /** The time at which the response was complete, and the time since its request, on a monotonic clock. */
+  /** Times on a monotonic clock: `atMs` is the end of the response, and `tookMs` is the time from the request to this end. */
   readonly atMs: number;
   readonly tookMs: number;
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 
 /**
  * Calls back with the name and arguments of every command that Redis runs from now on, escaped as in Redis's own output. The client's own
- * `monitor()` is unsuitable, because it fails when another client's command arrives in one packet with the reply.
+ * `monitor()` is unsuitable, because it fails when the reply to MONITOR and another client's command arrive in one packet.
  */
 export async function monitorRedis(
   port: number,

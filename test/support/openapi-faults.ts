@@ -33,7 +33,8 @@ export function openApiFaults(document: Json): readonly string[] {
       need(`${place}: ${names}`, names.length === 0);
     }
   }
-  // In YAML, a comma in an unquoted text creates members such as `or away.`, which no schema has.
+  // A strict compilation also reports unknown members of a schema. In YAML, a comma in an unquoted text can create such members, for
+  // example `or away.`.
   const ajv = new Ajv2020({ strict: false, strictSchema: true });
   addFormats.default(ajv);
   ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example']);

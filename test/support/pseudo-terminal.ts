@@ -14,12 +14,13 @@ export interface PseudoTerminal {
   lines(): readonly string[];
   type(keys: string): void;
   /**
-   * Closes the terminal, like a user who closes its window. Every process in the terminal gets SIGHUP and can no longer write to it.
+   * Closes the terminal, like a user who closes its window. Every process in the terminal gets SIGHUP, and can no longer write to the
+   * terminal.
    */
   close(): void;
   /** Sends a signal to the command. */
   signal(signal: NodeJS.Signals): void;
-  /** Resolves with the command's exit code, and whether the command restored the terminal's modes. */
+  /** Resolves when the command has ended. `isRestored` states whether the command restored the modes of the terminal. */
   ended(): Promise<{ readonly exitCode: number | null; readonly isRestored: boolean }>;
 }
 

@@ -29,7 +29,7 @@ export async function openRawClient(
   port: number,
   options: {
     readonly localAddress?: string;
-    /** The client's side remains open after the server has closed its side, like a client that is still sending. */
+    /** Whether the client can still send after the server has closed its side of the connection. */
     readonly allowHalfOpen?: boolean;
     /** The certificate that the client trusts. With a certificate, the client uses TLS. */
     readonly ca?: string;

@@ -1,6 +1,6 @@
 import { requireProgram } from './require-program.ts';
 
-/** The path of a Redis server, from the `PATH`. For root on Debian or Ubuntu, the distribution's package is installed if necessary. */
+/** The path of a Redis server, from the `PATH`. If Redis is missing, root on Debian or Ubuntu installs the distribution's package. */
 export function redisBinary(): Promise<string> {
   return requireProgram({
     names: ['redis-server', 'valkey-server'],

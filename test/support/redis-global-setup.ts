@@ -5,7 +5,7 @@ import { startRedis, waitUntilReady } from './start-redis.ts';
 
 /**
  * One real Redis for the whole run, for tests that do not need a Redis of their own: `TEST_REDIS_URL`, a container, or a server of this
- * machine. Test files read its address with `redisUrl()` from `redis.ts`.
+ * machine. `redisUrl()` in `redis.ts` returns the address of this Redis.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const redis = (await givenRedis()) ?? (await containedRedis()) ?? (await startRedis());
@@ -40,7 +40,7 @@ const containerStopMaxMs = 10_000;
  */
 async function containedRedis(): Promise<RunningRedis | undefined> {
   if (!(await mayHaveDocker())) return undefined;
-  // Testcontainers' reaper would require a second image. The run does not need the reaper, because it stops the container itself.
+  // Testcontainers' reaper would require a second image. The reaper is not needed, because the returned function stops the container.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   const { GenericContainer, getContainerRuntimeClient, ImageName } = await import('testcontainers');
   try {

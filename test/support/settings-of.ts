@@ -7,7 +7,7 @@ import type { Settings } from '../../gateway/shared/model.ts';
 import { testConfig } from './gateway-process.ts';
 
 /**
- * Loads settings from `testConfig` with these fields replaced, for a gateway in the process of the test.
+ * Loads the configuration `testConfig`, in which `overrides` replaces fields. The settings are for a gateway in the process of the test.
  *
  * @param files further files, by name
  */

@@ -24,8 +24,8 @@ export interface RedisCluster {
   /** Adds a master without slots. */
   addMaster(): Promise<ClusterServer>;
   /**
-   * Sets the time without a reply after which the Cluster considers a server failed. The server's replica is promoted after about twice
-   * this time. Until this call, Redis's default timeout applies, so a paused server remains a master.
+   * Sets the time without a reply after which the Cluster considers a server failed. The replica of a failed server is promoted after about
+   * `2 * nodeTimeoutMs`. Until this call, Redis's default timeout applies, so a paused server remains a master.
    */
   promoteAfter(nodeTimeoutMs: number): Promise<void>;
   /** Every key that matches this pattern, on all masters. */

@@ -8,7 +8,7 @@ export interface Replica {
   readonly port: number;
   /** A connection to the replica. */
   readonly inspector: Redis;
-  /** Waits until the replica has applied everything that the primary currently has. */
+  /** Waits until the replica has applied every write that the primary has already applied. */
   catchUp(): Promise<void>;
   /** Makes the replica a primary, which accepts writes. */
   promote(): Promise<void>;

@@ -25,8 +25,8 @@ export interface RedisUnderSentinel {
   /** The current master according to the Sentinels. */
   master(): Promise<SentinelServer>;
   /**
-   * Cuts the first server off from the Sentinels and its replicas. Other clients can still write to it, like clients on the minority side
-   * of a network partition.
+   * Cuts the first server off from the Sentinels and its replicas, as in a network partition. Other clients can still write to the first
+   * server.
    */
   isolateFirst(): Promise<void>;
   /**
@@ -123,8 +123,8 @@ export async function startSentinel({
       return found;
     },
     async isolateFirst() {
-      // Without a password, the server would reply to a Sentinel whose AUTH it has refused. So new connections need a password, and
-      // existing connections keep working.
+      // Redis refuses the AUTH of a Sentinel whose user is switched off. Without `requirepass`, Redis would still reply to the other
+      // commands of this Sentinel. The setting does not affect open connections of other clients.
       await first.inspector.config('SET', 'requirepass', peers.password);
       await first.inspector.call('ACL', 'SETUSER', peers.user, 'off');
       await first.inspector.call('CLIENT', 'KILL', 'USER', peers.user);
@@ -205,7 +205,7 @@ async function launchSentinel(
   return { port, child, inspector };
 }
 
-/** Options of a command line as lines of a file. */
+/** Converts options of a command line into the lines of a configuration file. */
 function linesOf(options: readonly string[]): readonly string[] {
   return options.flatMap((option, index) =>
     index % 2 === 0 ? [`${option.slice(2)} ${options[index + 1]}`] : [],

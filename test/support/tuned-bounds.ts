@@ -1,7 +1,7 @@
 import type { WindowsMs } from '../../gateway/shared/calendar-windows.ts';
 import { type Bounds, defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
-/** The default bounds, with these bounds replaced. */
+/** The default bounds, with some bounds replaced by the arguments. */
 export function tunedBounds({
   windowsMs,
   ...tuning

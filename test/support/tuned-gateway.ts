@@ -6,7 +6,7 @@ import { runGateway } from '../../gateway/main.ts';
 import { tunedBounds } from './tuned-bounds.ts';
 import type { Tuning } from './tuning.ts';
 
-/** Runs the gateway as a process with the tuning of a test. */
+/** Runs the gateway with the values that a test sets in `tuning`. */
 async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void> {
   const { clockSkewMs = 0, clockLeapMs = 0, windowsMs, hostsFile } = tuning;
   let aheadMs = clockSkewMs;
@@ -23,7 +23,7 @@ async function runTunedGateway(configFile: string, tuning: Tuning): Promise<void
   flushCompileCache();
 }
 
-/** Resolves host names with this file, which is read at each look-up. */
+/** Resolves host names with `hostsFile`. Each look-up reads the file again. */
 function resolveFrom(hostsFile: string): void {
   const lookup = async (hostname: string) => {
     const found = readFileSync(hostsFile, 'utf8')

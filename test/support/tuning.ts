@@ -5,21 +5,23 @@ import type { Bounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 export interface Tuning {
   /** The error of the process's clock. */
   readonly clockSkewMs?: number;
-  /** The additional error after each `leapClock`. */
+  /** Each call of `leapClock` adds this time to the clock's error. */
   readonly clockLeapMs?: number;
   /** Other lengths of the windows, because tests can cross the boundaries of short windows. */
   readonly windowsMs?: Partial<WindowsMs>;
   /** Other timeouts and sizes, because tests can wait for short timeouts. */
   readonly bounds?: Partial<Bounds>;
   /**
-   * A hosts file. Each line has an address and the names that resolve to it. If a line has no names, every name resolves to its address.
+   * A hosts file. Each line has an address and the names that resolve to it. If a line has no names, every name resolves to the address of
+   * the line.
    */
   readonly hostsFile?: string;
 }
 
 /**
- * Deadlines so long that a busy machine never makes the store count as unavailable. Tests that count admitted requests of several processes
- * need these deadlines. A process that decides locally after `bounds.storeDeadlineMs` is correct, but makes the count wrong.
+ * Deadlines so long that a busy machine never makes the store count as unavailable. Tests that count the requests of several processes need
+ * these deadlines. After `storeDeadlineMs`, a process decides without Redis, and all processes together may admit more requests than the
+ * limit allows.
  */
 export const patientStore = {
   storeDeadlineMs: 20_000,
@@ -55,7 +57,10 @@ export const steadyStore = {
   usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];
 
-/** Timeouts for tests of forwarding. With these timeouts, a busy machine does not look like a hanging target or a disconnected client. */
+/**
+ * Timeouts for tests of forwarding. The timeouts are long, so that a gateway on a busy machine does not consider a target hanging or a
+ * client disconnected.
+ */
 export const patientForwarding = {
   connectTimeoutMs: 60_000,
   upstreamIdleTimeoutMs: 60_000,

@@ -30,7 +30,7 @@ export async function usePackage(
   const [secret = ''] = /tg_\w+/.exec(stdout) ?? [];
   const [token = ''] = /tga_\w+/.exec(stdout) ?? [];
 
-  // npx starts a shell, and the shell starts the gateway. The three processes form a process group.
+  // npx starts a shell, and the shell starts the gateway. npx, the shell and the gateway form one process group.
   const gateway = spawn(program, [...first, 'start'], {
     ...options,
     detached: true,
@@ -44,7 +44,7 @@ export async function usePackage(
     return {
       any: await statusOf(any, secret),
       pages: await statusOf(`${admin}/`, ''),
-      // These two requests show that the package contains the API document, and that the reading thread starts, because it lists keys.
+      // This request needs the API document, which must be in the package. The next request needs the reading thread.
       document: await statusOf(`${admin}/api/v1/openapi.json`, token),
       keys: await statusOf(`${admin}/api/v1/keys`, token),
       usedUp: await statusAfterSuccess(any, secret),
