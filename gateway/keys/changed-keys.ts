@@ -16,7 +16,7 @@ export interface KeyEdit {
 const keysPerStep = 2_000;
 
 /**
- * Yields the keys that differ between two tables: first packed keys by id, then changed keys. Packed keys are compared by their
+ * Yields the keys that differ between two tables. Packed keys come first, by id, and changed keys follow. Packed keys are compared by their
  * bytes in steps, so that the caller can serve requests between two steps.
  *
  * @returns a generator that yields undefined after each step

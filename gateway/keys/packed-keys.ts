@@ -28,7 +28,7 @@ export interface PackedKeys {
   readonly secrets: number;
 }
 
-/** Packed keys. The number `order[rank]` states which call of `add` added the key. */
+/** Packed keys. `order[rank]` is the number of the `add` call that added the key with this rank. */
 export interface Packed {
   readonly keys: PackedKeys;
   readonly order: Uint32Array;

@@ -63,8 +63,8 @@ const planFields = fields(aPlan, planShape)
     }
   })
   .meta({
-    // The value of `custom` may come from an environment variable. The first branch therefore accepts any value except `true`. The second
-    // branch accepts any value except `false`.
+    // The value of `custom` may come from an environment variable. The schema of a plan with limits therefore forbids only the value
+    // `true`. The schema of a custom plan forbids only the value `false`.
     anyOf: [
       ...limitFieldNames.map((field) => ({
         required: [field],

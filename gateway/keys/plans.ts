@@ -22,7 +22,7 @@ export function changesAfter({ changes = [] }: Pick<Plan, 'changes'>, nowMs: num
   return changes.filter(({ fromMs }) => fromMs > nowMs);
 }
 
-/** Returns the time of the last plan change up to `nowMs`, or undefined if no plan changes until then. */
+/** Returns the time of the last plan change up to `nowMs`, or undefined if there is no such change. */
 export function lastChangeMs(plans: Plans, nowMs: number): number | undefined {
   return latestOf(instantsOf(plans).filter((fromMs) => fromMs <= nowMs));
 }

@@ -50,9 +50,9 @@ function invalidSecretMembers({ status, keyId, digestStart }: Found<'invalidSecr
 }
 
 /**
- * Returns the path without its long segments, because a client may put a secret there by mistake. Segments of up to 20
- * characters, such as a 64-bit integer, are not removed. A very long path is cut, because the workers share a pipe, and
- * the kernel may split writes of more than 4 KiB.
+ * Returns the path without its long segments, because a client may put a secret into the path by mistake. Segments of up to 20 characters,
+ * such as a 64-bit integer, are not removed. A very long path is cut, because the workers share a pipe, and the kernel may split writes of
+ * more than 4 KiB.
  */
 function shown(path: string): string {
   if (path.length <= segmentShownMax) return path;

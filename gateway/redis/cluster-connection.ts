@@ -11,7 +11,7 @@ import { clockOfNode, type RedisConnection, type RedisNode, type ServerOptions }
 const slotsCount = 16_384;
 
 /**
- * The maximum number of attempts to find a key that a given server stores. The number is twelve times the number of slots, so the search
+ * The maximum number of attempts to find a key that a given server stores. The maximum is twelve times the number of slots, so the search
  * succeeds even for a server with a single slot.
  */
 const triedKeysMax = 200_000;
@@ -21,15 +21,15 @@ const triedKeysMax = 200_000;
  * options change these defaults of ioredis:
  *
  * By default, ioredis repeats a command whose connection has closed. Such a command may have run, and a repeated command could charge a
- * request twice. `retryDelayOnFailover: 0` prevents this.
+ * request twice. The option `retryDelayOnFailover: 0` prevents the repetition.
  *
  * By default, ioredis repeats a command 100 ms after the error CLUSTERDOWN. The gateway has responded to the request before the 100 ms have
- * passed. `retryDelayOnClusterDown: 0` prevents this repetition.
+ * passed. The option `retryDelayOnClusterDown: 0` prevents the repetition.
  *
- * By default, a Cluster never becomes ready while one of its servers is dead. `enableReadyCheck: false` removes this condition. The gateway
- * has a circuit breaker for each server instead.
+ * By default, a Cluster never becomes ready while one of its servers is dead. With `enableReadyCheck: false`, a Cluster becomes ready
+ * without its dead servers. The gateway has a circuit breaker for each server instead.
  *
- * By default, ioredis does not reconnect to a lost server. `clusterNodeRetryStrategy` makes it reconnect.
+ * By default, ioredis does not reconnect to a lost server. The option `clusterNodeRetryStrategy` makes ioredis reconnect.
  *
  * A redirected command waits until one attempt to connect to the new server has ended.
  */

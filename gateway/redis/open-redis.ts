@@ -36,7 +36,7 @@ function optionsOf({ username, password, tls }: Servers, bounds: Bounds): Server
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: bounds.storeConnectTimeoutMs,
-    // Closes the connection to a server that hangs or has disappeared. Pending commands then fail.
+    // Closes the connection to a server that hangs or has disappeared. When the connection closes, pending commands fail.
     socketTimeout: bounds.storeSilenceMaxMs,
     maxLoadingRetryTime: bounds.storeReconnectMaxMs,
     username,

@@ -1,8 +1,8 @@
 import type { Redis, RedisCommander, RedisOptions } from 'ioredis';
 
 /**
- * A connection to Redis: to one server, to the master that Sentinels announce, or to a Cluster. Callers use the same methods for each of
- * the three. Each command has one key, or several keys with the same hash tag.
+ * A connection to Redis: to one server, to the master that Sentinels announce, or to a Cluster. Callers use the same methods for all three
+ * kinds. Each command has one key, or several keys with the same hash tag.
  *
  * A command whose connection closes is not sent again, because it may have run. A command that gets MOVED or ASK has not run, so it
  * is redirected.

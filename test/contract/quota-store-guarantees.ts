@@ -552,7 +552,7 @@ export async function freshLengths(subject: Pick<Subject, 'nowMs'>): Promise<Win
   return freshWindows(await subject.nowMs());
 }
 
-/** A call for a new key. The call has no requests. Its threshold of bans is so high that no test reaches it. */
+/** A call for a new key. The call has no requests. The call's ban threshold is higher than the number of refusals in any test. */
 export function callOf(limits: QuotaCall['limits']): QuotaCall {
   const bans = { after: 1_000_000, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
   return { keyId: freshPrefix(), limits, bans, requests: 0, units: 1 };

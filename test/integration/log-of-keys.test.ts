@@ -85,7 +85,7 @@ describe('the log of a key', () => {
     const headers = { Authorization: `Bearer ${flooding.secret}` };
     const statuses: number[] = [];
     let isBanned = false;
-    // No request may follow the ban, because a late request would begin another ban after the first ban has ended.
+    // The loop ends with the ban. A request that arrives after the end of the ban could begin another ban.
     while (!isBanned) {
       const response = await fetch(`${gateway.baseUrl}/pets`, { headers });
       statuses.push(response.status);

@@ -27,7 +27,8 @@ it('while Redis is almost full the usage record pauses, which is reported, and e
   const recorded = async () => (await inspector.keys('*:usage:2*')).length;
   const used = async () => Number(/^used_memory:(\d+)/m.exec(await inspector.info('memory'))?.[1]);
 
-  // This large value raises `maxmemory`. The free quarter of `maxmemory` is therefore enough for the clients and scripts of Redis.
+  // The test derives `maxmemory` from the used memory, which the key `ballast` raises. The free quarter of `maxmemory` is therefore enough
+  // for the clients and scripts of Redis.
   await inspector.setrange('ballast', 20_000_000, 'x');
   await inspector.config('SET', 'maxmemory', String(Math.round((await used()) / 0.75)));
   await until('it pauses', async () => (await readiness(gateway)).body.status === 'degraded');

@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** Returns the closings of WebSockets from the logs of all processes. */
+/** Reads from the logs of all processes which WebSockets were closed. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines

@@ -130,7 +130,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
     }
   }
 
-  /** Caches a fixed response for a short time. A change of the settings ends this time. */
+  /** Caches a fixed response for a short time. After a change of the settings, the cached response is not used. */
   async function askFixed(request: ThreadRequest): Promise<AdminResponse> {
     const { route: name } = request;
     const known = fixed.get(name);

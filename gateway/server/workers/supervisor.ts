@@ -55,7 +55,7 @@ interface Place {
   /** The pause between the exit of a worker and the start of its replacement. */
   pauseMs: number;
   pauseTimer: NodeJS.Timeout | undefined;
-  /** Another place. Its worker accepts the connections of this place until the replacement listens. */
+  /** Another place, whose worker accepts the connections of this place until a replacement listens. */
   standIn: Place | undefined;
   /** Settles when the first worker of this place listens or has failed to start. */
   readonly begun: PromiseWithResolvers<void>;
@@ -238,7 +238,8 @@ export function createSupervisor({
     let lookedMs = performance.now();
     silenceTimer = setInterval(() => {
       const now = performance.now();
-      // While the supervisor was blocked, it read no messages of the workers. This time does not count as silence of a worker.
+      // While the supervisor is blocked, it reads no messages. Blocked time of the supervisor therefore does not count as silence of a
+      // worker.
       const lateMs = Math.max(0, now - lookedMs - bounds.workerReportIntervalMs);
       lookedMs = now;
       for (const { number, worker } of places) {

@@ -5,7 +5,7 @@ together with the record. The script decide-quota.lua compares the time that the
 no process decides on an outdated record. This script also runs when Redis is out of memory, like change-record.lua.
 
 KEYS[1] is `<prefix>:{<key id>}`, the hash of decide-quota.lua.
-ARGV[1] is the shortest time until the hash expires, in ms. This time is longer than a process caches a record.
+ARGV[1] is the shortest time until the hash expires, in ms. A process caches a record for a shorter time.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
