@@ -4,8 +4,8 @@ import type { ErrorBody } from './errors.ts';
 import { createErrorBody } from './errors.ts';
 
 /**
- * Responds to a request that Node's HTTP parser rejected, and closes the connection. A rejected request reaches no
- * route.
+ * Responds to a request that Node's HTTP parser rejected, and closes the connection. A request that the parser rejects
+ * never reaches a route.
  */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {

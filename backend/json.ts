@@ -94,8 +94,8 @@ function reviveInteger(_name: string, value: unknown, context?: { source?: strin
 }
 
 /**
- * The int64 that a JSON number represents, or undefined. The value of the number decides, and not its spelling: 1.0 and 1e3 are integers,
- * 1.5 and 1e-3 are not (JSON Schema draft 2020-12, validation §6.1.1).
+ * The int64 that a JSON number represents, or undefined. The value of a number, and not its spelling, decides whether it is an integer:
+ * 1.0 and 1e3 are integers, 1.5 and 1e-3 are not (JSON Schema draft 2020-12, validation §6.1.1).
  */
 function toInt64(source: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =

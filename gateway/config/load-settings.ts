@@ -61,7 +61,7 @@ export interface LoadOptions {
   readonly onlyKeys?: boolean;
   /** The digests of the current configuration's files. The load accepts an expired certificate if the digest of its file is unchanged. */
   readonly inForce?: Digests;
-  /** The entries of the keys file from an earlier load. An entry that has not changed since that load is not read again. */
+  /** The entries of the keys file from an earlier load. An entry that has not changed since the earlier load is not read again. */
   readonly before?: ReadEntries | undefined;
   /**
    * The digests of contents that are known to be complete. The load throws `UnsettledContent` before it parses a long text whose digest is
@@ -93,7 +93,7 @@ export interface ValidSettings {
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
   /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the key directory. */
   readonly keysFile: string | undefined;
-  /** The value for the option `before` of the next load. This value cannot be sent to another thread. */
+  /** The value for the option `before` of the next load, which cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
   /** For each file: the digest of the content that these settings use. */
   readonly digests: Digests;

@@ -9,8 +9,8 @@ import { makeCertificate } from '../support/make-certificate.ts';
 import { until } from '../support/until.ts';
 
 /**
- * `gateway/redis/ioredis-patches.ts` replaces these members of ioredis. Tests with a Cluster and with Sentinels show the effect of the
- * replacements.
+ * `gateway/redis/ioredis-patches.ts` replaces the members of ioredis that this test names. Tests with a Cluster and with Sentinels
+ * show the effect of the replacements.
  */
 it('ioredis has every member that the gateway replaces', () => {
   const client = new Redis({ lazyConnect: true, name: 'm', sentinels: [{ host: '127.0.0.1', port: 1 }] });

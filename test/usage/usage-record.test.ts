@@ -555,9 +555,7 @@ describe('the record of several processes', () => {
 });
 
 describe('the totals of past days', () => {
-  /**
-   * Counts one request on each of these past days, given by their distance from today, and then adds the days to the totals.
-   */
+  /** Counts one request on each given day, and adds the days to the totals. A day is given by its distance from today. */
   async function totalled(daysAgo: readonly number[], clock: { nowMs: number }) {
     const prefix = freshPrefix();
     const all = tunedBounds({

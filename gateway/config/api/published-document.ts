@@ -19,9 +19,9 @@ interface Published {
 }
 
 /**
- * Makes the JSON of the API document for clients. The server of this JSON is the base URL, and the description ends with the
- * limits of each plan. The JSON includes the files that `$ref` refers to. The JSON omits `x-upstream`, because names of upstreams
- * are internal, and keeps every other `x-` field.
+ * Makes the JSON of the API document for clients. The JSON names the base URL as its server, and its description ends with the
+ * limits of each plan. The JSON includes the files that `$ref` refers to. The JSON omits `x-upstream`, because names of
+ * upstreams are internal, and keeps every other `x-` field.
  *
  * @returns undefined when the JSON is longer than `configSizes.publishedCharsMax`; aliases can make it far larger than the file
  */

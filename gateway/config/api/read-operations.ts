@@ -141,10 +141,10 @@ const methods: ReadonlyMap<string, Method> = new Map(
   ]),
 );
 
-/** Fields of a path item that are operations, but that the gateway does not serve (OpenAPI 3.2 §4.9). */
+/** Operations of a path item that the gateway does not serve (OpenAPI 3.2 §4.9). */
 const unserved = new Set(['trace', 'additionalOperations']);
 
-/** The fields of a path item that are not operations (OpenAPI 3.1 §4.8.9). */
+/** A path item's fields that are not operations (OpenAPI 3.1 §4.8.9). */
 const pathItemFields = new Set(['$ref', 'summary', 'description', 'parameters', 'servers']);
 
 /**

@@ -7,7 +7,7 @@ import { createProblemList, createUniqueValues } from '../problems/problem-list.
 import type { YamlSource } from '../source/parse-yaml.ts';
 import { isMapping, type Mapping } from '../source/yaml-to-plain.ts';
 
-/** A list of keys in a file. The path of this list is the root of the keys file, or `keys` in the main file. */
+/** A list of keys in a file. The list is the root of the keys file, or the field `keys` of the main file. */
 export interface KeyList {
   readonly source: YamlSource;
   readonly path: readonly PropertyKey[];

@@ -4,8 +4,8 @@ import { isStatedCustom } from '../../keys/plans.ts';
 import { checkLimits } from '../check/check-limits.ts';
 
 /**
- * Counts of the plans and operations that keys refer to. After an edit of a key, a plan or the API document, the loader finds
- * conflicts by these counts and does not read every key.
+ * Counts of the plans and operations that keys refer to. After an edit of a key, a plan or the API document, the loader checks
+ * the counts for conflicts, and does not read every key.
  */
 export interface KeyUses {
   /** For each plan: the number of keys with their own limits, and the number of keys without their own limits. */

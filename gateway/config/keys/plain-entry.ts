@@ -26,7 +26,7 @@ const unfamiliar = Symbol('YAML that is left to the library');
 
 type Mapping = Record<string, unknown>;
 
-// These ranges contain non-ASCII characters, except blanks and line breaks.
+// The ranges of non-ASCII characters, except blanks and line breaks.
 const letters = String.raw`\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff`;
 const inBlock = `!-9;-~${letters}`;
 const inFlow = String.raw`!-+\-./0-9;-Z\\^-z|~${letters}`;
@@ -170,7 +170,7 @@ class EntryReader {
     this.#at += 1;
   }
 
-  /** Advances to the next line with content. Returns its indentation, or -1 at the end of the text. */
+  /** Advances to the next line with content. Returns the indentation of this line, or -1 at the end of the text. */
   #indent(): number {
     this.#skip(sticky.otherLines);
     if (this.#at === this.#text.length) return -1;

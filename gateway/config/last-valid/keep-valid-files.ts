@@ -8,7 +8,7 @@ import {
 } from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
-/** The files of the current settings. A load uses these files in place of files with an error. */
+/** The files of the current settings. A load uses the files of the current settings in place of files with an error. */
 export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> {
   readonly kept?: readonly KeptFile[] | undefined;
   readonly revoking?: Contents | undefined;

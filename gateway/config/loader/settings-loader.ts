@@ -61,7 +61,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
       },
     });
-    // This listener stays between loads, because an error event without a listener would end the process.
+    // The listener for error events stays between loads, because an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });

@@ -82,7 +82,7 @@ async function digestInParts(file: string): Promise<string> {
   }
 }
 
-/** The number of bytes that are hashed between two pauses. Hashing these bytes takes a quarter of a millisecond. */
+/** The number of bytes that are hashed between two pauses. Hashing one part takes a quarter of a millisecond. */
 const partBytes = 262_144;
 
 /** The pause after each part. The pause is four times as long as the time for hashing a part. */

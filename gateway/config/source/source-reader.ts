@@ -133,8 +133,8 @@ export function createSourceReader(options: {
   }
 
   /**
-   * Parses a part of the content from `readBytes`. `problems()` does not include the problems of this part, because their line
-   * numbers are relative to the part.
+   * Parses a part of the content from `readBytes`. `problems()` does not include the problems of a part, because their line numbers
+   * are relative to the part.
    */
   function parsePart(options: TextToParse): ParsedYaml {
     const { kind } = options;

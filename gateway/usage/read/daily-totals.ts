@@ -34,9 +34,9 @@ export const totalsKeptDays = 400;
 const sender = 'days';
 
 /**
- * Adds the counts of a key's day to the totals, one full day after the end of that day. Because of this delay, every
- * process has already sent its counts of the day. The totals of a key are updated when the key sends requests on a new
- * day. Once a day, the totals of all recently active keys are also updated.
+ * Adds the counts of a key's day to the totals, one full day after the end of that day. The delay of one day lets every
+ * process send its counts first. The totals of a key are updated when the key sends requests on a new day. Once a day,
+ * the totals of all recently active keys are also updated.
  */
 export function createDailyTotals({
   store,

@@ -82,7 +82,7 @@ export interface UsageMinute {
   readonly tally: Tally;
   /**
    * The number of requests with an invalid secret of the key; absent without such requests. The tally does not include
-   * these requests.
+   * requests with an invalid secret.
    */
   readonly unauthorized?: number;
 }

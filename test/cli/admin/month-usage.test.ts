@@ -78,8 +78,8 @@ for (const keys of [60, 300])
       }),
     );
     const [used, unused] = [`customer-${keys - 1}`, `customer-${keys - 6}`];
-    // The test removes a used key and an unused key from the keys file, and also from the key directory. The usage record of a removed key
-    // that was used stays.
+    // The test removes a used key and an unused key from the keys file, and also from the key directory. The usage
+    // record of a removed key remains if the key was used.
     await writeKeys(customers.filter(({ id }) => id !== used && id !== unused));
     await directory.discard('issued-19');
     await directory.discard('issued-16');

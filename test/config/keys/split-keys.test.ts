@@ -155,7 +155,7 @@ const linesBetween = [
 ];
 const between = fc.constantFrom(...linesBetween);
 const odd = fc.oneof(oddEntry, between, soundEntry);
-/** Lists of entries for random documents. Most of these documents are valid, and the documents of one test run are similar. */
+/** Lists of entries for random documents. Most of the documents are valid, and the documents of one test run are similar. */
 const chunks = fc
   .tuple(
     fc.shuffledSubarray(soundEntries),

@@ -21,7 +21,7 @@ function max(most: number): fc.Arbitrary<number> {
   return fc.integer({ min: 1, max: most });
 }
 
-/** Rules for bans that are short enough for a test of a few hundred ms. */
+/** Rules that make bans short enough for a test of a few hundred ms. */
 export const bans: fc.Arbitrary<BanPolicy> = fc.record({
   after: fc.integer({ min: 1, max: 8 }),
   withinMs: fc.integer({ min: 1, max: 60 }),

@@ -12,7 +12,7 @@ import { openRawClient, type RawClient } from '../../support/raw-http.ts';
 import { stopTimers } from '../../support/stopped-clock.ts';
 import { until } from '../../support/until.ts';
 
-/** Refuses every request without reading its body, like the request path without a valid key. */
+/** Refuses every request without reading its body, as the gateway does for a request without a valid key. */
 function startRefusing(lingerTimeoutMs = 20_000): Promise<ListenerFixture> {
   return startListener({
     handlers: { onRequest: (_req, res) => refuse(res, 'missing_key') },

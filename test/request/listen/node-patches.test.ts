@@ -6,8 +6,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { readInTurns } from '../../../gateway/request/listen/node-patches.ts';
 
 /**
- * `gateway/request/listen/node-patches.ts` replaces these members. The tests of the listener and the fuzz corpus show the effect of the
- * replacements.
+ * `gateway/request/listen/node-patches.ts` replaces the members of Node's objects that this test names. The tests of
+ * the listener and the fuzz corpus show the effect of the replacements.
  */
 it('Node has every undocumented member that the gateway replaces', async () => {
   const server = createServer().listen(0, '127.0.0.1');

@@ -44,7 +44,7 @@ async function attempt(port: number, options: ConnectionOptions & { readonly loc
   return result;
 }
 
-/** Opens a TCP connection that sends only these octets. */
+/** Opens a TCP connection that sends only the given octets. */
 async function openTcp(port: number, octets?: Buffer | string): Promise<Socket> {
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => {});

@@ -137,7 +137,7 @@ it('a process that was stopped for longer than the response timeout first reads 
   backend.react = (_request, socket) => {
     socket.write(okResponse('in time'));
     clock.pass(defaultBounds.upstreamHeadersTimeoutMs);
-    // When the process continues after this stop, the next sweep is due before the next read.
+    // When the stopped process continues, the next sweep is due before the next read.
     stopFor(5);
   };
   for (let i = 0; i < 50; i++) {

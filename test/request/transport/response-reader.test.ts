@@ -342,7 +342,7 @@ async function readByNode(
 ): Promise<{ status: number | undefined; body: string }> {
   const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
   const sent = request({ method, createConnection: () => socket }).end();
-  // Node's client reports octets after the response as an error, which it emits after the response.
+  // If octets follow the response, Node's client emits an error after the response.
   sent.on('error', () => {});
   socket.push(Buffer.from(text, 'latin1'));
   socket.push(null);

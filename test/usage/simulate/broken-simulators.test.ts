@@ -34,7 +34,7 @@ const real: Simulator = ({ kept, before, after, bans, fromMinute }) => {
 
 interface Rules {
   readonly indexOf: (window: Limits[number]['window'], atMs: number) => number;
-  /** The number of admitted requests, and the number of units that each window is charged. */
+  /** The number of admitted requests, and the number of units that are added to each window. */
   readonly decide: (
     requests: number,
     rooms: readonly number[],

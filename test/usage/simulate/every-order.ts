@@ -70,7 +70,7 @@ export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
   }
 }
 
-/** Lists all distinct orders of these costs. */
+/** Lists all distinct orders of the given costs. */
 function permutations(costs: readonly number[]): readonly (readonly number[])[] {
   if (costs.length === 0) return [[]];
   return [...new Set(costs)].flatMap((first) =>
