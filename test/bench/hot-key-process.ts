@@ -1,6 +1,4 @@
-/**
- * A process with one limiter of its own. The process decides requests of one key, and then sends the number of each decision to its parent.
- */
+/** A process with its own limiter. The process decides requests of one key, and then sends the number of each decision to its parent. */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';

@@ -32,7 +32,7 @@ export interface RecordFigures {
     readonly active: number;
     /** The time of `/api/v1/keys?limit=50&sort=refused`, from the request to the last octet. */
     readonly ms: Spread;
-    /** The additional memory of a process that records usage, after all keys were active. */
+    /** The memory that the usage record adds to a process, after all keys were active. */
     readonly activeKeysBytes: number;
     readonly activeKeys: number;
   };

@@ -35,7 +35,7 @@ export function startProcess(
 ): Running {
   const logFile = join(dir, `${name}.log`);
   const log = openSync(logFile, 'w');
-  // taskset replaces itself with the command, which keeps the process id.
+  // taskset replaces itself with the command, so the process id stays the same.
   const [program, programArgs] =
     cpus === undefined ? [command, args] : ['taskset', ['-c', cpus, command, ...args]];
   const child = spawn(program, programArgs, { detached: true, stdio: ['ignore', log, log], cwd: dir });

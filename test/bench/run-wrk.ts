@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Additional time for connecting, the last responses, and wrk's own summary. */
+/** The time that wrk may take in addition to the load: for connections, the last responses and its summary. */
 const graceMs = 15_000;
 
 export interface Load {

@@ -1,7 +1,6 @@
--- Arguments: method, file of secrets (one a line), body ("" for none), expected status, "check" or "measure", average pause of a connection
--- between requests in ms (0: none), and number of addresses that the requests claim in turn (0: none). wrk repeats one prepared request
--- when there is one secret; with several secrets, each request uses the next secret. "check" checks every status, which costs wrk a
--- callback for each response; "measure" relies on wrk's own count of statuses above 399.
+-- `run-wrk.ts` describes the arguments: method, file of secrets, body, expected status, mode, average pause in ms, and number of addresses.
+-- An empty body means that requests have no body. Each request uses the next secret. In the mode "check", a callback checks the status of
+-- every response, which makes wrk slower. In the mode "measure", wrk itself counts statuses above 399.
 
 local unexpected, example = 0, 0
 

@@ -53,7 +53,7 @@ export interface AdminFlood {
   /** The p50 of the key's requests. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly flood: { readonly perSecond: number } & FloodResult;
-  /** Figures of an operator at the address of the flood, and at another address. */
+  /** Figures of two operators: one at the address of the flood, and one at another address. */
   readonly operators: { readonly here: OperatorFigures; readonly elsewhere: OperatorFigures };
 }
 

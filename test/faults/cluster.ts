@@ -148,7 +148,7 @@ export async function measureLostReply(): Promise<LostReply> {
 export interface LimiterFailover {
   readonly limit: number;
   readonly admitted: { readonly before: number; readonly away: number; readonly after: number };
-  /** The final count on the promoted server. */
+  /** The count on the promoted server at the end. */
   readonly used: number;
   /** The time from the failure until every limiter again decides with all servers. */
   readonly backAfterMs: number;

@@ -13,7 +13,7 @@ export interface ExactnessOptions {
   /** The load must not exhaust a window between the shortest and the longest window, because `countWindows` cannot count such a window. */
   readonly limits: LimitsByField;
   readonly windowsMs?: NonNullable<Tuning['windowsMs']>;
-  /** The load starts this long before the shortest window ends. */
+  /** The time from the start of the load to the end of the shortest window. */
   readonly startBeforeEndMs: number;
   /** Default: one server. */
   readonly form?: RedisForm;

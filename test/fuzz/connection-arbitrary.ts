@@ -58,7 +58,7 @@ const authorizations = seldom(
   oneOf(strange.strangeAuthorizations),
 );
 
-/** A field that only the gateway sets, spelt so that some backends read it as the real name. */
+/** Fields that only the gateway may set. Some backends accept such a spelling as the real name. */
 const forgedFields = fc
   .record({
     name: oneOf(strange.ownNames),

@@ -15,7 +15,7 @@ const post = `POST /v1/pets HTTP/1.1\r\n${authorized}`;
 const get = `GET /v1/pets HTTP/1.1\r\n${authorized}`;
 const chunked = 'Transfer-Encoding: chunked\r\n';
 const length = (body: string): string => `Content-Length: ${body.length}\r\n`;
-/** A chunked body with this content. */
+/** A chunked body that contains `content`. */
 const chunk = (content: string): string => `${content.length.toString(16)}\r\n${content}\r\n0\r\n\r\n`;
 
 /** A GET request with one unusual field line. */

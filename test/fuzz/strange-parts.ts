@@ -186,7 +186,7 @@ export const framingFields = [
   'X: x\nTransfer-Encoding: chunked',
 ];
 
-/** Size lines of a chunk, with the true size `hex`. */
+/** Size lines of a chunk whose true size is `hex`. */
 export const strangeSizes: readonly ((hex: string) => string)[] = [
   (hex) => hex.toUpperCase().padStart(4, '0'),
   (hex) => `${hex};name=value`,

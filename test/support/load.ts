@@ -36,7 +36,7 @@ export interface LoadOutcome {
 }
 
 export interface RunningLoad extends LoadOutcome {
-  /** Resolves after `requestsMax` requests, or after `stop` once the requests in flight have ended. */
+  /** Resolves after `requestsMax` requests. After `stop`, resolves when the requests in flight have ended. */
   readonly done: Promise<LoadOutcome>;
   stop(): Promise<LoadOutcome>;
 }

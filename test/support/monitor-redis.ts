@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
- * Calls back with the name and arguments of every command that Redis runs from now on, escaped as in Redis's own output. The client's own
+ * Calls `onCommand` for every later command of Redis. The arguments of a command are escaped as in Redis's own output. The client's own
  * `monitor()` is unsuitable, because it fails when the reply to MONITOR and another client's command arrive in one packet.
  */
 export async function monitorRedis(

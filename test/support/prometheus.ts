@@ -30,8 +30,8 @@ interface ShippedConfig {
 const shipped = fileURLToPath(new URL('../../config/observe/', import.meta.url));
 
 /**
- * Starts a real Prometheus with the shipped configuration and rules. Only the addresses of the gateways and the interval differ; the
- * interval is one second.
+ * Starts a real Prometheus with the shipped configuration and rules. The test replaces only the addresses of the gateways, and sets the
+ * scrape interval to one second.
  *
  * @param hosts hosts of the gateways' admin listeners, each with its port
  */

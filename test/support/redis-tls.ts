@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAuthority } from './certificates.ts';
 
-/** TLS for Redis servers that accept only TLS and require a client certificate, also between servers. */
+/** TLS settings of Redis servers. The servers accept only TLS connections with a client certificate, also from each other. */
 export interface RedisTls {
   /** Options of `redis-server`, without its port. */
   readonly options: readonly string[];

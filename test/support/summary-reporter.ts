@@ -53,7 +53,7 @@ function isFailed(test: TestCase): boolean {
   return test.result().state === 'failed';
 }
 
-/** The folder at the third level: `test/request/limit` for any file below it. */
+/** The folder of a file, at most three levels deep. For a file below `test/request/limit`, the folder is `test/request/limit`. */
 function folderOf(file: string): string {
   return dirname(file).split('/').slice(0, 3).join('/');
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Checks the condition until it is true, first often and later less often, because many conditions are requests to a busy gateway.
+ * Checks the condition repeatedly until it is true. The pauses become longer, because many conditions send requests to a busy gateway.
  *
  * @throws when the condition is still false after `timeoutMs`
  */

@@ -1,7 +1,7 @@
 /** A group of keys that send requests at the same rate. */
 export interface KeyGroup {
   readonly keys: number;
-  /** The share of all requests that each of these keys sends. */
+  /** The share of all requests that each key of the group sends. */
   readonly share: number;
 }
 

@@ -75,10 +75,7 @@ interface Size {
   readonly recordedKeys: number;
 }
 
-/**
- * Measures the costs of calls on one master of a Cluster, with the connections of many processes and one call in progress on each
- * connection.
- */
+/** Measures the costs of calls on one master of a Cluster. Each connection stands for a process, and has one call in progress. */
 export async function measureRedis(quick: boolean): Promise<Record<RedisCost, number>> {
   const size = quick
     ? { rounds: 1, seconds: 0.5, keys: 5_000, recordedKeys: 100 }

@@ -66,7 +66,7 @@ export async function countDuring(
   return { ...since(before, await readCounts(servers)), processCpuSeconds: cpuSeconds() - cpuBefore };
 }
 
-/** Writes a file with these secrets in this order, for wrk. */
+/** Writes the secrets into a file for wrk, in the given order. */
 export function writeSecrets(dir: string, name: string, credentials: readonly Credential[]): string {
   const file = join(dir, name);
   writeFileSync(file, credentials.map(({ secret }) => `${secret}\n`).join(''));

@@ -45,7 +45,7 @@ export const costNames = {
 export type CostName = keyof typeof costNames;
 export type Costs = Readonly<Record<CostName, number>>;
 
-/** The costs with their origin. */
+/** The unit costs, each with its origin. */
 export interface UnitCosts {
   readonly values: Costs;
   /** A description of the measurement of each cost. */
@@ -54,7 +54,7 @@ export interface UnitCosts {
   readonly machine: string;
 }
 
-/** The form of the results of `npm run capacity -- --measure`. */
+/** The results of `npm run capacity -- --measure`. */
 export interface Measured {
   readonly started: string;
   readonly machine: Readonly<Record<string, string>>;

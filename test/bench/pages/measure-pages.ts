@@ -1,8 +1,8 @@
 /**
  * Measures the cost of an open page for a browser: `node test/bench/pages/measure-pages.ts [--minutes 5] [--path '/?period=24h'] [--slow]`.
- * Prints the time until a page shows figures. Then ten responses arrive each second, or with `--slow` as many as the page itself requests.
- * While the responses arrive, the program prints the heap after each garbage collection and the CPU share of the process. Exits with 1 when
- * a figure exceeds its limit in `promised`.
+ * Prints the time until a page shows figures. Then the page makes ten requests each second. With `--slow`, the page makes requests at its
+ * normal rate. While the responses arrive, the program prints the heap after each garbage collection and the CPU share of the process.
+ * Exits with 1 when a figure exceeds its limit in `promised`.
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';

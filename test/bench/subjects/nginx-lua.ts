@@ -22,8 +22,8 @@ const decisionScript = ['calendar-month.lua', 'decide-quota.lua']
   .join('');
 
 /**
- * nginx with Lua, the engine of Kong and APISIX, does the same job in hand-written code. The cost of this code is the lowest possible cost
- * of a product with this engine.
+ * nginx with Lua is the engine of Kong and APISIX. Hand-written Lua code does the job of the gateway in nginx. The cost of this code is the
+ * lowest possible cost of a product with this engine.
  */
 export const nginxLua: Subject = {
   name: 'nginx + lua',
