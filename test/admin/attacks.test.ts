@@ -21,7 +21,7 @@ describe('a client that may not change keys', () => {
     async (method, path) => {
       const { gateways, logged } = await startGateways(1, { keys: [key.entry], store: 'memory' });
       const [one] = gateways;
-      if (!one) throw new Error('one was started');
+      if (!one) throw new Error('a gateway was started');
       await one.ask('POST', '/keys', { id: 'acme', plan: 'enterprise', limits: { perDay: 5 } });
       const before = (await one.ask('GET', '/changes')).text;
       const directory = (await one.ask('GET', '/directory')).text;
@@ -72,7 +72,7 @@ for (const { keys, aMinute, ...options } of [
         bounds: { adminChangesPerMinuteMax: aMinute },
       });
       const [one] = gateways;
-      if (!one) throw new Error('one was started');
+      if (!one) throw new Error('a gateway was started');
       const beganMs = Date.now();
       const statuses = new Map<number, number>();
       const others = new Set<number>();

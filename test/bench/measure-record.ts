@@ -59,7 +59,7 @@ export async function measureRecord({
   readonly rounds: number;
   readonly warmUpSeconds: number;
 }): Promise<RecordFigures> {
-  console.log('record: with it and without');
+  console.log('with and without the usage record');
   const flood = scenarios.find(({ name }) => name === 'flood') ?? hotKey;
   const loads = [
     { scenario: hotKey, load: 'forwarded', atMost: recordAtMost.forwarded },

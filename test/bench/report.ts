@@ -78,30 +78,30 @@ export function renderReport(report: Report): string {
     ...renderComparison(scenarios),
     ...renderScenarios(scenarios),
     ...(connections.length > 0
-      ? ['## One hot key over more and more connections', renderConnections(connections)]
+      ? ['## One hot key, with a growing number of connections', renderConnections(connections)]
       : []),
     ...(tls.length > 0
       ? ['## Over TLS 1.3: kept connections, and a full handshake for each request', renderTls(tls)]
       : []),
     ...(keys.length > 0
-      ? ['## More and more keys in the configuration (1,000 of them in play)', renderKeys(keys)]
+      ? ['## A growing number of keys in the configuration, 1,000 of them with requests', renderKeys(keys)]
       : []),
-    ...(metrics === undefined ? [] : ['## Prometheus asks for `/metrics`', renderMetrics(metrics)]),
+    ...(metrics === undefined ? [] : ['## Scrapes of `/metrics` by Prometheus', renderMetrics(metrics)]),
     ...(report.record === undefined
       ? []
-      : ['## The usage record, with it and without', renderRecord(report.record)]),
+      : ['## With and without the usage record', renderRecord(report.record)]),
     ...(report.unknownSecrets === undefined
       ? []
-      : [
-          '## One key, beside a flood of secrets that nobody has',
-          renderUnknownSecrets(report.unknownSecrets),
-        ]),
+      : ['## One key during a flood of unknown secrets', renderUnknownSecrets(report.unknownSecrets)]),
     ...(report.workers === undefined
       ? []
-      : [`## Workers, on ${report.workers.cores} cores with everything else`, renderWorkers(report.workers)]),
+      : [
+          `## Workers, on ${report.workers.cores} cores that the load, the backend and Redis share`,
+          renderWorkers(report.workers),
+        ]),
     ...(report.simulation === undefined
       ? []
-      : ['## A simulation, once the record has been read', renderSimulation(report.simulation)]),
+      : ['## A simulation, without the time of reading the record', renderSimulation(report.simulation)]),
     ...(report.hotKeyOnCluster === undefined
       ? []
       : ['## One key on one server of a Cluster, on one core', renderHotKey(report.hotKeyOnCluster)]),

@@ -28,7 +28,7 @@ export const worsts = {
   'lists of keys': { path: '/keys?limit=500' },
   'one key': { path: '/keys/customer-000000' },
   states: { path: '/state' },
-  'what is not there': { path: '/nothing' },
+  'a path that does not exist': { path: '/nothing' },
 } as const satisfies Record<string, AdminFlood['asked']>;
 export type Worst = keyof typeof worsts;
 
@@ -92,7 +92,7 @@ export async function measureAdminLoad(options: AdminLoadOptions): Promise<reado
   });
   try {
     const [gateway] = fleet.gateways;
-    if (gateway === undefined) throw new Error('one was started');
+    if (gateway === undefined) throw new Error('a gateway was started');
     await fillRecord({ url: fleet.redis.url, prefix: fleet.prefix, keys: options.recorded });
     const port = Number(new URL(gateway.adminUrl).port);
     const customers = () =>
@@ -197,7 +197,7 @@ async function fillRecord({
     keptMs: 30 * dayMs,
     bounds: { ...defaultBounds, usageCallTimeoutMs: 60_000 },
   });
-  await until('Redis is there', () => redis.isReady(''));
+  await until('Redis is available', () => redis.isReady(''));
   const today = Math.floor(Date.now() / dayMs);
   const ids = Array.from({ length: keys }, (_, index) => idOf(index));
   await store.noteActive(ids.map((keyId) => ({ keyId, lastSeenMs: Date.now() })));

@@ -102,7 +102,7 @@ export async function measureLostReply(): Promise<LostReply> {
   const [one] = await openBareLimiters(1, { place: { cluster: cluster.urls }, prefix, bounds: patientStore });
   const careless = new Cluster([...cluster.urls], { maxRedirections: 1_000, retryDelayOnMoved: 100 });
   careless.on('error', () => {});
-  if (one === undefined) throw new Error('one was opened');
+  if (one === undefined) throw new Error('a limiter was opened');
   const { limiter, logged } = one;
   try {
     const key = keyNamed('charged', 1_000);
@@ -131,7 +131,7 @@ export async function measureLostReply(): Promise<LostReply> {
     relay.cut();
     await pending;
     await pendingCount;
-    await until('its replica serves', () => isWhole(limiter));
+    await until('the replica of the killed master serves', () => isWhole(limiter));
     return {
       sent,
       counted: Number(await replica.inspector.hget(name, 'dayUsed')) - 1,
@@ -175,13 +175,13 @@ export async function measureClusterFailover(limit: number): Promise<LimiterFail
     const before = await spend(limit / 4);
     await replica.inspector.readonly();
     await until(
-      'it is replicated',
+      'the counts are replicated',
       async () => Number(await replica.inspector.hget(name, 'dayUsed')) === before,
     );
     await cluster.promoteAfter(nodeTimeoutMs);
     const failedAtMs = performance.now();
     await master.server.kill();
-    await until('the limiters know', () => all.every(({ limiter }) => !isWhole(limiter)));
+    await until('the limiters have noticed the failure', () => all.every(({ limiter }) => !isWhole(limiter)));
     const away = await spend(limit / 8);
     await until('the replica serves', () => all.every(({ limiter }) => isWhole(limiter)));
     const backAfterMs = performance.now() - failedAtMs;

@@ -70,7 +70,7 @@ export async function measureDeadShard(
     ),
   );
   const [first, , refuser] = gateways;
-  if (first === undefined || refuser === undefined) throw new Error('three were started');
+  if (first === undefined || refuser === undefined) throw new Error('three gateways were started');
   const locals = gateways.slice(0, 2).map(originOf);
   const path = '/v1/store/orders';
   const load = (secret: string) =>
@@ -82,7 +82,7 @@ export async function measureDeadShard(
     return response.status;
   };
   try {
-    await until('all have every server', async () =>
+    await until('every gateway is connected to every server of Redis', async () =>
       (await Promise.all(gateways.map(readiness))).every(isOk),
     );
     const loads = [load(onLost.secret), load(onOther.secret)] as const;
@@ -109,7 +109,7 @@ export async function measureDeadShard(
     const repairedAtMs = performance.now();
     if (loss === 'killed') await lostServer.server.restart();
     else lostServer.server.thaw();
-    await until('all have every server', async () =>
+    await until('every gateway is connected to every server of Redis', async () =>
       (await Promise.all(gateways.map(readiness))).every(isOk),
     );
     const backAfterMs = performance.now() - repairedAtMs;

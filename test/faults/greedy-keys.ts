@@ -108,7 +108,11 @@ export async function measureGreedyKeys(options: GreedyKeysOptions): Promise<Gre
       join(i);
       if (i % 100 === 99) await sleep(20);
     }
-    await until('the greedy are there', () => crowd.size >= 2 * clients * 0.9 && heldOrNone(), 60_000);
+    await until(
+      'the greedy clients have sent their requests',
+      () => crowd.size >= 2 * clients * 0.9 && heldOrNone(),
+      60_000,
+    );
     await sleep(1_000);
     const beside = await goodLoad();
     await until(

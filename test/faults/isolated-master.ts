@@ -49,7 +49,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
       admitted += admittedOf(outcomes.flat());
     };
     await spend(10);
-    await until('it is replicated', async () =>
+    await until('the counts are replicated', async () =>
       (await Promise.all(replicas.map(usedIn))).every((used) => used === admitted),
     );
     const replicated = admitted;

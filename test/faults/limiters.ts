@@ -33,7 +33,7 @@ export async function openBareLimiters(
     });
     return { limiter, logged };
   });
-  await until('every limiter has Redis', () => all.every(({ limiter }) => isWhole(limiter)));
+  await until('every limiter is connected to Redis', () => all.every(({ limiter }) => isWhole(limiter)));
   return all;
 }
 

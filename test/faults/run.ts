@@ -368,15 +368,20 @@ const measurements: readonly Measurement[] = [
 function exactnessOn(form: RedisForm): Measurement {
   return {
     rows: '1, 3',
-    what: `Redis as ${form.name}: one key, three processes with clocks ±90 s, windows of one second`,
+    what: `${redisAs(form.name)}: one key, three processes with clocks ±90 s, windows of one second`,
     measure: () => exactInWindowsOfASecond(form),
   };
+}
+
+/** Names a form of Redis in the description of a fault. */
+function redisAs(form: string): string {
+  return form === 'Sentinel' ? 'Redis under Sentinel' : `Redis as ${form}`;
 }
 
 function contractsOn(form: FormName): Measurement {
   return {
     rows: '1, 31, 34',
-    what: `Redis as ${form}: the contract tests of its stores, also run on limiters with a deliberate mistake`,
+    what: `${redisAs(form)}: the contract tests of its stores, also run on limiters with a deliberate mistake`,
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
@@ -390,7 +395,7 @@ function contractsOn(form: FormName): Measurement {
 function directoryOn(form: FormName): Measurement {
   return {
     rows: '34',
-    what: `Redis as ${form}: a key of the directory revoked 20 times on three processes with delayed and cut connections`,
+    what: `${redisAs(form)}: a key of the directory revoked 20 times on three processes with delayed and cut connections`,
     async measure() {
       const found = await measureRevocation({ form, times: 20 });
       return {
@@ -404,7 +409,7 @@ function directoryOn(form: FormName): Measurement {
 function usageOn(form: FormName): Measurement {
   return {
     rows: '31',
-    what: `Redis as ${form}: the usage of 12 keys recorded by two processes with delayed and cut connections`,
+    what: `${redisAs(form)}: the usage of 12 keys recorded by two processes with delayed and cut connections`,
     async measure() {
       const requests = 12_000;
       const found = await measureUsage({ form, requests });

@@ -68,7 +68,7 @@ export async function measureUsage({
     const { responses, failures } = await load.done;
     const { cuts } = await disturbance.stop();
     const readAll = () => Promise.all(fleet.gateways.map(({ adminUrl }) => recordedBy(adminUrl)));
-    await until('what was counted is recorded', async () =>
+    await until('all counted requests are recorded', async () =>
       (await readAll()).every((count) => count >= responses.length),
     );
     // If a process sends a batch again, Redis may count the batch twice. The pause lets a repeated batch arrive before the last comparison.

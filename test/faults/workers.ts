@@ -58,7 +58,7 @@ export async function measureWorkerKills({
     for (let kill = 0; kill < kills; kill++) {
       const enough = load.responses.length + 10 * clients;
       await until('all clients are served', () => load.responses.length > enough);
-      await until('the connections are told', async () => {
+      await until('the workers have reported their connections', async () => {
         const told = (await workersOf(gateway, token.token)).map(({ connections }) => connections);
         return told.reduce((sum, connections) => sum + connections, 0) >= clients;
       });
@@ -72,7 +72,7 @@ export async function measureWorkerKills({
     }
     const { responses, failures } = await load.stop();
     let atEnd = 0;
-    await until('the last report has come', async () => {
+    await until('the number of counted requests no longer changes', async () => {
       const before = atEnd;
       atEnd = await counted();
       return atEnd === before;

@@ -72,7 +72,7 @@ async function send({ baseUrl }: RunningGateway): Promise<number> {
 
 it('a ban and its end are one event each, with the processes that saw them', async () => {
   const [first, second] = fleet.gateways;
-  if (!first || !second) throw new Error('three were started');
+  if (!first || !second) throw new Error('three gateways were started');
   for (let request = 0; request < 10; request++) await send(first);
   await send(second);
   const ban = await isListed('ban', 2);
@@ -115,7 +115,7 @@ it('a reload is an event with its changes to the limits of plans, and a failed r
 it('an outage of Redis is one event of all processes, with its beginning, end and duration', async () => {
   await fleet.redis.kill();
   const [first] = fleet.gateways;
-  if (!first) throw new Error('three were started');
+  if (!first) throw new Error('three gateways were started');
   await expect.poll(async () => (await eventsOf(first)).length).toBe(0);
   await fleet.redis.restart();
   const { text, beganAt = '', at } = await isListed('store_back', 3);

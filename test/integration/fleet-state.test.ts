@@ -20,7 +20,7 @@ beforeAll(async () => {
   const [here] = fleet.gateways;
   const redis = { url: fleet.redis.url, prefix: fleet.prefix };
   const other = await startGateway({ ...fleet.config, redis }, { tuning });
-  if (here === undefined) throw new Error('one was started');
+  if (here === undefined) throw new Error('a gateway was started');
   gateways = [other, here];
   pids = [process.pid, other.child.pid ?? 0];
 });

@@ -35,7 +35,7 @@ export async function runTollgateProcess(
   // A command closes its input when it has read enough.
   child.stdin?.on('error', () => {}).end(stdin);
   const { stdout, stderr } = child;
-  if (stdout === null || stderr === null) throw new Error('both are pipes');
+  if (stdout === null || stderr === null) throw new Error('standard output and standard error are pipes');
   const [output, errors, [exitCode]] = await Promise.all([text(stdout), text(stderr), once(child, 'exit')]);
   return { exitCode, stdout: output, stderr: errors };
 }

@@ -122,7 +122,7 @@ export async function startCluster({
   const seats = [...masterSeats, ...replicaSeats];
   const nodes = await Promise.all(seats.map((seat) => launch(seat, seats)));
   const [masters, replicas] = [nodes.slice(0, mastersCount), nodes.slice(mastersCount)];
-  await until('the cluster serves', async () => {
+  await until('the Cluster serves requests', async () => {
     const infos = await Promise.all(nodes.map(({ inspector }) => inspector.cluster('INFO')));
     const links = await Promise.all(replicas.map(({ inspector }) => inspector.info('replication')));
     return (
@@ -144,7 +144,7 @@ export async function startCluster({
       const seat = await newSeat({});
       const node = await launch(seat, [seat]);
       await masters[0]?.inspector.call('CLUSTER', 'MEET', '127.0.0.1', seat.port, seat.busPort);
-      await until('everybody knows the new master', async () => {
+      await until('every server knows the new master', async () => {
         const lists = await Promise.all(started.map(({ inspector }) => inspector.cluster('NODES')));
         return lists.every((list) =>
           nodes.every(({ id }) => String(list).includes(id) && String(list).includes(seat.id)),

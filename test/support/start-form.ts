@@ -29,7 +29,7 @@ export function startForm(form: RedisForm): () => RedisPlace {
   });
   afterAll(() => started?.stop());
   return () => {
-    if (started === undefined) throw new Error('it is started before the first test');
+    if (started === undefined) throw new Error('the server is started before the first test');
     return started.place;
   };
 }

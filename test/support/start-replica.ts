@@ -21,7 +21,7 @@ export async function startReplica(primary: RedisServer): Promise<Replica> {
   // By default, Redis waits five seconds for more replicas before it sends the first copy.
   await atPrimary.config('SET', 'repl-diskless-sync-delay', 0);
   await inspector.replicaof('127.0.0.1', primary.port);
-  await until('the replica is in step', async () =>
+  await until('the replica is synchronised with its master', async () =>
     (await inspector.info('replication')).includes('master_link_status:up'),
   );
 

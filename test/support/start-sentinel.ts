@@ -83,7 +83,7 @@ export async function startSentinel({
   const relays = relayed ? [await startTcpRelay(first.server.port)] : [];
   const masterPort = relays[0]?.port ?? first.server.port;
   await Promise.all(replicas.map(({ inspector }) => inspector.replicaof('127.0.0.1', masterPort)));
-  await until('the replicas are in step', async () => {
+  await until('the replicas are synchronised with their master', async () => {
     const links = await Promise.all(replicas.map(({ inspector }) => inspector.info('replication')));
     return links.every((link) => link.includes('master_link_status:up'));
   });

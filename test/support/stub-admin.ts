@@ -32,6 +32,6 @@ export async function startStubAdmin(
     server.close();
   });
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('it listens on TCP');
+  if (address === null || typeof address === 'string') throw new Error('the server listens on TCP');
   return { url: `http://127.0.0.1:${address.port}`, asked };
 }

@@ -67,7 +67,7 @@ function count(
 
 async function recordIn(redis: boolean, settings: Settings, nowMs: () => number) {
   const records = redis ? openRedis({ url: redisUrl(), prefix: freshPrefix() }, bounds) : undefined;
-  if (records) await until('Redis is there', () => records.isReady(''));
+  if (records) await until('Redis is available', () => records.isReady(''));
   const usage = createUsage({ ...(records && { redis: records }), keepDays: 8, minuteMs, nowMs, bounds });
   onTestFinished(async () => {
     await usage.close();

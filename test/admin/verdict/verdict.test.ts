@@ -486,7 +486,7 @@ describe('the faults of a gateway as a whole', () => {
   });
 });
 
-it('a process records the instant since which a hundredth of its requests fails, until fewer fail', () => {
+it('a process records since when a hundredth of its requests fail, until fewer requests fail', () => {
   vi.useFakeTimers({ now: Date.parse(at('10:00:00')) });
   onTestFinished(() => void vi.useRealTimers());
   const counted = { requests: 0, failed: 0 };

@@ -90,7 +90,7 @@ describe('unit costs', () => {
   });
 
   it.each([
-    ['of another file', { ...report, scenarios: undefined }, /no report/],
+    ['of another file', { ...report, scenarios: undefined }, /not a report/],
     ['of an invalid run', { ...report, problems: ['3 socket errors'] }, /3 socket errors/],
     [
       'without a scenario',

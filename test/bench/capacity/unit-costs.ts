@@ -9,7 +9,8 @@ export const costNames = {
   batchCpu: 'gateway, CPU of one batch of the usage record',
   lookUpCpu: 'gateway, CPU of a look-up in the directory',
   checkCpu: 'gateway, CPU of one health check',
-  turnSeconds: 'gateway, shortest mean time between two calls of one process for one key',
+  turnSeconds:
+    'gateway, mean time between two calls of one process for one key, at the highest rate of calls',
   fullTurnSeconds:
     'gateway, mean time between two calls for one key in a fully loaded process (64 connections)',
   processBytes: 'gateway, memory of a process that holds few keys',
@@ -120,7 +121,7 @@ export interface BenchmarkPart {
 
 /** The reason why the model cannot use this report; undefined when it can. */
 export function whyUnusable(report: BenchmarkPart): string | undefined {
-  if (!Array.isArray(report.scenarios)) return 'it is no report of `npm run bench`';
+  if (!Array.isArray(report.scenarios)) return 'it is not a report of `npm run bench`';
   if (report.problems.length > 0) return `its run was invalid: ${report.problems[0]}`;
   for (const [scenario, subject] of [
     ['hot-key', 'tollgate'],

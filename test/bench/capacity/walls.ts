@@ -89,7 +89,7 @@ const kinds: readonly Kind[] = [
     used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
     now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
     remedy:
-      'a balancer in front of each group of targets, because each process checks each address five times a second. The checks make no request fail, but they cost gateways and targets CPU time',
+      'a balancer in front of each group of targets, because each process checks each address five times a second. No request fails because of the checks, but the checks cost gateways and targets CPU time',
   },
   {
     name: 'connections to a master of Redis',

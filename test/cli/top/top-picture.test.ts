@@ -82,7 +82,7 @@ describe('the screen of top', () => {
     expect(pictureOf([{}])).toMatch(/^PROCESS +PHASE.* IN FLIGHT/m);
   });
 
-  it('shows first the gravest fault, and then all other faults with their beginning', () => {
+  it('shows the most serious fault first, and then all other faults with their beginning', () => {
     const faults = [
       { severity: 'bad', code: 'redis_away', text: 'Redis is away.', sinceAt: '2026-11-22T10:29:00Z' },
       {

@@ -73,7 +73,7 @@ it('the simulator reproduces two gateways on one Redis with random plans and ver
   await Promise.all(gateways.map((gateway) => gateway.drain({ graceMs: 0 })));
 
   const records = openRedis(redis, bounds);
-  await until('Redis is there', () => records.isReady(''));
+  await until('Redis is available', () => records.isReady(''));
   const usage = createUsage({
     redis: records,
     keepDays: 8,

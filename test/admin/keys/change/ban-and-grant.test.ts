@@ -16,7 +16,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       store,
     });
     const [one, other = one] = gateways;
-    if (!one || !other) throw new Error('one was started');
+    if (!one || !other) throw new Error('a gateway was started');
     for (let request = 0; request < 5; request++) expect(await one.call(key.secret)).toBe(200);
     expect([await one.call(key.secret), await other.call(key.secret)]).toEqual([429, 429]);
 
@@ -53,7 +53,7 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
     const overrides = { keys: [key.entry], bans: { after: 20, for: '10m' } };
     const { gateways, logged } = await startGateways(store === 'redis' ? 2 : 1, { overrides, store });
     const [one, other = one] = gateways;
-    if (!one || !other) throw new Error('one was started');
+    if (!one || !other) throw new Error('a gateway was started');
     const isBanned = async () => (await one.ask('GET', '/keys/acme')).body.ban !== undefined;
     while (!(await isBanned())) await Promise.all(Array.from({ length: 10 }, () => one.call(key.secret)));
     // When the ban is lifted, the gateway has not yet reported the 15 refusals to Redis.
@@ -123,7 +123,7 @@ it('the response to a change shows its result even if Redis stops replying after
 it('a grant that begins later is announced, changes nothing before its beginning, and does not replace a present grant', async () => {
   const { gateways } = await startGateways(1, { overrides: { keys: [key.entry] }, store: 'memory' });
   const [one] = gateways;
-  if (!one) throw new Error('one was started');
+  if (!one) throw new Error('a gateway was started');
   const grant = (body: object) => one.ask('POST', '/keys/acme/grant', body);
   const [fromAt, untilAt] = [at(hourMs), at(2 * hourMs)];
   const later = { limits: { perMinute: 8 }, fromAt, untilAt };

@@ -11,7 +11,7 @@ const at = (aheadMs: number) => new Date(Date.now() + aheadMs).toISOString();
 async function start(count: number, options: Parameters<typeof startGateways>[1] = {}) {
   const started = await startGateways(count, options);
   const [one, other = one] = started.gateways;
-  if (!one || !other) throw new Error('one was started');
+  if (!one || !other) throw new Error('a gateway was started');
   return { ...started, one, other };
 }
 

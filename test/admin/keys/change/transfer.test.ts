@@ -84,7 +84,7 @@ it('an export moves a whole directory to another one, with secrets, expiries and
   const { gateways } = await startGateways(1);
   const { gateways: others } = await startGateways(2);
   const [from, [to, beside]] = [gateways[0], others];
-  if (!from || !to || !beside) throw new Error('three were started');
+  if (!from || !to || !beside) throw new Error('three gateways were started');
   const secrets = new Map<string, string>();
   for (let index = 0; index < 25; index++) {
     const more =
