@@ -17,7 +17,7 @@ export interface Stores {
   readonly usage: Usage | undefined;
   /** The connection for records; undefined without Redis. No client request waits for a command on this connection. */
   readonly records: RedisConnection | undefined;
-  /** Sends the remaining counts and usage within the time limits. */
+  /** Sends the counts and usage that are not stored yet. The time for this is limited. */
   flush(): Promise<void>;
   /** Disconnects. */
   close(): void;

@@ -250,7 +250,7 @@ afterAll(async () => {
   await backend.close();
 });
 
-/** Sends these octets. @returns the received octets until the gateway closes the connection or the response is complete */
+/** Sends octets to the gateway. @returns the octets that arrive until the response is complete or the connection closes */
 async function converse(bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';

@@ -14,7 +14,7 @@ const token = makeToken('read', 'alice');
 const changeWithinMs = 1_000;
 
 /**
- * Every process changes the limits of a plan at most one second after the date of the change on the clock of Redis. Requests that were
+ * When the clock of Redis reaches the date of a plan change, every process applies the new limits within one second. Requests that were
  * charged before the change still count. The plan `roomy` changes at the same date, and its keys send requests all the time.
  */
 export async function plansChangeOnTheClockOfRedis(): Promise<void> {

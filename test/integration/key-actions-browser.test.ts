@@ -27,7 +27,7 @@ import { until } from '../support/until.ts';
 
 /** The tests press the buttons on the page of a key in a browser. Two gateways share a Redis, and the first gateway serves the page. */
 let browser: Browser;
-/** The browser tab that shows the pages with a write token. */
+/** The browser tab in which the pages use a write token. */
 let tab: Tab;
 let backend: RecordingBackend;
 let folder: string;
