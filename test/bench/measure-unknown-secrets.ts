@@ -22,7 +22,10 @@ export interface UnknownSecretsLoad {
   readonly floodPerSecond: readonly number[];
 }
 
-/** The load of the key has 8 connections in one run and 32 in another run. These connections send about 800 and 3,000 requests a second. */
+/**
+ * The load of the key runs with 8 and with 32 connections. 8 connections send about 800 requests a second, and 32 connections send about
+ * 3,000.
+ */
 export const connectionsOfKey = [8, 32] as const;
 
 interface Options {

@@ -13,8 +13,8 @@ export interface Pinning {
 }
 
 /**
- * Reserves the first CPU for the subjects. Only one subject is under load at a time. This process moves to the other CPUs. wrk, the backend
- * and Redis, which it starts later, inherit these CPUs. If wrk, the backend or Redis shared the CPU of the subject, the ratios of a round
+ * Reserves the first CPU for the subjects. Only one subject is under load at a time. This process moves to the other CPUs. Later it starts
+ * wrk, the backend and Redis, which inherit these CPUs. If wrk, the backend or Redis shared the CPU of the subject, the ratios of a round
  * would vary by 10–20 % instead of 1–2 %.
  */
 export function pinBenchmark(): Pinning {

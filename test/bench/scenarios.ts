@@ -81,7 +81,7 @@ export const scenarios: readonly Scenario[] = [
     title: 'One hot key, 1,024 connections',
     connections: 1_024,
     secretsFile: hot,
-    // fast-gateway crashes under this number of connections.
+    // fast-gateway crashes with 1,024 connections.
     suits: (subject) => subject.identifies,
   },
 ];

@@ -32,7 +32,7 @@ export function ratioOf(a: readonly number[], b: readonly number[]): Spread | un
 /**
  * The median of `a` divided by the median of `b`, with the range of the ratios of single rounds. Use this ratio for the p99 of a round,
  * which a single stall of the machine can raise. A stall affects only one of the two samples of a round. The ratios of rounds therefore
- * vary more than each figure.
+ * vary more than the figures themselves.
  */
 export function ratioOfMedians(a: readonly number[], b: readonly number[]): Spread | undefined {
   const rounds = ratioOf(a, b);

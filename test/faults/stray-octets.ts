@@ -53,8 +53,8 @@ const strays: readonly {
 ];
 
 /**
- * Two keys share connections to one backend, which sends stray octets after its responses to the first key. A complete stray response is
- * not sent while the connection serves the next request, because no HTTP/1.1 client could distinguish the stray response from the real
+ * Two keys share connections to one backend, which sends stray octets after its responses to the first key. While the connection serves the
+ * next request, the backend sends no complete stray response. An HTTP/1.1 client could not distinguish such a response from the real
  * response.
  */
 export async function measureStrayOctets({ requests }: { readonly requests: number }): Promise<StrayOctets> {

@@ -21,7 +21,7 @@ export function tagsOf({ name }: { readonly name: string }, everyday: readonly s
   return ['one server', ...everyday].includes(name) ? [] : ['full'];
 }
 
-/** Starts the form for all tests of the calling file. @returns a function that returns its address */
+/** Starts this form of Redis for all tests of the calling file. @returns a function that returns its address */
 export function startForm(form: RedisForm): () => RedisPlace {
   let started: Awaited<ReturnType<RedisForm['start']>> | undefined;
   beforeAll(async () => {

@@ -65,7 +65,7 @@ export async function startSentinel({
   sentinelLines = [],
   tls,
 }: SentinelOptions = {}): Promise<RedisUnderSentinel> {
-  // Sentinels and replicas have their own user, so that a test can exclude only them from a server.
+  // Sentinels and replicas have their own user, so that a test can disconnect only Sentinels and replicas from a server.
   const options = [
     ...['--user', peers.user, 'on', `>${peers.password}`, '~*', '&*', '+@all'],
     ...['--masteruser', peers.user, '--masterauth', peers.password],

@@ -21,8 +21,8 @@ export function stopTimers(toFake: Timers = ['setTimeout', 'clearTimeout']): voi
 }
 
 /**
- * Stops the clock of `performance.now` until the end of the test. Deadlines of exchanges and of connections to targets use this clock.
- * These deadlines therefore expire only when the test moves the clock, and never because the machine is busy. Timers go on.
+ * Stops the clock of `performance.now` until the end of the test. Deadlines of exchanges and of connections to targets use this clock. A
+ * deadline therefore expires only when the test moves the clock, and never because the machine is busy. Timers go on.
  */
 export function stopClock(): StoppedClock {
   // The time is a whole number, because fractions would make the elapsed time inexact.

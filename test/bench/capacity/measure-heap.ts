@@ -22,8 +22,8 @@ const limits = [
 const bans = { after: 100, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
 
 /**
- * Measures the memory that a process needs for each key: octets of heap and of buffers. Each id is a separate string, as after parsing. The
- * figures count only live objects. `capacity.md` states the memory of all keys, and the peak memory of a process.
+ * Measures the memory that a process needs for each key: octets of heap and of buffers. Each id is a separate string, as if it had been
+ * parsed from a file. The figures count only live objects. `capacity.md` states the memory of all keys, and the peak memory of a process.
  */
 export async function measureHeap(keys: number) {
   console.log('heap of keys');
@@ -49,7 +49,7 @@ function heapBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-/** Keys whose counts have been sent to the store, without a request since then. */
+/** Creates keys in the recorder. The recorder has already sent the counts of these keys to the store. */
 async function recordKeys(keys: number): Promise<unknown> {
   const nowMs = Date.now();
   const store: UsageStore = {

@@ -85,9 +85,7 @@ export interface FleetRun {
   readonly measured: Readonly<Partial<Record<FleetFigure, number>>>;
 }
 
-/**
- * The figures that are compared on the small fleet: per request, per process, and per key in the run that filled Redis. Seconds and octets.
- */
+/** The model's figures that are compared with the small fleet. Each figure is per request, per process or per key, in seconds or octets. */
 export const fleetFigures = {
   gatewayCpu: 'CPU of the gateways, µs',
   decisions: 'decision calls',

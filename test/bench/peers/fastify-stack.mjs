@@ -1,4 +1,4 @@
-// A gateway that consists of Fastify's own plugins. The gateway finds keys by digest, has one minute window in Redis (the plugin supports
+// A gateway that consists of Fastify's own plugins. This gateway finds keys by digest, has one minute window in Redis (the plugin supports
 // no second window), sends the plugin's headers, writes one access line, and forwards with undici.
 import { hash } from 'node:crypto';
 import bearerAuth from '@fastify/bearer-auth';
