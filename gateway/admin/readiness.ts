@@ -155,7 +155,7 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
     return `${file} keeps its last valid content since ${since}${revoked}: ${reason}`;
   });
   if (lastError !== undefined && kept.length === 0) {
-    reasons.push('the configuration on disk is not valid; the last good one is in force');
+    reasons.push('the configuration on disk is not valid; the last valid configuration stays in force');
   }
   if (waitsForRestart.length > 0) {
     reasons.push(`a change of ${waitsForRestart.join(', ')} takes effect at the next start`);

@@ -61,7 +61,7 @@ export function followSettings(
       const files = kept.map(({ file }) => file).join(', ');
       const effect =
         kept.length === 0
-          ? '; the last good one stays in force'
+          ? '; the last valid configuration stays in force'
           : ` as a whole: ${files} ${kept.length === 1 ? 'keeps its' : 'keep their'} last valid content`;
       logger.error({ problems, kept }, `the configuration was not reloaded${effect}\n${text}`);
     },

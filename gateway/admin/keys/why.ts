@@ -192,7 +192,7 @@ function disabledBecause({ disabled }: Key, source: ListedKey['source']): string
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
-  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has another one.`;
+  return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has a new secret.`;
 }
 
 function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinute[]): string {

@@ -31,7 +31,7 @@ const trafficRow = z.object({
     'A 5xx of the gateway itself, such as 503 while Redis is away and `redis.onFailure` is `refuse`.',
   ),
   failedByUpstream: count.describe(
-    'A 5xx from the upstream or caused by it, and responses that the upstream cut off.',
+    'A 5xx that the upstream sent or caused, and responses that the upstream cut off.',
   ),
   ownTime: percentiles,
   upstreamTime: percentiles,

@@ -24,12 +24,12 @@ const spread = z
         to: z.number().meta({
           type: 'integer',
           minimum: 2,
-          description: 'The upper bound of the bucket: every key in it has fewer units.',
+          description: 'The upper bound of the bucket: every key in the bucket has fewer units.',
         }),
         keys: count,
       }),
     ).describe(
-      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two: up to the limit, and above it.',
+      'Buckets on a scale of 1, 2, 5, 10, 20, 50, …, without a gap between the lowest and the highest bucket with a key. A bucket that contains the limit is divided into two buckets: up to the limit, and above the limit.',
     ),
   })
   .describe(

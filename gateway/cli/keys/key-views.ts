@@ -82,7 +82,7 @@ export function disabledText({ key, where, isChanged }: ChangedKey, nowMs: numbe
   }
   const isInFile = key.source === 'file';
   const option = isInFile ? '' : ' --directory';
-  const when = isInFile ? 'within 2 s' : 'from the next one on, on every process';
+  const when = isInFile ? 'within 2 s' : 'from the next request on, on every process';
   if (key.disabled) {
     return `${key.id} is revoked, in ${where}: all its requests are answered 401 ${when}. "keys restore ${key.id}${option}" undoes this.`;
   }

@@ -49,13 +49,13 @@ export function parseExport(text: string, file: string) {
     // Windows puts a byte order mark before the text of a file.
     json = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch {
-    throw new CommandError(`${file} is not JSON, as "keys export" writes it.`);
+    throw new CommandError(`${file} is not JSON in the form of "keys export".`);
   }
   const parsed = movedKeys.safeParse(json);
   if (parsed.success) return withoutAmbiguous(parsed.data.keys, text);
   const [fault] = shapeFaults(parsed.error.issues);
   throw new CommandError(
-    `${file} has no keys as "keys export" writes them: ${fault && faultMessage(fault)}.`,
+    `${file} has no keys in the form of "keys export": ${fault && faultMessage(fault)}.`,
   );
 }
 

@@ -67,7 +67,7 @@ function stateOf({ id, source, isExpired, isDisabled, refusedFor }: KnownOwner):
 
 const refusals: Readonly<Record<string, string>> = {
   id_in_configuration: 'the configuration has another key with this id, which takes precedence',
-  no_plan: 'the configuration has no limits for it on its plan',
+  no_plan: 'the configuration gives this key no limits on its plan',
 };
 
 function unknownText(secret: string): string {

@@ -49,8 +49,8 @@ export function addWhatIfCommands(program: Command): void {
     .description(
       'replay the recorded requests under other limits: limits of a plan, of a key, or of an edited configuration (--config FILE)',
     )
-    .option('--plan <name>', 'the plan whose limits are tried')
-    .option('--key <id>', 'the key whose limits are tried');
+    .option('--plan <name>', 'the plan to simulate with other limits')
+    .option('--key <id>', 'the key to simulate with other limits');
   addLimitOptions(simulate, (window) => `requests per ${window}, or none`, limitOf);
   simulate.option('--days <count>', 'the number of days until now (default: the last 24 hours)', wholeNumber);
   withPeriod(simulate)

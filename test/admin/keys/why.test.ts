@@ -262,7 +262,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'has only expired secrets',
       { secrets: [{ digestStart: '01234567', expiresMs: Date.parse('2026-10-01T12:00:00Z') }] },
-      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has another one. In the last 24 h no request presented an invalid secret of the key.',
+      'The last secret of acme (free) expired on 2026-10-01 at 12:00:00 UTC: each of its requests gets 401 until it has a new secret. In the last 24 h no request presented an invalid secret of the key.',
     ],
     ['has no secret', { secrets: [] }, 'acme (free) has no secret: no client can use it.'],
     ['was never seen', {}, 'acme (free) has sent no request in the last 8 days.'],

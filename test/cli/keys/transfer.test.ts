@@ -122,8 +122,8 @@ test('an operation that a key lists twice is written once, and this import can b
 });
 
 test.each([
-  ['no JSON', 'keys: []', 'is not JSON, as "keys export" writes it.'],
-  ['other JSON', '{"keys":{}}', 'has no keys as "keys export" writes them: `keys` must be a list of keys.'],
+  ['no JSON', 'keys: []', 'is not JSON in the form of "keys export".'],
+  ['other JSON', '{"keys":{}}', 'has no keys in the form of "keys export": `keys` must be a list of keys.'],
   ['a wrong id', '{"keys":[{"id":"a b","plan":"free","secrets":[]}]}', '`keys[0].id` must be 1 to 100 of'],
   ['a terminal escape', '{"keys":[],"\\u001b[2J":1}', 'this field is unknown'],
 ])('import of %s prints the problem, and writes nothing', async (_, text, message) => {

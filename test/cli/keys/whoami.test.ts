@@ -101,7 +101,7 @@ test('whoami does not call a secret unknown without a gateway, if there may be a
 
 test.each([
   ['id_in_configuration', 'the configuration has another key with this id, which takes precedence'],
-  ['no_plan', 'the configuration has no limits for it on its plan'],
+  ['no_plan', 'the configuration gives this key no limits on its plan'],
   ['of a later version', 'of a later version'],
 ])(
   'whoami calls a secret refused, and not valid, if the gateway refuses it for %s',

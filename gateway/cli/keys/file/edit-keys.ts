@@ -143,7 +143,8 @@ function editByEntry(text: string, edits: readonly YamlEdit[]): EditedYaml | und
   return { kind: 'edited', text: Buffer.concat([...parts, bytes.subarray(copied)]).toString() };
 }
 
-const newFileText = '# The API keys: a list, one entry a key. It contains only SHA-256 digests of secrets.\n';
+const newFileText =
+  '# The list of API keys, with one entry for each key. The list contains only SHA-256 digests of secrets.\n';
 
 /** Returns undefined if the file does not exist. */
 function readText(file: string): string | undefined {

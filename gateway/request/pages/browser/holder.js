@@ -244,7 +244,7 @@ function rotation(state) {
   button.addEventListener('click', async () => {
     if (button.dataset.asked === undefined) {
       button.dataset.asked = '';
-      button.textContent = 'Get a new secret now: the present one ends in 24 hours';
+      button.textContent = 'Get a new secret now: the present secret ends in 24 hours';
       return;
     }
     const before = secret;
