@@ -312,7 +312,7 @@ const measurements: readonly Measurement[] = [
   },
   {
     rows: '29',
-    what: 'stray octets after the responses to one key; another key uses the same connections',
+    what: 'octets after the end of the responses to one key, on connections that another key also uses',
     async measure() {
       const { requests, shared, crossed, others, failures } = await measureStrayOctets({ requests: 100_000 });
       return {
@@ -381,7 +381,7 @@ function redisAs(form: string): string {
 function contractsOn(form: FormName): Measurement {
   return {
     rows: '1, 31, 34',
-    what: `${redisAs(form)}: the contract tests of its stores, also run on limiters with a deliberate mistake`,
+    what: `${redisAs(form)}: the contract tests of the stores, and the same tests with limiters that contain a deliberate mistake`,
     async measure() {
       const { held, mutants, caught, failed } = await measureContracts(form);
       return {
@@ -465,7 +465,7 @@ function judgeExactness(found: Exactness): Finding {
   const { responses, admitted, over, under, sameRemaining, windows, longestUsed, failures, perSecond } =
     found;
   return {
-    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. In windows that refused a request, the limit would have allowed ${under} more requests. Redis counted ${longestUsed}.`,
+    figure: `Of ${responses} requests (${perSecond.toFixed(0)}/s) in ${windows.length} windows, ${admitted} were admitted. ${over} were above the limit, and ${sameRemaining} had the same \`remaining\` as another request. The windows that refused requests had ${under} units of their limits left. Redis counted ${longestUsed}.`,
     holds: over + under + sameRemaining + failures.length === 0 && admitted === longestUsed,
   };
 }
