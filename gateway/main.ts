@@ -125,7 +125,7 @@ const isEntryPoint =
   process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
 if (isEntryPoint) {
   const configFile = configFileArgument() ?? process.env.TOLLGATE_CONFIG;
-  if (configFile !== undefined) await runGateway({ configFile });
+  if (configFile !== undefined && configFile !== '') await runGateway({ configFile });
   else {
     process.stderr.write('Which configuration? Give --config FILE or set TOLLGATE_CONFIG.\n');
     process.exitCode = 1;
