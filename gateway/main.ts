@@ -25,9 +25,9 @@ export interface RunOptions extends Pick<GatewayOptions, 'bounds' | 'nowMs'> {
 }
 
 /**
- * Runs the gateway until a signal ends it. SIGTERM and SIGHUP drain after a grace period, in which load balancers can react. SIGINT (a user
- * at a terminal) drains without the grace period. A second SIGINT ends the process at once. Before the gateway listens, every signal ends
- * the process at once. An invalid configuration is printed with all its problems, and the process exits with 1.
+ * Runs the gateway until a signal stops it. SIGTERM and SIGHUP drain after a grace period, in which load balancers can react. SIGINT (a
+ * user at a terminal) drains without the grace period. A second SIGINT ends the process immediately. Before the gateway listens, every
+ * signal ends the process immediately. An invalid configuration is printed with all its problems, and the process exits with 1.
  *
  * The function is long because it contains all steps of the start in order, and each step uses results of earlier steps.
  */
@@ -87,7 +87,7 @@ export async function runGateway({ configFile, ...options }: RunOptions): Promis
   });
 
   let endedMs: number | undefined;
-  // The parent is checked before the gateway reports that it listens. Until this line, a signal ends the process at once.
+  // The parent is checked before the gateway reports that it listens. Until this line, a signal ends the process immediately.
   obey = (signal) => {
     if (endedMs === undefined) {
       endedMs = performance.now();

@@ -12,9 +12,9 @@ export const configSizes = Object.freeze({
    */
   tokensMax: 5_500_000,
   /**
-   * The maximum length of a text that is parsed at once. Parsing a text of this length takes 0.1 s. A longer file may be half written, so
-   * it is not parsed until two successive checks of the file have found the same content. Parsing a half-written file would delay the load
-   * of the complete file by seconds.
+   * The maximum length of a text that is parsed immediately. Parsing a text of this length takes 0.1 s. A longer file may be half written,
+   * so it is not parsed until two successive checks of the file have found the same content. Parsing a half-written file would delay the
+   * reading of the complete file by seconds.
    */
   parsedAtOnceCharsMax: 262_144,
   /**

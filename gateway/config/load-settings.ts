@@ -59,13 +59,13 @@ export interface LoadOptions {
    * broken.
    */
   readonly onlyKeys?: boolean;
-  /** The digests of the current configuration's files. The load accepts an expired certificate if the digest of its file is unchanged. */
+  /** The digests of the current configuration's files. An expired certificate is accepted if the digest of its file is unchanged. */
   readonly inForce?: Digests;
-  /** The entries of the keys file from an earlier load. An entry that has not changed since the earlier load is not read again. */
+  /** The entries of the keys file from an earlier call. An entry that has not changed since the earlier call is not read again. */
   readonly before?: ReadEntries | undefined;
   /**
-   * The digests of contents that are known to be complete. The load throws `UnsettledContent` before it parses a long text whose digest is
-   * not in this set. Without this option, every content counts as complete.
+   * The digests of contents that are known to be complete. If the digest of a long text is not in this set, `UnsettledContent` is thrown.
+   * Without this option, every content counts as complete.
    */
   readonly settled?: ReadonlySet<string> | undefined;
   /** Called with each file and the digest of its content, before it is parsed. */
@@ -93,7 +93,7 @@ export interface ValidSettings {
   readonly upstreamUrls: readonly { readonly url: string; readonly place: Place }[];
   /** The file that contains the keys, which may be the main file. The field is undefined if all keys are in the key directory. */
   readonly keysFile: string | undefined;
-  /** The value for the option `before` of the next load, which cannot be sent to another thread. */
+  /** The value for the option `before` of the next call. This value cannot be sent to another thread. */
   readonly entries?: ReadEntries | undefined;
   /** For each file: the digest of the content that these settings use. */
   readonly digests: Digests;
@@ -111,7 +111,7 @@ export interface InvalidSettings {
    * operator may have written a secret in place of a path.
    */
   readonly suspects: readonly (readonly string[])[];
-  /** The digest of each file that the load tried to read, including missing files. */
+  /** The digest of each requested file, including missing files. */
   readonly digests: Digests;
   /** A digest of everything that was read. */
   readonly version: string;

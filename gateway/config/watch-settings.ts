@@ -17,9 +17,9 @@ import type { Digests } from './source/read-config-file.ts';
 import { UnsettledContent } from './source/source-reader.ts';
 
 export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
-  /** The result of the first load, which is the current configuration. */
+  /** The result of loading the configuration at the start. */
   readonly initial: Loaded | LoadedInThread;
-  /** The loader of the first load. By default, a new loader is made, which reads all files in full at the first edit. */
+  /** The loader that made `initial`. By default, a new loader is made, which reads all files in full at the first edit. */
   readonly loader?: SettingsLoader;
   /**
    * Called with new settings. Also called with the current settings when invalid content on disk is changed back to the current content.
@@ -35,7 +35,7 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   ) => void;
   /** Called once for each new content that is rejected. */
   readonly onInvalid: (rejected: Rejected) => void;
-  /** Called once for each slow load, with the file that the load is parsing. */
+  /** Called once if loading the configuration takes long, with the file that is being parsed. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: Bounds;
 }
@@ -51,26 +51,26 @@ export interface Rejected {
   /** The version of the content on disk that was read. */
   readonly version: string;
   /**
-   * The files whose last valid content is in use. The list is empty if the whole load failed, because the last valid content of every file
-   * is then in use.
+   * The files whose last valid content is in use. The list is empty if loading failed as a whole, because the last valid content of every
+   * file is then in use.
    */
   readonly kept: readonly (KeptFile & { readonly sinceMs: number })[];
 }
 
-/** A load that stopped because a long text may be half written. */
+/** The result if loading stopped because a long text may be half written. */
 interface UnsettledLoad {
   readonly kind: 'unsettled';
   /** The digest of each file that was read. */
   readonly digests: Digests;
 }
 
-/** A load that is still running. */
+/** The state while the configuration is being loaded. */
 interface LoadUnderWay {
-  /** The files that the load has read so far, each with the digest of its content. */
+  /** The files that have been read so far, each with the digest of its content. */
   readonly read: Map<string, string>;
-  /** Whether the load parses a long text. */
+  /** Whether a long text is being parsed. */
   readonly isLong: boolean;
-  /** The time at which a comparison found that files of this load have changed. */
+  /** The time at which a comparison found that one of these files has changed. */
   outdatedMs: number | undefined;
   readonly slowTimer: NodeJS.Timeout;
 }
@@ -80,17 +80,17 @@ interface LoadUnderWay {
  * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
  * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the loaded
- * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. A load takes
- * effect once two comparisons have found its content, even if the file has been edited again since. Loads therefore take effect even if
- * edits are frequent.
+ * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. Loaded settings
+ * take effect once two comparisons have found their content, even if the file has been edited again since. Frequent edits therefore do not
+ * prevent a change.
  *
- * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the load of the
- * complete text. A long text is loaded after two comparisons have found the same content.
+ * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the parsing of
+ * the complete text. A long text is loaded after two comparisons have found the same content.
  *
- * A load is cancelled after some time if a file has changed since the load read it. An outdated load that continued for minutes would delay
- * the load of the corrected file. A load without a long text gets more time before it is cancelled, because it usually ends soon. A
- * cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next load gets twice
- * as much time. A load therefore completes eventually, even if every load is slow and edits continue.
+ * If a file changes while the configuration is being loaded, the loading is cancelled after some time. Otherwise a large outdated file
+ * could delay the corrected file by minutes. If no long text is being parsed, the loading gets more time, because it usually ends soon. A
+ * cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next attempt gets
+ * twice as much time. One attempt therefore completes eventually, even if edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;
@@ -101,10 +101,10 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   /** The last valid load. */
   let inForce: ValidSettings | ValidInThread | undefined = initial.kind === 'valid' ? initial : undefined;
   let rejected: Rejected | undefined;
-  /** The result of a load that has not taken effect yet. */
+  /** Loaded settings that have not taken effect yet. */
   let candidate: LoadedInThread | UnsettledLoad | undefined;
   let underWay: LoadUnderWay | undefined;
-  /** Multiplies the time after which a load with changed files is cancelled. */
+  /** Multiplies the time after which the loading of changed files is cancelled. */
   let patience = 1;
   /** The time of the next retry after the thread died, and the length of the pause before that retry. */
   let retryAtMs = Number.POSITIVE_INFINITY;
@@ -112,7 +112,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   let lastSeen: Digests = new Map();
   /**
    * Digests of all files. The list has an entry for each pair of successive comparisons that found the same content. The list is cleared
-   * when a load begins.
+   * when loading begins.
    */
   let seenTwice: Digests[] = [];
   let isStopped = false;
@@ -120,7 +120,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 
   async function compare(): Promise<void> {
     const before = underWay;
-    // The map is copied before the comparison, because the load may add newer content to it during the comparison.
+    // The map is copied before the comparison, because newer content may be added during the comparison.
     const readBefore: Digests = new Map(before?.read);
     const files = new Set([...(candidate ?? accepted).digests.keys(), ...readBefore.keys()]);
     const seen = await digestFiles(files, Date.now());
@@ -165,7 +165,7 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
   }
 
   /**
-   * Schedules a new load after the thread has died, for example because the thread was out of memory. The gateway keeps the current
+   * Schedules another attempt after the thread has died, for example because the thread was out of memory. The gateway keeps the current
    * settings.
    */
   function retryLater(error: unknown, digests: Digests): LoadedInThread {
@@ -286,7 +286,7 @@ function fixedPart(settings: FixedSettings, name: (typeof fixedAtStart)[number])
   return { host, port, isTls: tls !== undefined };
 }
 
-/** Returns a text that is equal for two loads with the same content and the same outcome. */
+/** Returns a text that identifies the content and the outcome of a loaded configuration. */
 function identityOf(loaded: Loaded | LoadedInThread): string {
   return loaded.kind === 'invalid' ? loaded.version : JSON.stringify([...loaded.digests]);
 }

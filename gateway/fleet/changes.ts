@@ -29,7 +29,7 @@ export type KeyAction = (typeof keyActions)[number];
 /** The changed members by name, as JSON. The members contain no secret and no complete digest. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
-/** A change of one key, or of many keys at once, by an operator or by the holder of the key. */
+/** A change of one key, or of many keys together, by an operator or by the holder of the key. */
 export interface KeyChange {
   readonly action: KeyAction;
   /** The name of the token that made the change; `holder` when the holder of the key made it. */

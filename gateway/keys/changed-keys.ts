@@ -44,7 +44,7 @@ function kindOf(from: RawKey | undefined, to: RawKey | undefined): KeyEdit['edit
   return to.disabled ? 'disabled' : 'enabled';
 }
 
-/** Yields the ids of packed keys that differ. The loop walks both tables at once, because both are sorted by id. */
+/** Yields the ids of packed keys that differ. The loop walks both tables at the same time, because both are sorted by id. */
 function* differingIds(before: PackedKeys, after: PackedKeys): Generator<string | undefined> {
   let [from, to] = [0, 0];
   for (let step = 1; from < before.starts.length || to < after.starts.length; step++) {

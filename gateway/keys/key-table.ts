@@ -147,7 +147,7 @@ export class KeyTable implements Keys {
   }
 }
 
-/** Returns the key table of a configuration's keys. @throws when the keys do not come from a load */
+/** Returns the key table of a configuration's keys. @throws when the keys were not read from a configuration */
 export function tableIn(keys: Keys): KeyTable {
   if (keys instanceof KeyTable) return keys;
   throw new Error('these keys were not loaded');

@@ -10,7 +10,8 @@ export interface Log {
   /** Writes the line of a finished request: a JSON object and a line break. */
   access(line: string): void;
   /**
-   * Writes the buffered lines before the process ends. The function gives up after `logCloseTimeoutMs` if no process reads standard output.
+   * Writes the buffered lines before the process exits. The function gives up after `logCloseTimeoutMs` if no process reads standard
+   * output.
    */
   close(): Promise<void>;
 }

@@ -60,8 +60,8 @@ export function ignoreLostAsking(client: Redis): void {
 }
 
 /**
- * Delays the disconnection from a server without slots. ioredis would disconnect at once. But a server whose last slot has just moved may
- * still send replies. ASK already redirects commands to a server that is about to receive its first slot.
+ * Delays the disconnection from a server without slots. ioredis would disconnect immediately. But a server whose last slot has just moved
+ * may still send replies. ASK already redirects commands to a server that is about to receive its first slot.
  */
 export function leaveGently(
   client: Redis,

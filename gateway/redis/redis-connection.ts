@@ -15,7 +15,7 @@ export interface RedisConnection {
   readonly oneServer: boolean;
   /** Runs `send`. All commands of this turn of the event loop are sent in one write to each server. */
   gather<T>(send: () => T): T;
-  /** Whether the server that stores this key is connected. While the server is not connected, commands fail at once. */
+  /** Whether the server that stores this key is connected. While the server is not connected, commands fail immediately. */
   isReady(key: string): boolean;
   /** Returns the server that currently stores this key. */
   nodeOf(key: string): RedisNode;
@@ -53,7 +53,7 @@ export async function clockOfNode({ client }: RedisNode): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** Resolves when every server is connected, or after the timeout. A command to a server that is not connected yet fails at once. */
+/** Resolves when every server is connected, or after the timeout. A command to a server that is not connected yet fails immediately. */
 export function untilConnected(redis: RedisConnection, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const stop = redis.on('ready', look);

@@ -10,7 +10,7 @@ export function keyMembers({ id, plan }: Pick<Key, 'id' | 'plan'>, digestStart: 
   return [',"keyId":', quoted(id), ',"plan":', quoted(plan), ',"secret":"', digestStart, '"'].join('');
 }
 
-/** Makes the member of the access line that depends only on an operation. The function is called once per snapshot and operation. */
+/** Makes the member `operation` of the access line. The function is called once per snapshot and operation. */
 export function operationMember({ id }: Pick<Operation, 'id'>): string {
   return `,"operation":${quoted(id)}`;
 }

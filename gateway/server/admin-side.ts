@@ -41,7 +41,7 @@ interface AdminSideOptions {
   readonly startReadingWorker?: StartReadingWorker | undefined;
 }
 
-/** Serves operators: the admin listener, and the shared records of all gateways of a fleet. */
+/** Creates the part of the gateway that serves operators: the admin listener, and the records that all gateways of a fleet share. */
 export function createAdminSide({
   settings: firstSettings,
   processId,

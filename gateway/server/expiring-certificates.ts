@@ -56,7 +56,7 @@ export function watchCertificates({
         }),
       ),
     /**
-     * Reports certificates that expire soon. The first report is made at once, and a further report every
+     * Reports certificates that expire soon. The first report is made immediately, and a further report every
      * `bounds.certificateNoticeIntervalMs`.
      */
     start() {

@@ -100,7 +100,7 @@ export function createTunnelWatch({
   }
 
   return {
-    /** Checks all WebSockets at once, after a change of the configuration. */
+    /** Checks all WebSockets immediately. Call this after a change of the configuration. */
     check() {
       check();
       // A secret that was removed from the configuration may now be in the directory.

@@ -73,7 +73,7 @@ export interface Grant {
   readonly limits: Limits;
   /** Whether the key may call operations during their brownouts. */
   readonly noBrownouts?: true | undefined;
-  /** The beginning of the grant; absent if the grant begins at once. */
+  /** The beginning of the grant; absent if the grant begins immediately. */
   readonly fromMs?: number | undefined;
   readonly untilMs: number;
 }
@@ -115,8 +115,8 @@ export interface Keys {
   /** The position of an id in the order of `ids`, from 0; undefined when no key has the id. */
   rankOf(id: string): number | undefined;
   /**
-   * Calls `visit` for each key, in any order. With 100,000 keys, `tally` takes about a millisecond. `lastEndMs` is the latest expiry of the
-   * key's secrets, epoch ms; 0 without a secret.
+   * Calls `visit` for each key, in any order. With 100,000 keys, `tally` takes about a millisecond. `lastEndMs` is the time by which all
+   * secrets of the key have expired, epoch ms; 0 without a secret.
    */
   tally(visit: (plan: string, isDisabled: boolean, lastEndMs: number) => void): void;
 }
@@ -177,7 +177,7 @@ export interface RateLimitState {
   readonly windows: readonly Window[];
   /**
    * The window with the least `remaining`, which is the first to refuse requests. If several windows have the least `remaining`, it is the
-   * window with the latest reset. A ban does not change this window (`toldWindow`).
+   * window that resets last. A ban does not change this window (`toldWindow`).
    */
   readonly inForce: Window;
   /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */

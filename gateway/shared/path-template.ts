@@ -1,6 +1,6 @@
 /**
- * A segment of a path template (OpenAPI 3.1 §4.8.8): its text, or the list of the texts around its parameters. `{id}` is
- * `['', '']`, and `{year}-{month}.json` is `['', '-', '.json']`.
+ * A segment of a path template (OpenAPI 3.1 §4.8.8): its text, or the list of the texts around its parameters. For example, `{id}` becomes
+ * `['', '']`, and `{year}-{month}.json` becomes `['', '-', '.json']`.
  */
 export type TemplateSegment = string | readonly string[];
 

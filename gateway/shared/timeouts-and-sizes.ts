@@ -23,7 +23,9 @@ export const defaultBounds = Object.freeze({
   tlsHandshakeTimeoutMs: 10_000,
   /** The interval at which failed TLS handshakes are logged, in one line with their number. */
   tlsFailuresIntervalMs: 10_000,
-  /** The interval at which an expiring certificate is logged. An expiring certificate is also logged at each load. */
+  /**
+   * The interval at which an expiring certificate is logged. An expiring certificate is also logged whenever the configuration is loaded.
+   */
   certificateNoticeIntervalMs: 86_400_000,
   /** The idle time after which a kept-alive client connection is closed. */
   keepAliveTimeoutMs: 65_000,
@@ -91,8 +93,8 @@ export const defaultBounds = Object.freeze({
   ownUsageHoursDaysMax: 7,
   ownUsageDaysMax: 31,
   /**
-   * The maximum number of concurrent reads of the usage record by key holders in one process. Keys share this number (`shares.ts`). Further
-   * reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
+   * The maximum number of concurrent reads of the usage record by key holders in one process. The gateway divides this maximum among the
+   * keys (`shares.ts`). Further reads get 429. A read that has not ended after `ownReadTimeoutMs` also gets 429.
    */
   ownReadsMax: 64,
   ownReadTimeoutMs: 10_000,
@@ -132,8 +134,8 @@ export const defaultBounds = Object.freeze({
    */
   storeRelapseMs: 10_000,
   /**
-   * A store counts as available after at most this number of successful probes in a row. One probe suffices at first, and each relapse
-   * doubles the number.
+   * The maximum number of successful probes in a row that are needed before a store counts as available again. One probe suffices at first,
+   * and each relapse doubles the number.
    */
   storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
@@ -151,7 +153,7 @@ export const defaultBounds = Object.freeze({
   storeHeartbeatIntervalMs: 1_000,
   /**
    * The number of failed calls in a row after which the store counts as unavailable. After a lost connection the store counts as
-   * unavailable at once.
+   * unavailable immediately.
    */
   storeFailuresMax: 3,
   /** How long the first decisions of a process wait for the first connection to Redis. */
@@ -161,8 +163,8 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of keys for which a process caches the last counts and the unsent local decisions. */
   rememberedKeysMax: 100_000,
   /**
-   * A process counts the requests without a valid key by client address. `rememberedAddressesMax` is the maximum number of addresses in
-   * memory. The oldest address is evicted first.
+   * A process counts the requests without a valid key for each client address. `rememberedAddressesMax` is the maximum number of addresses
+   * in memory. The oldest address is evicted first.
    */
   rememberedAddressesMax: 100_000,
   /** The maximum number of requests of one key in one call to the store. */
@@ -185,7 +187,7 @@ export const defaultBounds = Object.freeze({
   /**
    * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
    * `strikesPerReportMax` refusals of one key. The limit is lower near a ban: at most the share `strikesHeldShareMax` of the refusals that
-   * are missing for the ban. If fewer than a hundred refusals are missing, each refusal is reported at once. Several processes together
+   * are missing for the ban. If fewer than a hundred refusals are missing, each refusal is reported immediately. Several processes together
    * then ban the key at the threshold.
    */
   strikesPerReportMax: 50,
@@ -202,7 +204,7 @@ export const defaultBounds = Object.freeze({
    * integration may use more.
    */
   directorySecretsPerKeyMax: 16,
-  /** How long a key of the key directory is cached. A change of a cached key takes effect at once. */
+  /** How long a key of the key directory is cached. A change of a cached key takes effect immediately. */
   directoryCachedMs: 60_000,
   /**
    * The maximum number of cached keys of the key directory, and the maximum number of octets that they may take. Most keys take about 640
@@ -243,7 +245,7 @@ export const defaultBounds = Object.freeze({
    */
   directoryCreatedWithinMs: 60_000,
   directoryLeftoverMs: 600_000,
-  /** The maximum number of possibly left-over ids and digests that a process checks at once. */
+  /** The maximum number of possibly left-over ids and digests that a process checks at the same time. */
   directoryTidiedAtOnceMax: 16,
   /** The deadline of a look-up in the key directory. If the store replies later, the store counts as unavailable for this request. */
   directoryLookUpDeadlineMs: 250,
@@ -287,8 +289,8 @@ export const defaultBounds = Object.freeze({
   /** The interval at which the cached keys of open WebSockets are checked. A reload also checks these keys. */
   tunnelCheckIntervalMs: 1_000,
   /**
-   * The interval at which the keys of open WebSockets are read again from the key directory, and the maximum number of reads at once. A
-   * thousand reads take 0.1 to 0.3 s.
+   * The interval at which the keys of open WebSockets are read again from the key directory, and the maximum number of reads at the same
+   * time. A thousand reads take 0.1 to 0.3 s.
    */
   tunnelReadIntervalMs: 5_000,
   tunnelsReadAtOnce: 16,
@@ -331,8 +333,8 @@ export const defaultBounds = Object.freeze({
   retryBudgetFloor: 10,
   retryBudgetWindowMs: 10_000,
   /**
-   * The gateway reads up to this number of octets of a request body before the request takes a connection to a target. A slow client with a
-   * small body therefore occupies no connection.
+   * The maximum number of octets of a request body that the gateway reads before the request takes a connection to a target. A slow client
+   * with a small body therefore occupies no connection.
    */
   collectedBodyBytesMax: 65_536,
   /** The maximum size of all collected request bodies of this process, shared among keys (`shares.ts`). Further requests get 503. */
@@ -357,8 +359,8 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of connections to the admin listener, shared among client addresses (`shares.ts`). */
   adminConnectionsMax: 256,
   /**
-   * The maximum number of admin connections that may begin per second, and the maximum number that may begin at once after a pause. Further
-   * connections wait, and the gateway reads nothing from them. Client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
+   * The maximum number of admin connections that may begin per second, and the maximum number that may begin in one burst after a pause.
+   * Further connections wait, and the gateway reads nothing from them. Client addresses take turns. A TLS handshake takes 0.2 to 1 ms.
    */
   adminConnectionsPerSecondMax: 250,
   adminConnectionsAtOnceMax: 16,
@@ -369,9 +371,9 @@ export const defaultBounds = Object.freeze({
   adminPipelinedMax: 4,
   /**
    * The admin listener divides its work into turns. In each turn, the listener begins one request, or parses octets of one connection. The
-   * two limits are the maximum number of turns per second, and the maximum number of turns at once after a pause. The listener serves
+   * two limits are the maximum number of turns per second, and the maximum number of turns in one burst after a pause. The listener serves
    * client addresses in round-robin order. A turn takes 40 to 75 µs for a request, and up to 100 µs for parsing. A page for operators loads
-   * 35 files at once.
+   * 35 files at the same time.
    */
   adminTurnsPerSecondMax: 1_000,
   adminTurnsAtOnceMax: 16,
@@ -448,7 +450,7 @@ export const defaultBounds = Object.freeze({
   idempotencyKeptMs: 86_400_000,
   /**
    * The maximum number of keys of one import, the maximum size of its body, the maximum number of members of the body, and the maximum
-   * number of keys that are written at once.
+   * number of keys that are written at the same time.
    */
   importKeysMax: 500,
   importBytesMax: 524_288,
@@ -456,7 +458,7 @@ export const defaultBounds = Object.freeze({
   importKeysAtOnceMax: 25,
   /** How far in the future a grant may end: 400 days. */
   grantMaxMs: 34_560_000_000,
-  /** For each client address, the gateway responds with 401 to this number of wrong tokens per minute. Further wrong tokens get 429. */
+  /** The maximum number of wrong tokens per client address and minute that get 401. Further wrong tokens get 429. */
   adminWrongTokensPerMinuteMax: 10,
   /** The maximum number of client addresses whose wrong tokens are counted. The oldest address is evicted first. */
   adminGuessersMax: 10_000,
@@ -499,12 +501,12 @@ export const defaultBounds = Object.freeze({
   usageFieldsPerCallMax: 250,
   /** The maximum number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
-  /** For each key, a process records at most this number of operations by name per day. Further operations are counted together. */
+  /** The maximum number of operations that a process records separately, per key and day. Further operations are counted together. */
   usageOperationsPerKeyMax: 100,
-  /** For each key, a process records the last use of at most this number of secrets per day. */
+  /** The maximum number of secrets whose last use a process records, per key and day. */
   usageSecretsPerKeyMax: 8,
   /**
-   * For the refused requests of each key, a process records at most this number of client networks by name per day. Further networks are
+   * The maximum number of client networks that a process records separately for refused requests, per key and day. Further networks are
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
@@ -531,8 +533,8 @@ export const defaultBounds = Object.freeze({
   usageTotalsPauseMs: 20,
   usageTotalsWaitingMax: 100_000,
   /**
-   * The maximum number of usage records that are read or written at once. Further records wait, so that Redis serves other clients in
-   * between.
+   * The maximum number of usage records that are read or written at the same time. Further records wait, so that Redis serves other clients
+   * in between.
    */
   usageReadsPerTurnMax: 250,
   /** How long the process waits for its last usage batches before it exits. */
@@ -558,11 +560,11 @@ export const defaultBounds = Object.freeze({
   changesKeptMs: 7_776_000_000,
   /** The time within which reports of the same change by several processes are merged. */
   changesMergedWithinMs: 60_000,
-  /** The maximum number of characters that are kept of the reason for a failed reload. */
+  /** The maximum length of the recorded reason for a failed reload, in characters. */
   changeErrorCharsMax: 1_000,
   /**
-   * The maximum number of JSON characters that are kept of a changed member, and the maximum number of members of one change that a command
-   * reports.
+   * The first limit is the maximum length of a changed member in the record of changes, in characters of JSON. The second limit is the
+   * maximum number of changed members that a command reports for one change.
    */
   changeMemberCharsMax: 200,
   changeMembersMax: 12,
@@ -587,9 +589,9 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of events in one response. */
   eventsPerPageMax: 200,
   /**
-   * The maximum number of events of one kind that a process reports at once, and the interval at which it reports further events. Excess
-   * events are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`, while
-   * the excess continues.
+   * The maximum number of events of one kind that a process reports in one burst, and the interval at which it reports further events.
+   * Excess events are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`,
+   * while the excess continues.
    */
   eventsAtOnceMax: 20,
   eventsRefillMs: 4_000,
@@ -628,32 +630,33 @@ export const defaultBounds = Object.freeze({
    * content.
    */
   configPollIntervalMs: 250,
-  /** If a load of the configuration takes longer than this time, the load is logged. */
+  /** If loading the configuration takes longer than this time, the log names the file that is being loaded. */
   configLoadSlowMs: 2_000,
   /**
-   * How long a load of the configuration may continue after the files have changed again. Then the load is cancelled, and the new content
-   * is loaded. For a load that parses a long text, the limit is `configOutdatedParseMs`. Both limits double after each cancelled load.
+   * How long the loading of the configuration may continue after the files have changed again. After this time, the loading is cancelled,
+   * and the new content is loaded. While a long text is parsed, the limit is `configOutdatedParseMs`. Both limits double after each
+   * cancellation.
    */
   configOutdatedLoadMs: 2_000,
   configOutdatedParseMs: 500,
   /**
-   * The pause before the loader repeats a load whose thread has died, for example for lack of memory. The pause doubles up to
-   * `configRetryPauseMaxMs`, because each load occupies a CPU for seconds.
+   * The pause before the configuration is loaded again after the loader thread has died, for example for lack of memory. The pause doubles
+   * up to `configRetryPauseMaxMs`, because each attempt occupies a CPU for seconds.
    */
   configRetryPauseMs: 10_000,
   configRetryPauseMaxMs: 600_000,
   /** How long the idle loader thread is kept. */
   configThreadIdleMs: 60_000,
   /**
-   * The maximum heap of the loader thread. This limit prevents a configuration from filling the gateway's memory. A load of the largest
-   * keys file takes 1,280 MiB.
+   * The maximum heap of the loader thread. This limit prevents a configuration from filling the gateway's memory. Loading the largest keys
+   * file takes 1,280 MiB.
    */
   configThreadHeapMebibytes: 1_536,
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,
   /**
-   * If a file was last changed within this time, the file is read again. Two edits within 10 ms (2 s on some file systems) may have the
-   * same timestamp.
+   * A file that was changed less than this time ago is read again, even if its timestamp is unchanged. Two edits within 10 ms (2 s on some
+   * file systems) may have the same timestamp.
    */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,

@@ -40,7 +40,7 @@ export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 export const dayOutcomesField = (month: string) => `outcomes:${month}`;
 
-/** Returns the requests of an hour from the record of a key's day, by minute of the hour. */
+/** Reads the counts of one hour from a key's record of a day. The result maps each minute of the hour to its counts. */
 export function talliesOfHour(fields: ReadonlyMap<string, Counts>, hour: number): ReadonlyMap<number, Tally> {
   return talliesIn({
     counts: fields.get(minutesField(hour)),

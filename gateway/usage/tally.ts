@@ -132,8 +132,8 @@ export function outcomeAt(tallyNumber: number): number {
 }
 
 /**
- * The maximum number of periods in a field, which must be at least 60 for the minutes of an hour and 31 for the days
- * of a month.
+ * The maximum number of periods in a field. A field has 60 periods for the minutes of an hour, or up to 31 periods for
+ * the days of a month.
  */
 const placesMax = 64;
 

@@ -32,7 +32,7 @@ const bucketNumber = (minute: number, bucket: number) => 1 + minute * bucketsPer
 export const trafficField = (what: 'ended' | 'own' | 'upstream', hour: number) =>
   `${what}:${String(hourOfDay(hour)).padStart(2, '0')}`;
 
-/** Counts all requests of this process by minute, since the last batch. */
+/** Counts the requests of this process in each minute since the last batch. */
 export class Traffic {
   private readonly calendar: UsageCalendar;
   private readonly unsent: UnsentCounts;

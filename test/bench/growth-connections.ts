@@ -3,7 +3,7 @@ import type { BenchRedis } from './redis.ts';
 import { hotKey, type NoteProblems, type Sample, takeSample, warmUp } from './scenarios.ts';
 import type { RunningSubject } from './subjects/subject.ts';
 
-/** Measures the cost of a subject with a given number of connections. */
+/** The measured cost of a subject while a given number of connections is open. */
 export interface ConnectionsFigures {
   readonly connections: number;
   readonly subject: string;

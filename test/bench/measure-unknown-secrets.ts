@@ -23,8 +23,8 @@ export interface UnknownSecretsLoad {
 }
 
 /**
- * The load of the key runs with 8 and with 32 connections. 8 connections send about 800 requests a second, and 32 connections send about
- * 3,000.
+ * The numbers of connections with which the key sends requests. 8 connections send about 800 requests a second, and 32 connections send
+ * about 3,000.
  */
 export const connectionsOfKey = [8, 32] as const;
 

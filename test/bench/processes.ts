@@ -61,7 +61,7 @@ export async function endAllProcesses(): Promise<void> {
   await Promise.all([...children].map((child) => endProcess(child.pid ?? 0)));
 }
 
-/** Kills all processes at once. An exit handler calls this function, because an exit handler cannot wait. */
+/** Kills all processes without waiting for their end. The function is synchronous, because an exit handler calls it. */
 export function killAllProcesses(): void {
   for (const { pid } of children) if (pid !== undefined) signalGroup(pid, 'SIGKILL');
 }
@@ -70,11 +70,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group has already ended.
+    // The processes of the group have already exited.
   }
 }
 
-/** Waits until a URL gives any response. @throws with the output of the process when it ends or takes too long */
+/** Waits until a URL gives any response. @throws with the output of the process when it exits or takes too long */
 export async function untilAnswers(url: string, { pid, logFile }: Running): Promise<void> {
   const deadlineMs = performance.now() + startTimeoutMs;
   while (performance.now() < deadlineMs && isAlive(pid)) {

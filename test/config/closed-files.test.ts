@@ -6,7 +6,7 @@ import { configFolder } from '../support/config-folder.ts';
 
 const owner = process.getuid?.();
 
-/** The problems that a load reports if it runs as a user who is not root, as in a container. */
+/** The problems that are reported if a user who is not root loads the configuration, as in a container. */
 async function messagesFor(file: string): Promise<string[]> {
   const output = await asOtherUser(
     ['gateway/config/load-settings.ts'],

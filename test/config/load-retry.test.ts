@@ -7,8 +7,8 @@ import { configFolder, mainDocument } from '../support/config-folder.ts';
 
 test('an edit whose load failed takes effect without another edit, and the failure is reported once', async () => {
   const { file, write } = configFolder();
-  // The loader cannot send a function to its thread. A load with a function in `env` therefore fails like a load whose
-  // thread dies.
+  // The loader cannot send a function to its thread. Loading with a function in `env` therefore fails as if the thread
+  // had died.
   const env: Record<string, string> = { BROKEN: (() => {}) as unknown as string };
   const reports: string[] = [];
   const watch = watchSettings({
@@ -24,7 +24,7 @@ test('an edit whose load failed takes effect without another edit, and the failu
   write('tollgate.yaml', mainDocument.replace('test', 'edited'));
   const failure = expect.stringMatching(/^\S+:1:1: the configuration cannot be loaded: /);
   await vi.waitFor(() => expect(reports).toEqual([failure]), { timeout: 120_000 });
-  // The pause is long enough for several failed loads.
+  // The pause is long enough for several failed attempts.
   await new Promise((resolve) => setTimeout(resolve, 500));
   delete env.BROKEN;
   await vi.waitFor(() => expect(reports).toEqual([failure, 'edited']), { timeout: 120_000 });

@@ -25,14 +25,14 @@ import { until } from '../support/until.ts';
 
 /**
  * Watches a folder and collects the reports. A report is the Free plan's minute limit, or the first problem. `slow`
- * collects the files whose load takes long, and `abandoned` counts the cancelled loads.
+ * collects the files that take long to load, and `abandoned` is the number of cancelled attempts.
  */
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs?: number) {
   const reports: (number | string)[] = [];
   const slow: string[] = [];
   const read: string[] = [];
   let unfinished = 0;
-  // The cancellation of a load ends the thread, so a test that cancels loads does not use the shared thread.
+  // A cancellation ends the thread, so a test with cancellations does not use the shared thread.
   const loader = slowAfterMs === undefined ? sharedLoader : createSettingsLoader(defaultBounds);
   const initial = loadSettings({ file, env: {} });
   // The settings of a simulated second process, which applies every message.
@@ -71,8 +71,8 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   });
   onTestFinished(() => started.stop());
   /**
-   * Waits until a load parses the text of a file that has become long. The first load after the edit does not parse the
-   * text, because the text may be half written.
+   * Waits until the text of a file that has become long is being parsed. The first attempt after the edit does not
+   * parse the text, because the text may be half written.
    */
   const parsing = async (longFile: string) => {
     const before = read.filter((name) => name === longFile).length;
@@ -81,7 +81,7 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
       () => read.filter((name) => name === longFile).length >= before + 2,
     );
   };
-  // The promise of a cancelled load never settles, so `unfinished` still counts such a load.
+  // The promise of a cancelled attempt never settles, so `unfinished` still counts such an attempt.
   return { reports, slow, parsing, abandoned: () => unfinished, stop: started.stop };
 
   function collected(onRead: LoadOptions['onRead']) {
@@ -105,7 +105,7 @@ async function reported(reports: readonly unknown[], expected: readonly unknown[
 /** A text that takes seconds to parse and is then refused. */
 const slowText = Array.from({ length: 200_000 }, (_, i) => `unknown${i}: x\n`).join('');
 
-/** Waits long enough for several checks of the files and a load, so that no report can come later. */
+/** Waits long enough for several checks of the files and for the loading, so that no report can come later. */
 const quiet = () => sleep(500);
 
 test('each saved edit is reported once', async () => {

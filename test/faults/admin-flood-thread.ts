@@ -1,4 +1,4 @@
-/** The thread of `admin-flood.ts`: clients of one address load the admin listener until the thread receives a message. */
+/** The thread of `admin-flood.ts`: clients of one address send requests to the admin listener until the thread receives a message. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -57,7 +57,7 @@ export interface AdminFlood {
   readonly operators: { readonly here: OperatorFigures; readonly elsewhere: OperatorFigures };
 }
 
-/** Measures a key and operators while clients of one address load the admin listener. */
+/** Measures requests of a key and of operators while clients of one address send many requests to the admin listener. */
 export async function measureAdminFlood(options: {
   readonly flood: keyof typeof floods;
   readonly clients: number;

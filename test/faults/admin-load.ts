@@ -36,7 +36,7 @@ export interface AdminLoad {
   readonly worst: Worst;
   /** The times of other keys' requests: without the flood, and during the flood. */
   readonly p50Ms: { readonly alone: number; readonly beside: number };
-  /** Another operator's slowest request for a page of keys and for the state, and the statuses of these requests. */
+  /** During the flood, another operator requests the list of keys and the state. The slowest request took `operatorMs`. */
   readonly operatorMs: number;
   readonly operatorStatuses: readonly number[];
   /**

@@ -150,7 +150,7 @@ export interface LimiterFailover {
   readonly admitted: { readonly before: number; readonly away: number; readonly after: number };
   /** The count on the promoted server at the end. */
   readonly used: number;
-  /** The time from the failure until every limiter again decides with all servers. */
+  /** The time from the failure until every limiter uses all servers again. */
   readonly backAfterMs: number;
   readonly logged: readonly (readonly string[])[];
 }

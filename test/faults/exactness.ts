@@ -94,8 +94,8 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 }
 
 /**
- * Counts responses by window. The limit and the reset in a response's headers identify the window. A request counts in the shortest window
- * and in the longest window. The whole load is in a single longest window.
+ * Counts the responses of each window. The limit and the reset in a response's headers identify the window. A request counts in the
+ * shortest window and in the longest window. The whole load is in a single longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

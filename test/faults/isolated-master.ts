@@ -22,8 +22,8 @@ export interface IsolatedMaster {
   /** The time from the announcement of the new master to the last write to the old master. */
   readonly wroteToOldForMs: number;
   /**
-   * Both times begin when the Sentinels could first detect the isolation. `announcedAfterMs` ends with the announcement of the new master.
-   * `backAfterMs` ends when every limiter decides with the new master.
+   * Both times begin when the Sentinels could first detect the isolation. `announcedAfterMs` is the time until the new master is announced.
+   * `backAfterMs` is the time until every limiter uses the new master.
    */
   readonly announcedAfterMs: number;
   readonly backAfterMs: number;

@@ -190,7 +190,7 @@ export async function measureOutage(
   }
 }
 
-/** Waits until a request of the load gets this status. */
+/** Waits until one of the requests gets this status. */
 function untilAnswered({ responses }: RunningLoad, status: number): Promise<void> {
   return until(`a request is answered ${status}`, () => responses.some((one) => one.status === status));
 }

@@ -603,8 +603,8 @@ function statuses(counts: Record<number, number>): string {
 }
 
 /**
- * Measures all faults, or only the faults whose description contains `only`. Prints the table, and writes it after a
- * measurement of all faults.
+ * Measures all faults, or only the faults whose description contains `only`. Prints the table. If all faults were
+ * measured, also writes the table to the file.
  */
 async function run(only: string | undefined): Promise<void> {
   const chosen = measurements.filter(({ what }) => only === undefined || what.includes(only));

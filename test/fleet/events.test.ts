@@ -131,7 +131,7 @@ it('an event while Redis is frozen is listed at its time, although Redis receive
   await expect.poll(() => listed(events)).toEqual([]);
   server.freeze();
   const awayMs = Date.now();
-  // The process sends the event at once, but the frozen Redis server does not read the event from its socket.
+  // The process sends the event immediately, but the frozen Redis server does not read the event from its socket.
   events.record(away());
   await until('it is away', async () => !(await events.read({ limit: 1 })).isComplete);
   const outageMs = 3_600_000;

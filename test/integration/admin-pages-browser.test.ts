@@ -205,7 +205,7 @@ const watchLayout = `
     window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
   }).observe({ type: 'layout-shift' })`;
 
-/** Makes a page request the API at once, and waits until the page shows the response. */
+/** Makes a page request the API immediately, and waits until the page shows the response. */
 async function askAgain(page: Page, asked: string): Promise<void> {
   const answered = page.waitForResponse((response) => response.url().includes(`/api/v1${asked}`));
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
@@ -478,7 +478,7 @@ describe('the page', () => {
       ['n', '/'],
       ['k', '/keys'],
     ] as const) {
-      // The test presses both keys at once, because the page waits only 1.5 s for the second key.
+      // The test presses the second key without a pause, because the page waits only 1.5 s for it.
       await Promise.all([page.keyboard.press('g'), page.keyboard.press(letter)]);
       await expect.poll(() => new URL(page.url()).pathname).toBe(path);
     }

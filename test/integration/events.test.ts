@@ -92,8 +92,8 @@ it('a target that fails its health check, and is healthy again, is one event of 
 });
 
 it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {
-  // The test derives `maxmemory` from the used memory, which the key `ballast` raises. The free fifth of `maxmemory` is therefore enough
-  // for the clients and scripts of Redis.
+  // The test sets `maxmemory` so that a fifth of it is free. Because of the key `ballast`, this fifth is large enough for the clients and
+  // scripts of Redis.
   await fleet.inspector.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await fleet.inspector.info('memory'))?.[1]);
   await fleet.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));

@@ -19,7 +19,7 @@ for (const fault of faults)
   it(`while Redis is ${fault} no request waits or gets a 5xx, the outage is reported, and afterwards the limit is shared with local counts written back`, {
     tags: fault === 'killed' ? [] : ['full'],
   }, async () => {
-    // The gateway needs no timeout to detect a fault if connections or commands fail at once.
+    // The gateway needs no timeout to detect a fault if connections or commands fail immediately.
     const bounds = fault === 'frozen' || fault === 'slow' ? steadyStore : patientStore;
     const found = await measureOutage(fault, {
       holdMs: 0,

@@ -10,7 +10,7 @@ import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 /**
  * Creates a gateway whose reading thread is the thread of the test, because a new thread imports all modules again, which takes 0.35 s of
- * CPU time. A draining gateway closes idle connections at once, because the test sends no more requests.
+ * CPU time. A draining gateway closes idle connections immediately, because the test sends no more requests.
  */
 export function createGateway({ bounds = defaultBounds, ...options }: GatewayOptions): Gateway {
   return createWithThread({

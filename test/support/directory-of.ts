@@ -19,7 +19,7 @@ export interface DirectoryOfTest extends KeyDirectory {
   close(): void;
 }
 
-/** Opens the directory in a Redis, like a further process. */
+/** Opens the key directory of a Redis, as a further process would. */
 export async function directoryOf(redis: RedisPlace & { prefix: string }): Promise<DirectoryOfTest> {
   const bounds = tunedBounds(patientStore);
   const { prefix, ...place } = redis;

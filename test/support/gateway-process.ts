@@ -56,7 +56,7 @@ export interface RunningGateway {
   output(): string;
   /** Resolves with the first log line that passes `test`, now or later. */
   line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
-  /** Replaces the configuration file like an editor (a new file is renamed over the old file) or like Kubernetes. */
+  /** Replaces the configuration file as an editor does (a new file is renamed over the old file), or as Kubernetes does. */
   editConfig(config: Record<string, unknown> | string): Promise<void>;
   /** Moves the gateway's clock forward by `tuning.clockLeapMs`. */
   leapClock(): void;
@@ -92,7 +92,7 @@ export interface GatewayStart {
   readonly tuning?: Tuning;
   /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of the links. */
   readonly layout?: 'plain' | 'mounted';
-  /** Further files of the configuration, by name. */
+  /** Further files of the configuration. Each member has the name of a file. */
   readonly files?: Readonly<Record<string, unknown>>;
 }
 

@@ -14,7 +14,7 @@ const onEveryResponse = [
 ];
 
 /**
- * Asserts the status, the fields that every response of the gateway has, and for an error the Error body.
+ * Asserts the status, and the header fields that every response of the gateway has. Also asserts the body of an error.
  */
 export async function expectGatewayResponse(response: Response, status: number): Promise<unknown> {
   const text = await response.text();

@@ -32,7 +32,7 @@ export interface TestHandlers {
 }
 
 /**
- * A real listener on a free port. The handlers of the listener check each raw request like the gateway. Then the handlers wait a
+ * A real listener on a free port. The handlers of the listener check each raw request as the gateway does. Then the handlers wait a
  * millisecond in place of a call to Redis, and read the body. The response has status 200, and states the method, the URI and the body
  * size.
  */
@@ -94,7 +94,7 @@ async function refuseRejected(res: ClientResponse): Promise<void> {
   if (rejection !== undefined) refuse(res, rejection.code, rejection.message);
 }
 
-/** Responds to a request like the fixture's default handler. @param served gets the request's method and URI */
+/** Responds to a request as the fixture's default handler does. @param served gets the request's method and URI */
 export async function answer(
   req: IncomingMessage,
   res: ClientResponse,

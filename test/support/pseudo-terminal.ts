@@ -14,7 +14,7 @@ export interface PseudoTerminal {
   lines(): readonly string[];
   type(keys: string): void;
   /**
-   * Closes the terminal, like a user who closes its window. Every process in the terminal gets SIGHUP, and can no longer write to the
+   * Closes the terminal, as if the user had closed its window. Every process in the terminal gets SIGHUP, and can no longer write to the
    * terminal.
    */
   close(): void;

@@ -11,7 +11,7 @@ export interface RecordedRequest {
   readonly target: string;
   /** Request line and header fields, up to and including the empty line. */
   readonly head: string;
-  /** The body with its framing; empty when the backend reacts to the head. */
+  /** The body with its framing. Empty if the backend reacts before it has read the body. */
   readonly rawBody: string;
 }
 

@@ -15,7 +15,7 @@ export async function workersOf(gateway: GatewayProcess, token: string): Promise
   return workers.toSorted((a, b) => a.worker - b.worker);
 }
 
-/** Kills a worker, like the kernel when memory is short. Resolves when another worker has replaced the killed worker. */
+/** Kills a worker, as the kernel does when memory is short. Resolves when another worker has replaced the killed worker. */
 export async function killWorker(gateway: GatewayProcess, pid: number, token: string): Promise<void> {
   const before = (await workersOf(gateway, token)).length;
   process.kill(pid, 'SIGKILL');

@@ -106,7 +106,7 @@ function limitsWithoutGrants(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
 }
 
-/** A scheduled change of a plan, in the form of a recorded reload. */
+/** A scheduled change of a plan. The type has the members of a recorded reload, so that the same code reads both. */
 interface DatedReload {
   readonly action: 'reload';
   readonly at: string;

@@ -269,7 +269,7 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Whether the counts show requests within the last day. The counts include requests to other processes at once. The
+ * Whether the counts show requests within the last day. The counts include requests to other processes immediately. The
  * usage record includes requests to other processes only some seconds later. Windows longer than a day are ignored,
  * because they may have begun before the last 24 hours.
  */

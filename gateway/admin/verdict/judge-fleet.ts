@@ -108,7 +108,7 @@ function rankOf({ severity, code }: Fault): number {
 }
 
 /**
- * Returns the faults about failing requests. Each fault names the side that fails: the gateway or the upstream. If
+ * Returns a fault if too many requests fail. Each fault names the side that fails: the gateway or the upstream. If
  * another fault is the cause, the text names this cause.
  */
 function failingFaults(

@@ -80,7 +80,7 @@ function memberText(member: unknown): string | undefined {
   return typeof member === 'string' ? member : JSON.stringify(member);
 }
 
-/** Makes the lines about a key. The first line is the sentence that explains the responses of the key. */
+/** Makes the lines about a key. The first line explains why requests of the key are admitted or refused. */
 export function keyLines(key: KeyDetail, screen: Screen, nowMs: number): string[] {
   const { operations24h = [], recentRefusals = [] } = key;
   return [

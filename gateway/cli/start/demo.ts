@@ -55,8 +55,8 @@ const gateway = spawnNode('gateway/main.ts', ['--config', pathOf('config/local.y
 });
 const children = [store, gateway];
 
-// The child processes are in separate process groups, so Ctrl-C signals only this process. This process then signals each child
-// once. The terminal and npm both signal this process, so it ignores a second signal that follows at once.
+// The child processes are in separate process groups, so Ctrl-C signals only this process. This process then signals each child once. The
+// terminal and npm both signal this process, so it ignores a second signal that follows immediately.
 let lastSignalMs = Number.NEGATIVE_INFINITY;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopAll);
 

@@ -16,7 +16,7 @@ export interface LiveTerminal {
 export interface LiveTop {
   readonly read: () => Promise<TopData>;
   readonly terminal: LiveTerminal;
-  /** The process whose signals and events end `top`. */
+  /** The process whose signals and events stop `top`. */
   readonly ending: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
   readonly bounds: Bounds;
 }
@@ -28,13 +28,14 @@ const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
 /**
- * The keys that end `top`: q, Q, Escape, Ctrl-C and Ctrl-D. In raw mode, the terminal sends Ctrl-C as a key and not as a signal.
+ * The user quits `top` by pressing q, Q, Escape, Ctrl-C or Ctrl-D. In raw mode, the terminal sends Ctrl-C as a character and not as a
+ * signal.
  */
 const endsBy: ReadonlySet<string> = new Set(['q', 'Q', '\u001b', '\u0003', '\u0004']);
 
 /**
- * Updates the screen repeatedly until a key or a signal ends `top`. `top` uses the terminal's alternate screen, and always restores the
- * former content. While the gateway does not answer, the last content stays with a warning, and `top` tries again.
+ * Updates the screen repeatedly until the user quits or a signal stops `top`. `top` uses the terminal's alternate screen, and always
+ * restores the former content. While the gateway does not answer, the last content stays with a warning, and `top` tries again.
  *
  * @param first the first picture: the caller has already reported a gateway that never answers
  * @throws a CommandError that will not pass, such as a revoked token
@@ -94,7 +95,7 @@ export async function runLiveTop(first: TopData, { read, terminal, ending, bound
 
   ending.on('uncaughtException', onBug).on('exit', restore);
   for (const signal of signals) ending.on(signal, end);
-  // A write error means that the terminal was closed, so `top` ends.
+  // A write error means that the terminal was closed, so `top` exits.
   output.on('error', end).on('resize', draw);
   if (input.isTTY) input.setRawMode(true).on('data', onKey).on('end', end).on('error', end);
   output.write(enter);

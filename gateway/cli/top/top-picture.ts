@@ -111,7 +111,8 @@ function figureLines({ processes, store }: FleetState, nowMs: number, screen: Sc
   const failures = sum((one) => one.failuresPerSecond);
   const outcomes = ['2xx', '3xx', '4xx', '429', '5xx'].map((name, index): Cell => {
     const perSecond = sum((one) => one.outcomes[name] ?? 0);
-    // A 5xx that does not count as a failure is the client's fault, for example an unknown method.
+    // A client can cause a 5xx too, for example with an unknown method. If no request counts as failed, `top` does not show the 5xx
+    // responses in red.
     const isBad = name === '5xx' && failures > 0;
     const tone = isBad ? 'bad' : name === '429' ? 'warning' : undefined;
     const label = index === 0 ? '   of these  ' : '  ';

@@ -1,8 +1,8 @@
 /**
- * Reads one entry of a keys file without the YAML library, which takes thirty times as long. This reader supports the usual YAML
- * of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain scalars, quoted scalars without escapes, and
- * comments. For this subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts`
- * compares them). The reader rejects all other YAML, and text with variables.
+ * Reads one entry of a keys file without the YAML library. The YAML library would take thirty times as long. This reader supports the usual
+ * YAML of keys files: block mappings and lists, `{ }` and `[ ]` on one line, plain scalars, quoted scalars without escapes, and comments.
+ * For this subset of YAML, the result equals the result of the library (`/test/config/keys/split-keys.test.ts` compares them). The reader
+ * rejects all other YAML, and text with variables.
  *
  * @param text the lines of one entry; the first line begins with `- `
  * @returns undefined for an entry that needs the library

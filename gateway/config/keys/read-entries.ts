@@ -5,7 +5,7 @@ import type { Settings } from '../../shared/model.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { compareLists, entryText, gone, type ListDifference, type SplitList } from './split-list.ts';
 
-/** A valid list of keys with its source bytes, so that the next load reads only changed entries. */
+/** A valid list of keys with its source bytes, so that after an edit only changed entries are read. */
 export interface ReadEntries {
   readonly list: SplitList;
   readonly keys: KeyTable;
@@ -24,7 +24,7 @@ export type ReadEntry = (text: string) => { readonly value: unknown } | undefine
 export const changesMax = 256;
 
 /**
- * Reads the keys of a list. If an earlier load read the list, only changed entries are read.
+ * Reads the keys of a list. If the list was read before, only changed entries are read.
  *
  * @param before the entries of any earlier load; each entry is valid by itself, even if its plan has changed
  * @param onManyChanges called before all entries are read again, because too many have changed

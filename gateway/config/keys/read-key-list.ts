@@ -29,7 +29,7 @@ export interface ReadKeyList {
   readonly lines: () => Uint32Array;
   /** All keys, and the index of each key's entry in the list, both sorted by id. @throws when there were problems */
   readonly table: (plans: Settings['plans']) => Pick<ReadEntries, 'keys' | 'order'>;
-  /** The entries that the next load reuses. The entries are absent if the file was parsed as a whole. */
+  /** The entries that are reused after an edit. The entries are absent if the file was parsed as a whole. */
   readonly entries?: ReadEntries;
 }
 
@@ -99,7 +99,7 @@ export function readKeyList({
   return parsed.data && wholeList(at, whole, parsed.data);
 }
 
-/** Whether a list contains variables. The values of variables may change between loads, so equal bytes do not mean equal keys. */
+/** Whether a list contains variables. The values of variables may change, so equal bytes do not mean equal keys. */
 function hasVariables({ bytes }: SplitList): boolean {
   return bytes.includes('${');
 }

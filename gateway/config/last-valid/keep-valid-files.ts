@@ -8,7 +8,7 @@ import {
 } from '../source/read-config-file.ts';
 import { readStatedAccess, withoutRevoked } from './without-revoked.ts';
 
-/** The files of the current settings. A load uses the files of the current settings in place of files with an error. */
+/** The files of the current settings. When new settings are loaded, these files replace files with an error. */
 export interface LastValid extends Pick<ValidSettings, 'contents' | 'keysFile'> {
   readonly kept?: readonly KeptFile[] | undefined;
   readonly revoking?: Contents | undefined;
@@ -42,16 +42,16 @@ export interface KeepingSettings extends ValidSettings {
 }
 
 /**
- * Loads the configuration. If the files on disk are not valid together, the load uses the last valid content of some files. The load
- * reads all other files from disk. The following rules select the files whose last valid content is used:
+ * Loads the configuration. If the files on disk are not valid together, the last valid content of some files is used. All other files are
+ * read from disk. The following rules select the files whose last valid content is used:
  *
- * 1. The load uses the last valid content of a file that is invalid by itself.
+ * 1. The last valid content of a file is used if the file is invalid by itself.
  *
- * 2. If two files conflict, the load uses the last valid content of the file with the problem. If the file with the problem is unchanged,
- *    the load uses the last valid content of the file that has changed.
+ * 2. If two files conflict, at least one of them has changed since the last valid configuration. The last valid content of the changed file
+ *    is used. If both files have changed, the last valid content of the file that the problem names is used.
  *
- * 3. If the settings are still invalid, the load uses the last valid content of every file except the keys file. If the settings are
- *    invalid even with these contents, the load also uses the last valid content of the keys file.
+ * 3. If the settings are still invalid, the last valid content of every file except the keys file is used. If the settings are invalid even
+ *    with these contents, the last valid content of the keys file is used too.
  *
  * A rejected keys file or main file that is valid by itself still revokes access (`withoutRevoked`).
  *
@@ -67,7 +67,7 @@ export function loadKeepingValid(
   const read = new Map<string, ReadFile>();
   const kept = new Map<string, Fault[]>();
 
-  /** Reads each file once, so that all attempts of a load use the same content. */
+  /** Reads each file once, so that all attempts use the same content. */
   function readOnce(file: string): ReadFile {
     const result = read.get(file) ?? readConfigFile(file);
     read.set(file, result);

@@ -6,20 +6,20 @@ import type { Contents } from '../source/read-config-file.ts';
 import { UnsettledContent } from '../source/source-reader.ts';
 import { messageBetween, type SettingsMessage } from './settings-message.ts';
 
-/** A request for a load in the thread. */
+/** The message that makes the thread load the settings. */
 export interface LoadRequest extends Pick<LoadOptions, 'file' | 'env' | 'settled'> {
   readonly lastValid: LastValid | undefined;
   readonly number: number;
   /**
-   * The number of an earlier load. The reply contains only the settings that differ from the result of this earlier load. With the number
-   * 0, the reply contains all settings.
+   * The number of an earlier request. The reply contains only the settings that differ from the earlier reply. With the number 0, the reply
+   * contains all settings.
    */
   readonly base: number;
 }
 
 /** The thread's answer to a request. */
 export type LoadReply =
-  /** The load stopped, because a long text may be half written. */
+  /** The thread stopped loading, because a long text may be half written. */
   { readonly kind: 'unsettled' } | InvalidSettings | HandedSettings;
 
 /**
@@ -30,7 +30,7 @@ export interface HandedSettings extends Omit<KeepingSettings, 'settings' | 'entr
   readonly message: SettingsMessage;
 }
 
-/** A message during a load, which reports that a file has been read and is being parsed. */
+/** A message that the thread sends while it loads the settings. The file has been read and is being parsed. */
 export interface FileRead {
   readonly kind: 'read';
   readonly file: string;
@@ -39,14 +39,14 @@ export interface FileRead {
 }
 
 /**
- * Valid results by the number of their load. The map contains the current result and the newest result, which may become the
- * current result.
+ * Valid results, with the number of the request as the key of the Map. The map contains the current result and the newest result, which may
+ * become the current result.
  */
 let results: ReadonlyMap<number, KeepingSettings> = new Map();
 
 parentPort?.on('message', ({ number, base, lastValid, ...files }: LoadRequest) => {
   const inForce = results.get(base);
-  // All results except `inForce` are dropped before the load, to free their memory.
+  // Before the thread loads the settings, it drops all results except `inForce`, to free their memory.
   results = new Map(inForce && [[base, inForce]]);
   const loaded = loadSettled(
     { ...files, before: inForce?.entries, onRead: tellRead },

@@ -11,23 +11,23 @@ import { UnsettledContent } from '../source/source-reader.ts';
 import type { FileRead, HandedSettings, LoadReply, LoadRequest } from './settings-loader-worker.ts';
 import { applyMessage } from './settings-message.ts';
 
-/** Runs loads of the configuration in a separate thread, one load at a time. */
+/** Loads the configuration in a separate thread. Calls run one after the other. */
 export interface SettingsLoader {
   /**
-   * @param options.onRead called during the load
-   * @param base the current settings, from an earlier load of this loader; unchanged keys are not read again
+   * @param options.onRead called while the settings are loaded
+   * @param base the current settings, which this loader loaded earlier; unchanged keys are not read again
    * @throws UnsettledContent at a long text that is not in `options.settled`
-   * @throws when the thread dies, for example out of memory; the next load starts a new thread
+   * @throws when the thread dies, for example out of memory; the next call starts a new thread
    */
   load(options: LoaderOptions, base?: Settings): Promise<LoadedInThread>;
-  /** Ends the thread. After `close`, the promise of a running load never settles. The next load starts a new thread. */
+  /** Ends the thread. After `close`, the promise of a running call never settles. The next call starts a new thread. */
   close(): void;
 }
 
 interface LoaderOptions extends Pick<LoadOptions, 'file' | 'env' | 'onRead' | 'settled'> {
   /**
-   * The last valid contents of the files, which the load uses for files with an error. Without this option, any error makes the
-   * load invalid.
+   * The last valid content of each file. This content replaces a file with an error. Without this option, any error makes the result
+   * invalid.
    */
   readonly lastValid?: LastValid | undefined;
 }
@@ -43,14 +43,14 @@ export interface ValidInThread extends HandedSettings {
 /**
  * Makes a loader that runs in a thread, because 100,000 keys take a second to read and would delay requests.
  *
- * The first load starts the thread. The thread stays for a while, because one edit often follows another. The next load in the
- * same thread reads only the changes. An idle thread exits after a while to free its memory.
+ * The first call starts the thread. The thread stays for a while, because one edit often follows another. The next call in the same thread
+ * reads only the changes. An idle thread exits after a while to free its memory.
  */
 export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
-  /** The number of the load that made each settings object. */
+  /** For each settings object: the number of the request that this object answers. */
   const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {
@@ -61,7 +61,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
         maxYoungGenerationSizeMb: bounds.configThreadYoungMebibytes,
       },
     });
-    // The listener for error events stays between loads, because an error event without a listener would end the process.
+    // The listener for error events is never removed, because an error event without a listener would end the process.
     started.on('error', () => {
       if (worker === started) close();
     });
@@ -106,7 +106,7 @@ function pickLastValid({ contents, keysFile, kept, revoking }: LastValid): LastV
   return { contents, keysFile, kept, revoking };
 }
 
-/** The result of a load that threw an error. */
+/** The result when loading the configuration threw an error. */
 export function failedLoad(file: string, error: unknown, digests: Digests = new Map()): InvalidSettings {
   const message = `the configuration cannot be loaded: ${error instanceof Error ? error.message : error}`;
   return {

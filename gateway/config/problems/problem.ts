@@ -26,7 +26,7 @@ export interface Problem extends Place {
   readonly related?: Place & { readonly message: string };
   /**
    * The files that may be at fault, the most likely file first. If this field is absent, `file` and the file of `related` may be at fault.
-   * A load removes this field from its result, because an operator may have written a secret in place of a path.
+   * This field is removed before the problem is returned, because an operator may have written a secret in place of a path.
    */
   readonly files?: readonly string[];
 }

@@ -28,12 +28,14 @@ interface TextToParse {
   readonly text: string;
 }
 
-/** The error that a load throws when it would have to parse a long text that may be half written. */
+/** The error that is thrown because a long text may be half written. */
 export class UnsettledContent extends Error {}
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
 
-/** The parts of a load that its steps share: the main file, the reader of the other files, and the problems found so far. */
+/**
+ * The data that all steps of loading a configuration share: the main file, the reader of the other files, and the problems found so far.
+ */
 export interface LoadContext {
   readonly main: YamlSource;
   readonly mainFile: string;
@@ -49,7 +51,7 @@ export function besideFile(mainFile: string, path: string): string {
 }
 
 /**
- * Reads the files of one load, and records every file and variable that the result depends on.
+ * Reads the files of a configuration once, and records every file and variable that the settings depend on.
  *
  * @param drafts contents to use instead of the files on disk
  * @param makesKeysFile treats a missing keys file as empty

@@ -45,7 +45,10 @@ export function createOffsetOf(document: ParsedDocument, targets: AliasTargets):
   };
 }
 
-/** Indexes fields by name. If several fields have the same name, the last field wins, as in the data. */
+/**
+ * Maps each name to its field. If several fields have the same name, the map contains the last of them. The parser also uses the last
+ * field.
+ */
 function indexFields(map: YAMLMap): ReadonlyMap<unknown, Pair> {
   return new Map(map.items.flatMap((pair) => (isScalar(pair.key) ? [[pair.key.value, pair]] : [])));
 }

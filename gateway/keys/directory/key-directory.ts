@@ -114,7 +114,7 @@ export function createKeyDirectory({
     return { createdMs: changedMs, ...key, changedMs };
   }
 
-  /** A change takes effect in this process at once. Other processes detect the change by the key's generation. */
+  /** A change takes effect in this process immediately. Other processes detect the change by the key's generation. */
   async function changing<T>(
     { id, secrets }: Pick<KeyDefinition, 'id' | 'secrets'>,
     change: Promise<T>,

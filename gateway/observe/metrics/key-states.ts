@@ -16,8 +16,8 @@ export interface KeyCount {
 }
 
 /**
- * Counts the configured keys by plan and state. Zeros are included, because Prometheus misses the first change of a
- * series that did not exist before.
+ * Counts the configured keys of each plan and state. Zeros are included, because Prometheus misses the first change of
+ * a series that did not exist before.
  */
 export function countKeys(
   settings: Pick<Settings, 'plans' | 'keys'>,

@@ -244,8 +244,8 @@ function deprecated({ settings }: ObservedState): Settings['operations'] {
 }
 
 /**
- * Adds up the requests with a valid key for an operation. Operators use the metric to inform key holders, so requests
- * without a valid key do not count.
+ * Returns how many requests with a valid key called an operation. Operators use the metric to inform key holders, so
+ * requests without a valid key do not count.
  */
 function totalOfKeys({ requests }: RequestCounts, operation: string): number {
   let sum = 0;

@@ -100,9 +100,10 @@ interface Restriction {
  * secret, and the duration of a comparison reveals nothing about a secret. Unknown, expired and disabled secrets get the same refusal,
  * so a client cannot find valid secrets by guessing.
  *
- * A known secret is cached when a client first presents it. The cache entry contains the key and everything that requests of the key need,
- * so later requests compute no digest. The cache has room for all secrets of the configuration and of the directory's cache. Each new
- * configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is valid.
+ * A known secret is cached when a client first presents it. The cache entry contains the key and all data that its requests need. Later
+ * requests with the secret therefore compute no digest. The cache has room for all secrets of the configuration and of the directory's
+ * cache. Each new configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is
+ * valid.
  *
  * @param know adds to a key what depends on the key and the presented secret; called once for each secret
  */

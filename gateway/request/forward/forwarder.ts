@@ -40,8 +40,8 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     atTurnEnd,
   };
 
-  // http-proxy-3 requires a target, so it gets a placeholder. Each attempt chooses the real target. The option `toProxy` keeps the raw
-  // path.
+  // http-proxy-3 requires a target, so it gets a placeholder. The real target is chosen at each attempt to forward the request. The option
+  // `toProxy` keeps the raw path.
   const proxy = new ProxyServer({ target: new URL('http://upstream.invalid'), toProxy: true });
   proxy.before('web', 'deleteLength', (_req, _res, options: RelayOptions) => {
     options.relay?.start();
@@ -89,7 +89,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
     },
     /** The state of each upstream, by name. */
     state: upstreams.state,
-    /** Closes WebSockets at once. Waits for requests in flight, but ends them after `upstreamCloseTimeoutMs`. */
+    /** Closes WebSockets immediately. Waits for requests in flight, but ends them after `upstreamCloseTimeoutMs`. */
     async close() {
       clearInterval(sweep);
       upgrades.tunnels.close();

@@ -22,10 +22,12 @@ export function createActiveRequests({
     /** The number of a key's requests that this process serves now. */
     of: (keyId: string) => entries.get(keyId)?.active ?? 0,
 
-    /** Whether this process serves requests of a key, or must still report to the store that these requests have ended. */
+    /**
+     * Whether this process serves a request of the key, or has not yet reported the end of the last request to the store.
+     */
     has: (keyId: string) => entries.has(keyId),
 
-    /** Records that a call to the store is open for the key. The call stays open until `end` is called. */
+    /** Marks the key's call to the store as open. The call stays open until `end` is called. */
     markAsking(keyId: string): void {
       entryOf(keyId).isAsking = true;
     },
@@ -44,7 +46,7 @@ export function createActiveRequests({
      * Ends a call, and counts its admitted requests.
      *
      * @param stored whether the store has counted them; otherwise the next renewal corrects the store's count
-     * @returns whether the store needs another call at once, because requests have ended since the call was sent
+     * @returns whether the store needs another call immediately, because requests have ended since the call was sent
      */
     end(keyId: string, admitted: number, stored: boolean): boolean {
       const entry = entryOf(keyId);

@@ -9,7 +9,7 @@ type BanState = Pick<QuotaState, 'bannedUntilMs' | 'banLevel'>;
 
 /**
  * If two reported ends of a key's ban differ by less than this time, they belong to the same ban. If several processes ban a key locally at
- * the same time, Redis keeps the latest end.
+ * the same time, Redis stores the ban that ends last.
  */
 const sameBanMs = 1_000;
 

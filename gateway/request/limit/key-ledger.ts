@@ -74,8 +74,8 @@ export function createKeyLedger(bounds: Bounds) {
 
     /**
      * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
-     * show a ban, or a window without room for the request. A refusal without a ban counts towards the next ban, so the store must receive
-     * it before that ban. If no ban is running, the function refuses only if the refusal may be reported later (`mayHoldStrike`).
+     * show a ban, or a window that is too full for the request. A refusal without a ban counts towards the next ban, so the store must
+     * receive it before that ban. If no ban is running, the function refuses only if the refusal may be reported later (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide
      */

@@ -137,7 +137,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       await backing.health.started;
       return readStatuses(of);
     },
-    /** Lifts a key's ban: in this process at once, in other processes within `bounds.refusalRememberedMs`. */
+    /** Lifts a key's ban: in this process immediately, in other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
     /**
      * Resets all counts and bans of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does not change a grant.

@@ -43,10 +43,10 @@ function refusesFirst(window: Window, other: Window): boolean {
 }
 
 /**
- * Returns the earliest time, not before `fromMs`, at which all windows have room for a request that costs `units`. The result is the latest
- * reset of the windows without room. A grant changes the limits at its start and end, so the windows are checked again at these times. The
- * result 0 means that there is room now. A window never has room for more units than its limit. If `units` exceeds a limit, the result is
- * the latest reset of the windows that have no room now.
+ * Returns the earliest time, not before `fromMs`, at which all windows have room for a request that costs `units`. A window is full if it
+ * has no room for the request. The result is the time by which all full windows have reset. A grant changes the limits at its start and
+ * end, so the windows are checked again at these times. The result 0 means that there is room now. A window never has room for more units
+ * than its limit. If `units` exceeds a limit, the result is the time by which all windows that are full now have reset.
  *
  * @param told the result of `rateLimitState` for this state
  */
@@ -73,7 +73,7 @@ function lastReset(told: RateLimitState, units: number): number {
   return resetOfFull(told, units);
 }
 
-/** The latest reset of the windows without room. */
+/** The time by which all full windows have reset. */
 function resetOfFull({ windows }: RateLimitState, units: number): number {
   let atMs = 0;
   for (const { remaining, resetMs } of windows) if (remaining < units && resetMs > atMs) atMs = resetMs;

@@ -28,8 +28,8 @@ type State =
 
 /**
  * Controls the order of requests, the timeouts and the end of a client's connection. Pipelined requests are served one after the other, as
- * in nginx. Node itself would emit all pipelined requests at once. If one response closed the connection, the later requests would be
- * charged and forwarded, but could not get responses.
+ * in nginx. Node itself would emit all pipelined requests at the same time. If one response closed the connection, the later requests would
+ * be charged and forwarded, but could not get responses.
  */
 export class ClientConnection {
   readonly socket: Socket;

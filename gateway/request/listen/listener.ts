@@ -143,8 +143,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     if (lacksTls(req.socket)) res.reject(tlsRequired);
     hidePreface(req);
     const connection = connections.get(req.socket);
-    // A client of another protocol, such as RTSP, uses the other protocol from its first request. The listener therefore checks only the
-    // first request of a connection, and HTTP/1.0 requests.
+    // A client of another protocol, such as RTSP, uses the other protocol from its first request. The listener therefore checks the first
+    // request of each connection. The listener also checks every HTTP/1.0 request.
     const isSuspect = req.httpVersion === '1.0' || connection?.isNew() === true;
     if (isSuspect && isOtherProtocol(req)) res.reject(otherProtocol);
     const { headers } = req;
@@ -238,7 +238,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     async drain({ deadlineMs }: { readonly deadlineMs: number }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
-      // The `close` of node:http would destroy idle connections at once, even if a request is just arriving.
+      // The `close` of node:http would destroy idle connections immediately, even if a request is just arriving.
       const closed = Promise.all(
         [...accepting].map(
           (server) => new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())),

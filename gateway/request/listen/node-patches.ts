@@ -81,8 +81,8 @@ export function isOtherProtocol({ socket, method, url }: IncomingMessage): boole
 }
 
 /**
- * Clears the method of a request that is the start of the HTTP/2 preface (`PRI`). `screen-request.ts` then refuses the request with 501.
- * If the method were not cleared, Node would close the connection without a response.
+ * Clears the method `PRI`, because the preface of HTTP/2 begins with this method. `screen-request.ts` then refuses the request with 501. If
+ * the method were not cleared, Node would close the connection without a response.
  */
 export function hidePreface(req: IncomingMessage): void {
   if (req.method === 'PRI') req.method = '';
@@ -128,8 +128,8 @@ export function gatherPieces(req: IncomingMessage): void {
 
 /**
  * Passes the octets of a connection to Node's parser in slices, over several turns of the event loop. Node itself passes a packet of up to
- * 65,536 octets at once, and the parser calls JavaScript for each request and each chunk. A packet with chunks of one octet would block the
- * event loop for 8 ms. Call this for a new connection before Node's HTTP server receives it.
+ * 65,536 octets in one piece, and the parser calls JavaScript for each request and each chunk. A packet with chunks of one octet would
+ * block the event loop for 8 ms. Call this for a new connection before Node's HTTP server receives it.
  *
  * @param takeTurn must call `read` now or later. `read` returns false if there is nothing to read.
  * @returns a function that drops all octets that the parser has not read, and all later octets

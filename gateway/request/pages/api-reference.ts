@@ -33,8 +33,8 @@ export function* apiReference(
 }
 
 /**
- * Allows only scripts, styles and requests of this origin. Inline scripts, style elements and frames around the page are forbidden.
- * Script in the text of an API document or a response therefore cannot run and read the key.
+ * Allows only scripts, styles and requests of this origin. Inline scripts, style elements and frames around the page are forbidden. If the
+ * text of an API document or a response contains a script, the script does not run, so it cannot read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",

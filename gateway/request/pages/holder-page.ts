@@ -14,7 +14,7 @@ export function createHolderAssets(): HolderAssets {
 /** Browsers revalidate each file at each use, so that a page never mixes files of two versions. */
 const revalidated = { cacheControl: 'no-cache' };
 
-/** A path with data of the calling key. A browser without a key gets the HTML page `page` instead. */
+/** A path that shows key holders the data of their key. A browser without a key gets the HTML page `page` instead. */
 export interface HolderPath {
   readonly kind: 'holder';
   readonly part: HolderPart;
@@ -45,8 +45,8 @@ export function* holderPaths(
 }
 
 /**
- * Allows only scripts, styles and requests of this origin. Inline scripts and styles, form submissions and frames around the page
- * are forbidden. Script in the text of a response therefore cannot run and read the key.
+ * Allows only scripts, styles and requests of this origin. Inline scripts and styles, form submissions and frames around the page are
+ * forbidden. If the text of a response contains a script, the script does not run, so it cannot read the key.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",

@@ -3,8 +3,8 @@ import { Shares } from '../../shared/structures/shares.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /**
- * Limits the octets of public pages that clients have not read, because unread octets occupy memory of the process and the kernel.
- * Client addresses share this limit. The class also limits the duration of each response.
+ * Limits the total size of public pages that clients have requested but not read yet. Such pages occupy memory of the process and the
+ * kernel. The limit is divided among client addresses. The class also limits the duration of each response.
  */
 export class UnreadPages {
   private readonly bounds: Bounds;

@@ -27,9 +27,9 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Records that the parser has refused the request or its body. The parser cannot read further requests of the connection. The request
-   * path responds with this error, unless it has already decided on another response. The connection of a partly written response is
-   * closed, so that the client notices that the response is incomplete.
+   * Called when the parser has refused the request or its body. The parser cannot read further requests of the connection. The request path
+   * responds with this error, unless it has already decided on another response. The connection of a partly written response is closed, so
+   * that the client notices that the response is incomplete.
    */
   reject(rejection: Rejection): void {
     this.rejection ??= rejection;
@@ -70,7 +70,7 @@ export class ClientResponse extends ServerResponse {
   }
 
   /**
-   * Writes a whole response at once. Closes the connection afterwards unless `shouldKeepAlive` is set. The method does not use Node's
+   * Writes a whole response with one call. Closes the connection afterwards unless `shouldKeepAlive` is set. The method does not use Node's
    * `writeHead` and `end`, which saves 5 % of the CPU time. Field names are not checked, because they are constants of the gateway or were
    * checked by `request/transport/response-head.ts`.
    *

@@ -111,7 +111,7 @@ export class ConnectionPool implements ConnectionOwner {
     return this.closed.promise;
   }
 
-  /** Closes all connections at once. Current and waiting requests fail. */
+  /** Closes all connections immediately. Current and waiting requests fail. */
   destroy(): Promise<void> {
     this.isClosing = true;
     const waiting = [...this.ready.splice(0), ...this.queue.drain()];

@@ -69,7 +69,7 @@ export class HeadReader<Final extends { readonly kind: string }> {
   }
 
   /**
-   * Stores an incomplete head. Octets that cannot start an HTTP response count as malformed at once, because a target with another
+   * Stores an incomplete head. Octets that cannot start an HTTP response count as malformed immediately, because a target with another
    * protocol may send nothing more.
    *
    * @param unseen `piece` with the last three octets before it

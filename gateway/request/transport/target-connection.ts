@@ -156,7 +156,7 @@ export class TargetConnection implements ActiveConnection, BodySink {
     this.fail('aborted', 'the request was abandoned');
   }
 
-  /** Closes the connection at once. The current request fails with `closed`, so the target is not blamed. */
+  /** Closes the connection immediately. The current request fails with `closed`, so the target is not blamed. */
   close(): void {
     this.fail('closed', 'the gateway closed the connection');
   }

@@ -18,7 +18,10 @@ export interface ReadingData {
   readonly hasDirectory: boolean;
 }
 
-/** Functions of the main thread that the reading thread calls by name. Arguments and results are plain data. */
+/**
+ * Functions of the main thread that the reading thread calls. A message contains the name of the function. Arguments and results are plain
+ * data.
+ */
 export interface Lent {
   readonly unsent: UnsentSource['unsent'];
   readonly lastSeen: UnsentSource['lastSeen'];

@@ -39,7 +39,7 @@ export interface Supervisor extends Omit<Gateway, 'reload'> {
     files: readonly string[],
     message: SettingsMessage,
   ): void;
-  /** Ends all workers at once. */
+  /** Ends all workers immediately. */
   kill(): void;
 }
 

@@ -46,7 +46,7 @@ function* faultsOf(issue: Issue, path: Path): Generator<ShapeFault> {
   }
 }
 
-/** Whether the whole value has a type that this branch of a union does not expect. If so, the author of the value meant another branch. */
+/** Whether a value has the wrong type for this alternative of a union. The author of the value then meant another alternative. */
 function isWrongAsAWhole(issue: Issue): boolean {
   return issue.path.length === 0 && issue.code !== 'unrecognized_keys';
 }

@@ -32,7 +32,7 @@ export function quantileMs(counts: readonly number[], share: number): number {
   return bucketsMs.at(-1) ?? 0;
 }
 
-/** Counts durations by bucket, in plain numbers. */
+/** Counts the durations in each bucket. The counts are plain numbers. */
 export class Histogram {
   /** Not cumulative. The last bucket counts durations above the last bound. */
   readonly counts: number[] = Array(bucketsMs.length + 1).fill(0);

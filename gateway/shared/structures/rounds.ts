@@ -1,7 +1,7 @@
 /**
  * Groups work into rounds, because a batch takes less time than the same work in separate pieces. A round begins at least `apartMs` after
- * the previous round. Work that arrives after this time begins a new round at once. Work that arrives in the same turn of the event loop as
- * a round joins the round.
+ * the previous round. Work that arrives after this time begins a new round immediately. Work that arrives in the same turn of the event
+ * loop as a round joins the round.
  */
 export class Rounds {
   private readonly apartMs: number;

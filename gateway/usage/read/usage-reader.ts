@@ -48,8 +48,8 @@ export interface UsageReader extends OperationsReader {
     period: Period,
   ): Promise<ReadonlyMap<string, SecretUse> | undefined>;
   /**
-   * Returns the networks whose requests were refused because the key does not allow their address, by hour. The
-   * network `*` stands for all networks that were not recorded by name.
+   * Returns the networks whose requests were refused because the key does not allow their address, by hour. The network
+   * `*` stands for all networks that were not recorded separately.
    */
   refusedNetworks(keyId: string, period: Period): Promise<readonly RefusedNetwork[] | undefined>;
   /** Returns an estimate of the number of client addresses of a key, for each day of the period. */

@@ -79,9 +79,9 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 /**
  * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are divided into slices, which
  * are sent one after another during this interval. A failed batch is sent again unchanged and under the same number, so
- * the store adds it only once. When the store answers again, the recorder sends the failed batch and newer counts at
- * once. Other processes must see a request after at most one interval. The function is long because counting, sending
- * and retrying share the keys and their batches.
+ * the store adds it only once. When the store answers again, the recorder sends the failed batch and newer counts
+ * immediately. Other processes must see a request after at most one interval. The function is long because counting,
+ * sending and retrying share the keys and their batches.
  */
 export function createUsageRecorder({
   store,
@@ -269,7 +269,7 @@ export function createUsageRecorder({
 
   /**
    * Retries one of the sources whose last write failed. If this retry succeeds, many of the other sources are retried
-   * at once.
+   * immediately.
    */
   async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;

@@ -73,9 +73,9 @@ export function replayKey(
 }
 
 /**
- * Replays the present limits to check the replay against the record. Counts by minute cannot reproduce bans, refusals by the limit per
- * second, and requests without a decision (503). The check takes the numbers of such refusals from the record, if the recorded numbers are
- * possible.
+ * Replays the present limits to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by the limit
+ * per second, and requests without a decision (503). The check takes the numbers of such refusals from the record, if the recorded numbers
+ * are possible.
  */
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
@@ -138,8 +138,8 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
  *
  * - The upper bound assumes that no ban begins, and that requests are spread over the seconds of a minute. Each shorter window lies within
  *   a single longer window. If every request that has room is admitted, the number of admitted requests is therefore the largest possible
- *   at every moment. If the limit per second is not raised, a request that it refused stays refused, because either the same second or a
- *   longer window is full.
+ *   at every moment. If the limit per second is not raised, every request that this limit refused is refused again. For each such request,
+ *   the window of its second or a longer window is full.
  *
  * - The lower bound assumes that a ban of the longest possible duration follows every minute in which a ban can begin. The lower bound also
  *   assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as

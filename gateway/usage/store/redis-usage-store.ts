@@ -178,7 +178,7 @@ function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }
 
-/** Reads a Redis key of another type as an empty record, so that the other records of the same call stay readable. */
+/** If a Redis key is not a hash, its record is read as empty. The other records of the same call stay readable. */
 function emptyIfNoHash<Reply>(empty: Reply): (error: Error) => Reply {
   return (error) => {
     if (error.message.startsWith('WRONGTYPE')) return empty;

@@ -9,7 +9,7 @@ export type RecordName =
 /** The counts of a record, by field. `record-fields.ts` lists the fields. */
 export type Fields = ReadonlyMap<string, PackedCounts>;
 
-/** Counts to add to one record at once. The sender repeats a batch if it receives no reply. */
+/** The counts that one call adds to a record. The sender repeats a batch if it receives no reply. */
 export interface Batch {
   readonly record: RecordName;
   /** The process that sends the batch. A process numbers its batches for each record in ascending order. */

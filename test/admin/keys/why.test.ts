@@ -58,7 +58,7 @@ interface Case {
   readonly refusedNetworks?: readonly (readonly [network: string, requests: number])[];
   readonly isRecorded?: boolean;
   readonly grant?: Grant;
-  /** The time of the retry. The default is the latest end of an exhausted window. */
+  /** The time of the retry. By default, a retry is possible when the last of the exhausted windows ends. */
   readonly retryAtMs?: number;
 }
 

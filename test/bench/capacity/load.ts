@@ -205,8 +205,8 @@ function renewals(pause: number, rate: number): number {
 }
 
 /**
- * The time for which a process caches a key. The time is shorter than `directoryCachedMs` if the cache is full earlier (Che's
- * approximation).
+ * The time for which a process caches a key. If the cache fills in less than `directoryCachedMs`, keys are cached for less than this time
+ * (Che's approximation).
  *
  * @param served the share of all keys that a process serves
  */

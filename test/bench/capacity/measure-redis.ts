@@ -278,7 +278,7 @@ async function open({ urls, masters }: RedisCluster, connectionsCount = 32) {
   return {
     connections,
     counts,
-    /** Measures the work of Redis while each connection has one call in progress, after a warm-up of half the duration. */
+    /** Measures the work of Redis while each connection has one call in progress. A warm-up comes first and takes half as long. */
     async during(seconds: number, call: (connection: Connection, n: number) => Promise<unknown> | undefined) {
       let n = 0;
       let calls = 0;

@@ -27,7 +27,7 @@ for (const [name, path, ready] of [
   await page.waitForSelector(ready);
   // The wait is long enough for the page to request all lists twice.
   await sleep(10_000);
-  // On a busy machine, figures may be late. The page shows late figures in grey.
+  // On a busy machine, responses may be late. Until a response arrives, the page shows outdated figures in grey.
   await page.waitForFunction("document.querySelector('.stale') === null");
   await page.screenshot({ path: `${folder}${name}.webp`, type: 'webp', quality: 85 });
 }

@@ -65,7 +65,8 @@ test('changes of commands in the file are in the record of changes, with the nam
     { by, action: 'revoke', key: 'acme', before: { disabled: false }, after: { disabled: true } },
     { by, action: 'restore', key: 'acme', before: { disabled: true }, after: { disabled: false } },
   ]);
-  // The gateway cancels a load when the files change during the load, so the last load shows every edit.
+  // The gateway stops loading when the files change, and starts again. The last loaded settings therefore contain every
+  // edit.
   const shownKey = async () => (await run('keys show new', reader.token)).stdout;
   await expect.poll(shownKey).toMatch(/^written in +gateway\.yaml:\d+$/m);
   const { stdout: table } = await run('changes', reader.token);
@@ -73,7 +74,7 @@ test('changes of commands in the file are in the record of changes, with the nam
   expect(table).toMatch(
     / ada +ada created the key new \(free\)\. \(plan free, name New, secret [0-9a-f]{8}\)$/m,
   );
-  // A gateway may load several of the edits at once.
+  // A gateway may load several of the edits together.
   expect(table).toMatch(/ gateway\.yaml +(?:.*; k|K)ey new added\.(?: In force on 1 of 1 process\.)?$/m);
   expect(await shownKey()).toMatch(
     /^secret +[0-9a-f]{8}… \(of its SHA-256\), issued 20\d\d-\d\d-\d\d, never expires$/m,

@@ -9,7 +9,7 @@ import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
 export interface DirectorySubject {
-  /** Opens another adapter for the same data, like the adapter of another process. */
+  /** Opens another adapter for the same data, as another process would. */
   open(): DirectoryStore;
   close(): Promise<void>;
 }

@@ -54,7 +54,7 @@ export interface Front {
   ended(count: number): Promise<void>;
   /** The targets of the single upstream. */
   targets(): readonly TargetSeen[];
-  /** Replaces the single upstream, like a reload. */
+  /** Replaces the single upstream, as a reload does. */
   setUrl(url: string): void;
   close(): Promise<void>;
 }

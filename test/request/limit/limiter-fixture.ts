@@ -93,8 +93,8 @@ export function count(decisions: readonly Decision[], kind: Decision['kind']): n
 }
 
 /**
- * Waits until the limiters have detected that Redis is unavailable. The function sends requests, so that the limiters detect the outage at
- * once.
+ * Waits until the limiters have detected that Redis is unavailable. The function sends requests, so that the limiters detect the outage
+ * immediately.
  */
 export async function untilAway(...limiters: readonly LoggedLimiter[]): Promise<void> {
   await until('Redis is away', () => {

@@ -375,7 +375,7 @@ it('a flood beyond the concurrency limit waits for the next call, and the end of
   const kinds = (await Promise.all(flood)).map(({ kind }) => kind);
   expect(kinds).toEqual(['admitted', ...Array(49).fill('crowded')]);
   expect(one.counts().calls.decided).toBe(before + 1);
-  // A batch that is full is sent at once, without the pause.
+  // A batch that is full is sent immediately, without the pause.
   expect((await one.decide(key, noBans)).kind).toBe('crowded');
   const many = Array.from({ length: defaultBounds.requestsPerCallMax + 1 }, () => one.decide(key, noBans));
   const full = await Promise.all(many.slice(0, -1));

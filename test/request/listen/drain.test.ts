@@ -94,7 +94,7 @@ test('requests pipelined before a drain all get responses, the last with Connect
   const { listener, port } = await startListener({
     handlers: {
       async onRequest(_req, res) {
-        // The first request gets its response at once, and the other requests get their responses during the drain.
+        // The first request gets its response immediately, and the other requests get their responses during the drain.
         if (isFirst) isFirst = false;
         else await draining;
         res.end('done');

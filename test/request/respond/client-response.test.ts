@@ -69,7 +69,8 @@ test('no further request is served while a client does not read its response', a
         received.push(req.url ?? '');
         await turn();
         res.answer({ status: 429, fields: ['Content-Length', String(long.length)], body: long });
-        // A faulty gateway would serve the other requests within 50 turns of the event loop.
+        // The client does not read this response, so its other requests must wait. A faulty gateway would serve them
+        // within 50 turns of the event loop.
         for (let turns = 0; turns < 50; turns++) await turn();
         unread.resolve(req.socket.writableLength);
       },

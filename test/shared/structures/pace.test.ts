@@ -5,7 +5,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }
 afterEach(() => void vi.useRealTimers());
 
 /**
- * A pace of at most 100 pieces of work per second, and at most 2 at once. `begun` lists the pieces of work in the
+ * A pace of at most 100 pieces of work per second, and at most 2 in one burst. `begun` lists the pieces of work in the
  * order in which they began.
  */
 function start() {

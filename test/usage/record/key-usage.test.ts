@@ -30,7 +30,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
         key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
       }
       key.close();
-      // Removes the counts, like a recorder that sends them.
+      // Removes the counts, as a recorder does when it sends them.
       while (key.unsent.takeDay(250) !== undefined);
       return key;
     });

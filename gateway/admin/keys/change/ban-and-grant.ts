@@ -187,7 +187,7 @@ function grantMembers({ grant }: { readonly grant?: Grant }): ChangedMembers {
 
 /**
  * Returns an error if one of the two grants applies now and the other grant starts later. A key has only one grant, so
- * the new grant would replace the present grant at once.
+ * the new grant would replace the present grant immediately.
  */
 function otherGrant({ id }: Key, earlier: Grant | undefined, grant: Grant): string | undefined {
   if (earlier === undefined || (earlier.fromMs === undefined) === (grant.fromMs === undefined))

@@ -41,7 +41,7 @@ export function refused(...error: Parameters<typeof errorResponse>): Refused {
   return { kind: 'refused', response: errorResponse(...error) };
 }
 
-/** A key of the directory, and the directory in which a route changes the key. */
+/** The key that a route changes, and the key directory that contains the key. */
 export interface FoundInDirectory {
   readonly kind: 'found';
   readonly key: DirectoryKey;

@@ -62,7 +62,7 @@ export function ask(path, signal) {
 }
 
 /**
- * One function for each polled path of the open page. A call of the function requests the path at once.
+ * One function for each polled path of the open page. A call of the function requests the path immediately.
  *
  * @type {Set<() => void>}
  */
@@ -130,7 +130,7 @@ const busyShareMax = 1 / 15;
 const askTimeoutMs = 12_000;
 
 /**
- * The minimum interval between two renderings of a page. The page shows the first response at once. Later responses
+ * The minimum interval between two renderings of a page. The page shows the first response immediately. Later responses
  * that arrive in the same interval are shown together.
  */
 const showEveryMs = 500;

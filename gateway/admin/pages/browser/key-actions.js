@@ -289,7 +289,7 @@ function grantIn(form) {
     limits[`per${name.charAt(0).toUpperCase()}${name.slice(1)}`] = Number(value);
   }
   const chosenMs = Date.parse(String(form.get('from')));
-  // As in the API, a start time in the past means that the grant begins at once.
+  // As in the API, a start time in the past means that the grant begins immediately.
   const isLater = chosenMs > nowMs();
   const fromMs = isLater ? chosenMs : nowMs();
   const untilMs = spans[String(form.get('span'))]?.untilMs(fromMs) ?? fromMs;

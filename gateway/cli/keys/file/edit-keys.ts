@@ -29,7 +29,7 @@ export interface LoadedKeys {
   readonly file: string | undefined;
   /** The digest of the content of `file`. */
   readonly digest: string | undefined;
-  /** The parsed entries. If a later load gets these entries as its option `before`, the load parses only changed entries. */
+  /** The parsed entries. If a later call gets these entries as its option `before`, only changed entries are parsed. */
   readonly entries: ValidSettings['entries'];
 }
 

@@ -10,7 +10,7 @@ import {
   type Written,
 } from './directory-store.ts';
 
-/** The in-memory directory of a single process. The keys are lost when the process ends. */
+/** The in-memory directory of a single process. The keys are lost when the process exits. */
 export function createMemoryDirectoryStore({
   nowMs,
   keysMax,

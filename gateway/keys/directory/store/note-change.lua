@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 --[[
-Stores the time of a change of a key's record in the key's quota hash, as `changedMs`. A process reads this time
-together with the record. The script decide-quota.lua compares the time that the process read with the stored time, so
-no process decides on an outdated record. This script also runs when Redis is out of memory, like change-record.lua.
+Stores the time at which a key's record was changed. The time becomes the field `changedMs` of the hash that counts the
+key's requests. A process reads this time together with the record. The script decide-quota.lua compares the time that
+the process read with the stored time, so no process decides on an outdated record. This script also runs when Redis is
+out of memory, like change-record.lua.
 
 KEYS[1] is `<prefix>:{<key id>}`, the hash of decide-quota.lua.
 ARGV[1] is the shortest time until the hash expires, in ms. A process caches a record for a shorter time.

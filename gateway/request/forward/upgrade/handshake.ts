@@ -204,8 +204,8 @@ function acceptSwitch(
 }
 
 /**
- * Forwards a response other than 101 like the response to an ordinary request. The gateway closes the client's connection after this
- * response.
+ * Forwards a response other than 101 in the same way as the response to an ordinary request. The gateway closes the client's connection
+ * after this response.
  */
 async function passOn(
   response: IncomingMessage,

@@ -64,7 +64,7 @@ export class Tunnels {
     return this.draining;
   }
 
-  /** Closes all counted connections at once. */
+  /** Closes all counted connections immediately. */
   close(): void {
     for (const socket of this.counted) socket.destroy();
   }

@@ -167,7 +167,7 @@ export function createTargets({
     const { stop } = target;
     do {
       let finding = await check(target);
-      // A failed check of a healthy target is repeated at once, because one check may fail while this process is busy.
+      // A failed check of a healthy target is repeated immediately, because one check may fail while this process is busy.
       if (finding.health !== 'healthy' && target.health === 'healthy') finding = await check(target);
       if (stop.signal.aborted) return;
       // A target that was down and is now silent has not recovered, so its health remains `down`.
@@ -258,7 +258,7 @@ export function createTargets({
       retiring ??= Promise.all(targets.map(retireTarget));
       await retiring;
     },
-    /** Closes all connections at once. */
+    /** Closes all connections immediately. */
     async destroy() {
       await Promise.all([...pools].map((pool) => pool.destroy()));
     },

@@ -34,8 +34,8 @@ interface Entry {
 /**
  * Manages the upstreams by name. A replaced upstream lives until its last request has finished.
  *
- * An edit takes effect at once if the new URL has an IP address or the same host name. If the URL has another host name, the old upstream
- * stays in use until the new name resolves. Without this rule, a misspelt host name would cause an outage.
+ * An edit takes effect immediately if the new URL has an IP address or the same host name. If the URL has another host name, the old
+ * upstream stays in use until the new name resolves. Without this rule, a misspelt host name would cause an outage.
  */
 export function createUpstreams(configured: readonly Upstream[], deps: UpstreamDeps) {
   const { bounds, log } = deps;

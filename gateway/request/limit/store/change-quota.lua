@@ -9,8 +9,8 @@ For `reset`, the further arguments are the names of all windows.
 For `grant`, ARGV[2] is the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant.
 The reply is nowMs, then all fields of the hash and their values.
 
-A read-only Redis refuses the first write of each operation. A Redis that is out of memory refuses HSET. After a refused write,
-nothing has changed.
+Redis refuses every write while it is read-only, and refuses HSET while it is out of memory. A refused write ends the script. The script
+changes nothing before the write that Redis may refuse.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

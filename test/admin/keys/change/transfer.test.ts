@@ -31,7 +31,7 @@ it('whoami finds the owner of a secret: in the configuration with its line, in t
   const lasting = (await one?.ask('POST', '/keys', { id: 'acme', plan: 'free', expiresAt: at(3_600_000) }))
     ?.body;
   const brief = (await one?.ask('POST', '/keys', { id: 'brief', plan: 'free' }))?.body;
-  // The first secret expires at once.
+  // The first secret expires immediately.
   const rotated = (await one?.ask('POST', '/keys/brief/secrets', { overlap: '0s' }))?.body;
   const { secret } = lasting ?? {};
   const whose = async (of: string) =>

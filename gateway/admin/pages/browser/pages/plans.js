@@ -14,7 +14,10 @@ import { WhatIf } from './plan-what-if.js';
 /** @typedef {BodyOf<'/plans/{name}/distribution'>['minute']} Spread */
 /** @typedef {Record<string, number>} Limits by the name of the window */
 
-/** The page of the plans, with the distribution of an open plan's keys under its limits. @param {PageProps} props */
+/**
+ * The page that lists the plans. Below the list, charts show how many requests the keys of one plan send.
+ * @param {PageProps} props
+ */
 export function Plans({ query }) {
   const polled = usePolled('/plans', 10_000);
   const { plans = [], isComplete } = polled.body ?? {};
