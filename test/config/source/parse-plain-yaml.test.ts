@@ -125,9 +125,9 @@ test('an API document has the same value, places and problems on the fast path a
       if (parsePlainYaml(text) !== undefined) fast += 1;
       expect(parsed('api', text)).toEqual(parsed('settings', text));
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   );
-  expect(fast).toBeGreaterThan(100);
+  expect(fast).toBeGreaterThan(20);
 });
 
 test('a document with random insertions has the same value on both paths, if both paths accept it', () => {
@@ -190,9 +190,9 @@ test('a document with random insertions has the same value on both paths, if bot
         expect(plain.value).toEqual(value);
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   );
-  expect(fast).toBeGreaterThan(50);
+  expect(fast).toBeGreaterThan(10);
 });
 
 test.each([
@@ -273,6 +273,6 @@ test('an API document has the same maximum number of tokens on both paths', () =
       fc.pre(count > 0 && count <= text.length);
       expect(excess(text, count - 1)).toEqual([1, 1]);
     }),
-    { numRuns: 500 },
+    { numRuns: 150 },
   );
 });
