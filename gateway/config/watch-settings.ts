@@ -80,9 +80,9 @@ interface LoadUnderWay {
  * that replace the file, symlink swaps in Kubernetes, and bind mounts.
  *
  * New content is loaded as soon as it is found. The result takes effect once two comparisons in a row have found exactly the loaded
- * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue during a load. Loaded settings
- * take effect once two comparisons have found their content, even if the file has been edited again since. Frequent edits therefore do not
- * prevent a change.
+ * content, because a half-written file may be valid YAML that lacks its last keys. The comparisons continue while the configuration is
+ * loaded. Loaded settings take effect once two comparisons have found their content, even if the file has been edited again since. Frequent
+ * edits therefore do not prevent a change.
  *
  * A long text that may be half written is not parsed (`UnsettledContent`), because parsing it takes seconds and would delay the parsing of
  * the complete text. A long text is loaded after two comparisons have found the same content.

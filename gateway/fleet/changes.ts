@@ -26,7 +26,7 @@ export const keyActions = [
 
 export type KeyAction = (typeof keyActions)[number];
 
-/** The changed members by name, as JSON. The members contain no secret and no complete digest. */
+/** The changed members of the key. The values are JSON. The members contain no secret and no complete digest. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
 /** A change of one key, or of many keys together, by an operator or by the holder of the key. */

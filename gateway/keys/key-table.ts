@@ -161,8 +161,8 @@ export function settingsAt(settings: Settings, nowMs: number): Settings {
 }
 
 /**
- * The plans that the keys of these settings use. Keys of the directory use the same plans, so a new limit reaches all keys of a plan at
- * once.
+ * The plans that the keys of these settings use. Keys of the directory use the same plans, so a new limit applies to all keys of a plan at
+ * the same time.
  */
 export function plansInForce({ keys }: Pick<Settings, 'keys'>): Plans {
   return tableIn(keys).plans;

@@ -21,7 +21,7 @@ export function windowIndex(lengthMs: number, nowMs: number): number {
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** The beginning of the window with this number, epoch ms. The previous window ends at the same time. */
+/** Returns the time at which the window number `index` begins, epoch ms. The previous window ends at the same time. */
 export function windowStartMs(lengthMs: number, index: number): number {
   return lengthMs === calendarMonth ? Date.UTC(1970, index) : index * lengthMs;
 }

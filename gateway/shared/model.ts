@@ -41,7 +41,7 @@ export interface PlanChange {
   readonly limits: Limits;
 }
 
-/** Plans by name, in the order of the configuration. */
+/** All plans, in the order of the configuration. The key of the Map is the name of the plan. */
 export type Plans = ReadonlyMap<string, Plan>;
 
 /** One entry of `keys`: a caller with its plan and limits. The quota and the ban of a key are stored under its id. */

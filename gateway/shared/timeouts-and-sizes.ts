@@ -510,12 +510,12 @@ export const defaultBounds = Object.freeze({
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
-  /** If a key has no requests during this number of flushes, the process evicts the usage counts of the key. */
+  /** The number of flushes without a request of a key, after which the process evicts the key's usage counts. */
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts stay in memory, about 3 kB each. If more keys are in memory, a key is evicted as soon as its
    * counts are sent. All counts are sent whenever `usageKeysMax` new keys have arrived. The memory therefore contains the counts of at most
-   * three times this number of keys.
+   * 3 × `usageKeysMax` keys.
    */
   usageKeysMax: 20_000,
   /** The maximum number of keys in the index of recently active keys, and the maximum age of an entry. */
@@ -622,7 +622,7 @@ export const defaultBounds = Object.freeze({
   workerReplyTimeoutMs: 1_000,
   /** How long workers may take to exit after the deadline of a drain. */
   workerEndTimeoutMs: 3_000,
-  /** Each worker may open at least this number of connections to a target. */
+  /** The number of connections to a target that every worker may open, even if there are many workers. */
   workerConnectionsPerTargetMin: 16,
 
   /**
@@ -700,9 +700,9 @@ export const defaultBounds = Object.freeze({
   /** The maximum size of the part of a log line that `tollgate why` reads. All lines of the gateway's log are shorter than this limit. */
   logLineReadBytesMax: 1_048_576,
 
-  /** Log lines are buffered up to this number of characters, because each write costs work in another thread. */
+  /** The maximum number of characters of log lines in the buffer. Lines are buffered because each write costs work in another thread. */
   logLinesLengthMax: 65_536,
-  /** If several processes write into one pipe, each process buffers at most this number of octets (PIPE_BUF of Linux). */
+  /** The maximum size of the log's buffer if several processes write into one pipe, in octets (PIPE_BUF of Linux). */
   logSharedBytesMax: 4_096,
   /** The longest time for which a log line is buffered, so that a quiet gateway also shows its lines. */
   logFlushIntervalMs: 1_000,

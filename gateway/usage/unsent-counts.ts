@@ -22,9 +22,9 @@ export class UnsentRoom {
   }
 }
 
-/** Counts by day and field that are not part of a batch yet. */
+/** The counts that are not part of a batch yet. */
 export class UnsentCounts {
-  /** The counts by day and field; undefined while there are none, which saves memory for most keys. */
+  /** For each day, the counts of each field. Undefined while there are no counts, which saves memory for most keys. */
   private days: Map<number, Map<string, Counts>> | undefined;
   private readonly room: UnsentRoom;
 

@@ -40,8 +40,7 @@ const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses
 /** The number of different secrets for each second of a flood. A flood repeats no secret. */
 const secretsPerSecond = 4_000;
 /**
- * The flood lasts two seconds longer than the load of the key. The flood starts one second before the load and ends one second after the
- * load.
+ * The flood starts one second before the first request of the key, and ends one second after the last request of the key.
  */
 const floodAroundSeconds = 2;
 const loadPauseMs = 10;

@@ -6,7 +6,7 @@ import { startProcess } from './processes.ts';
 export interface BenchRedis {
   readonly pid: number;
   readonly port: number;
-  /** The number of script calls since the start. Every subject decides with a Lua script. */
+  /** The number of script calls since the start. Every subject counts requests with a Lua script in Redis. */
   scriptCalls(): Promise<number>;
   close(): void;
 }

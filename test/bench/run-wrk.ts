@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** The time that wrk may take in addition to the load: for connections, the last responses and its summary. */
+/** The time that wrk may take in addition to the duration of the load. wrk needs it for connections, the last responses and the summary. */
 const graceMs = 15_000;
 
 export interface Load {

@@ -23,7 +23,7 @@ export interface GreedyTunnelsOptions {
 export interface GreedyTunnels {
   readonly good: Record<number, number>;
   readonly failures: readonly string[];
-  /** `baseline` is measured while the load of the WebSockets goes directly to the backend. */
+  /** `baseline` is measured while the WebSockets are connected to the backend directly. */
   readonly p50Ms: { readonly baseline: number; readonly beside: number };
   readonly p99Ms: { readonly baseline: number; readonly beside: number };
   /** The octets that the gateway relays for the WebSockets, in both directions. */

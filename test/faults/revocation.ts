@@ -15,7 +15,7 @@ export interface Revocation {
   readonly admittedShared: number;
   readonly refused: number;
   readonly admittedAlone: number;
-  /** Redis decided this number of requests of another key. The number shows that Redis was mostly reachable. */
+  /** The number of requests of another key that Redis decided. A large number shows that Redis was mostly reachable. */
   readonly othersShared: number;
 }
 

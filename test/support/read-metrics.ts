@@ -3,7 +3,10 @@ import { fetchOnce } from './fetch-once.ts';
 export interface Metrics {
   readonly text: string;
   readonly contentType: string | null;
-  /** Figures by name with labels, such as `tollgate_connections` or `tollgate_rejected_total{code="invalid_key"}`. */
+  /**
+   * The figures. The key of the Map is the name of the metric with its labels, such as
+   * `tollgate_rejected_total{code="invalid_key"}`.
+   */
   readonly figures: ReadonlyMap<string, number>;
   /** The sum of a metric over all its labels. */
   sum(name: string): number;

@@ -39,7 +39,7 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
 }
 
 export interface RouteRequest<Query extends QuerySchema, Body extends z.ZodType> {
-  /** The decoded segments of the path, by their name in the template. */
+  /** For each parameter of the path template: the decoded segment of the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: z.output<Query>;
   /** The validated body; undefined for a route without a body. */

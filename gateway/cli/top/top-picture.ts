@@ -227,7 +227,7 @@ function shareRows(lengths: readonly number[], room: number): number[] {
   return given;
 }
 
-/** Shortens a table to this number of rows. The last row of a shortened table shows how many rows are left out. */
+/** Shortens a table to `length` rows. The last row of a shortened table shows how many rows are left out. */
 function shortened([titles = '', ...lines]: readonly string[], length: number): string[] {
   if (lines.length <= length) return [titles, ...lines];
   const shown = lines.slice(0, Math.max(0, length - 1));

@@ -76,7 +76,7 @@ export function createKeyDirectory({
       };
     },
     /**
-     * Looks up the key of a secret, and decides by the given configuration whether the key is usable.
+     * Looks up the key of a secret, and checks whether the key is usable under the given configuration.
      *
      * @param holder the group of the client's address (`address-group.ts`)
      * @returns `away` when the store does not answer and the key is not cached; `busy` when too many look-ups wait

@@ -87,7 +87,7 @@ export function createForwarder({ upstreams: firstUpstreams, ...options }: Forwa
       clearInterval(sweep);
       sweep = startSweep();
     },
-    /** The state of each upstream, by name. */
+    /** Returns the state of each upstream, with the upstream's name as the member's name. */
     state: upstreams.state,
     /** Closes WebSockets immediately. Waits for requests in flight, but ends them after `upstreamCloseTimeoutMs`. */
     async close() {

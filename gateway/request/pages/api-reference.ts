@@ -1,7 +1,10 @@
 import { apiDocumentPath, type Settings } from '../../shared/model.ts';
 import { createServedFile, programFile, type ServedFile } from './served-file.ts';
 
-/** The files that the API reference loads, by name. A process makes these files once, because they do not depend on the configuration. */
+/**
+ * For each file name that the API reference requests: the file. A process makes these files once, because they do not depend on the
+ * configuration.
+ */
 export type ReferenceAssets = ReadonlyMap<string, ServedFile>;
 
 export function createReferenceAssets(): ReferenceAssets {

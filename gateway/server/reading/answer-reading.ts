@@ -67,7 +67,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
     return settings;
   }
 
-  /** Calls functions of the main thread by name. */
+  /** Each call of a member of `lent` calls the function of the main thread with the same name. */
   const lent = new Proxy({} as Lent, {
     get:
       (_, name) =>

@@ -2,7 +2,7 @@ import type { Certificate, Settings } from '../model.ts';
 
 const dayMs = 86_400_000;
 
-/** Warnings begin this number of days before a certificate expires, so that operators notice a failing renewal in time. */
+/** The number of days before the expiry of a certificate at which warnings begin. Operators thus notice a failing renewal in time. */
 const noticeDays = 14;
 
 /** The certificates of the listeners with TLS, by the name of the listener's setting. */

@@ -17,7 +17,7 @@ import { hoursOfDay, type UsageCalendar } from '../usage-calendar.ts';
 /** The daily totals of a key. Days are numbered since 1970. */
 export type DailyTotals = ReadonlyMap<number, Tally>;
 
-/** Keeps the daily totals of keys after the counts by minute are deleted. */
+/** Stores the daily totals of keys, because the counts of each minute are deleted earlier. */
 export interface DailyTotalsKeeper {
   /** Called when a key sends requests on a new day, so that its earlier days are added to its totals. */
   enqueue(keyId: string): void;

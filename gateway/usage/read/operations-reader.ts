@@ -17,7 +17,7 @@ import type { ActiveKey, RecordRead } from '../store/usage-store.ts';
 import { byMinute, type TrafficEnding, trafficEndings, trafficField } from '../traffic.ts';
 import { daysOf, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
-/** Reads the counts by operation from the usage record. */
+/** Reads the counts of each operation from the usage record. */
 export interface OperationsReader {
   /** Returns the calls of a key by operation and hour, for all operations or only the named operations. */
   operationsOf(

@@ -96,7 +96,7 @@ export function possibleBans(
 
 /**
  * Returns the mean of both bounds, rounded down. The mean equals the number of offered requests only if both bounds
- * equal this number.
+ * equal the number of offered requests.
  */
 export function middle(mostAdmitted: number, leastAdmitted: number): number {
   return Math.floor((mostAdmitted + leastAdmitted) / 2);

@@ -13,9 +13,9 @@ export interface MixedMinute {
   readonly requests: number;
   /** The units beyond 1 unit per request. */
   readonly extra: number;
-  /** The limit per second admits at most this number of requests, and at most this number of units. */
+  /** The maximum number of requests that the limit per second admits, and also the maximum number of units. */
   readonly mostBySecond: number;
-  /** The limit per second has room for at least this number of units. */
+  /** The smallest number of units for which the limit per second has room. */
   readonly leastBySecond: number;
   /** Whether a ban may refuse every request of the minute. */
   readonly isBanned: boolean;

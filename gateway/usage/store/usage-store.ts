@@ -6,7 +6,7 @@ export type RecordName =
   | { readonly kind: 'operations'; readonly day: number }
   | { readonly kind: 'totals'; readonly keyId: string };
 
-/** The counts of a record, by field. `record-fields.ts` lists the fields. */
+/** The counts of a record. The key of the Map is the name of the field. `record-fields.ts` lists the fields. */
 export type Fields = ReadonlyMap<string, PackedCounts>;
 
 /** The counts that one call adds to a record. The sender repeats a batch if it receives no reply. */

@@ -5,7 +5,10 @@ import { createServedFile } from '../../../gateway/request/pages/served-file.ts'
 
 const text = 'a line that compresses well\n'.repeat(200);
 
-/** The response to a client that sends these fields: its status, its fields by name, and its decoded body. */
+/**
+ * Requests the file with these header fields. Returns the status, the header fields and the decoded body of the
+ * response.
+ */
 async function ask(file: ReturnType<typeof createServedFile>, headers: IncomingHttpHeaders = {}) {
   const { status, fields, body } = await file.respond(headers);
   const byName = new Map<string, string>();

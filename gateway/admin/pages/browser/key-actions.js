@@ -240,7 +240,7 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * The choices for the duration of a grant, by name.
+ * The durations of a grant that the operator can choose.
  *
  * @type {Record<string, { text: string, untilMs: (fromMs: number) => number }>}
  */

@@ -37,7 +37,7 @@ export function chooseTarget<T extends Candidate>({
       leastLoad = load;
       equals = 1;
     } else if (load === leastLoad) {
-      // The n-th target with the same load replaces the chosen target with probability 1/n. All targets with this load thus have the same
+      // The n-th target with the same load replaces the chosen target with probability 1/n. All targets with equal load thus have the same
       // chance.
       equals++;
       if (random() * equals < 1) best = target;

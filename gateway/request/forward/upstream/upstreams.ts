@@ -119,7 +119,7 @@ export function createUpstreams(configured: readonly Upstream[], deps: UpstreamD
     replace,
     /** The interval of deadline checks, which depends on the shortest timeout. */
     sweepIntervalMs: () => Math.min(...allOf(entries).map((upstream) => upstream.bounds.sweepIntervalMs)),
-    /** The state of each upstream by name, in the order of the configuration. */
+    /** Returns the state of each upstream, in the order of the configuration. The name of a member is the name of the upstream. */
     state: (): Readonly<Record<string, UpstreamState>> =>
       Object.fromEntries([...entries].map(([name, entry]) => [name, stateOf(entry)])),
     /** Lets requests in flight finish for `upstreamCloseTimeoutMs`, then closes their connections. */
