@@ -15,7 +15,7 @@ export interface KeysFigures {
   readonly keys: number;
   readonly startMs: number;
   readonly residentBytes: number;
-  /** The memory after the first edits and before any load. The first edits increase the memory, whatever the number of keys. */
+  /** The memory after the first edits and before any load. The first edits increase the memory even with few keys. */
   readonly residentAfterEditsBytes: number;
   /** The time from the saved edit until it takes effect, including the wait for the next check of the files. */
   readonly reloadMs: number;

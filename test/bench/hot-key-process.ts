@@ -1,4 +1,7 @@
-/** A process with its own limiter. The process decides requests of one key, and then sends the number of each decision to its parent. */
+/**
+ * A process with its own limiter. The process decides requests of one key, and then sends its parent the number of admitted, refused and
+ * banned requests.
+ */
 import { once } from 'node:events';
 import { pino } from 'pino';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';

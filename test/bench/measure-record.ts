@@ -123,7 +123,8 @@ async function measureList(stage: Stage): Promise<RecordFigures['list']> {
 
   const settings = 'usage: { keepDays: 0 }';
   const without = await startTollgate({ ...stage, dir, credentials }, { name: 'record-none', settings });
-  // The two processes get the same number of requests, because a process does not free the memory of requests immediately.
+  // A process frees the memory of requests late. The two processes get the same number of requests, so that this memory does not affect the
+  // comparison.
   await callAll(without, secrets.slice(0, active));
   for (const subject of [gateway, without]) await callAll(subject, secrets.slice(0, keys));
   const activeKeysBytes = residentBytes(gateway.pid) - residentBytes(without.pid);

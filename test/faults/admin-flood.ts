@@ -15,7 +15,7 @@ const asking = (path: string) => ({ bytes: get(path), reconnects: false });
 const chunked = (token: string) =>
   `POST /api/v1/simulate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(60_000)}0\r\n\r\n`;
 
-/** The kinds of load on the admin listener. Only `send bodies in chunks of one octet` needs a token. */
+/** The kinds of load on the admin listener. Only the load `send bodies in chunks of one octet` needs a token. */
 export const floods = {
   'request /metrics': () => asking('/metrics'),
   'request /readyz': () => asking('/readyz'),

@@ -89,8 +89,8 @@ export interface LostReply {
   readonly sent: number;
   readonly counted: number;
   /**
-   * The number of times that Redis counted one request of another client. This client uses the default of ioredis: it repeats a command
-   * that got no reply.
+   * A second client uses the default of ioredis, which repeats a command that got no reply. `countedByDefault` is the number of times that
+   * Redis ran one command of the second client.
    */
   readonly countedByDefault: number;
   readonly logged: readonly string[];

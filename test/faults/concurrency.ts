@@ -131,7 +131,7 @@ export async function measureConcurrency({
       return stored?.trim().split(' ').length === 3 * processes.length;
     });
     const ofOneWhileAway = Math.max(...processes.map((at) => ofProcess(at).most));
-    // Two processes still serve more requests than the limit allows.
+    // Two processes together still serve more requests than the limit allows.
     const rest = counts.now - ofProcess(0).now;
     for (const response of backend.open()) if (response.req.url?.endsWith('=0')) response.end('[]');
     await until('the requests of one process have ended', () => ofProcess(0).now === 0);

@@ -29,8 +29,8 @@ export interface DeadShard {
   /** Two statuses from a process with `refuse`: for a key of the lost server, and for another key. */
   readonly refusing: readonly [number, number];
   /**
-   * Two entries of the key list during the loss: for a key of the lost server, and for another key. An entry has the key's state and number
-   * of windows.
+   * Two entries of the key list during the loss: for a key of the lost server, and for another key. An entry has the key's state and the
+   * number of its windows.
    */
   readonly listed: readonly (readonly [string, number] | undefined)[];
   /** The time from the repair until every process was connected to all servers. */

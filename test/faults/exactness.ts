@@ -26,8 +26,8 @@ export interface Exactness {
   readonly windows: readonly WindowCount[];
   readonly admitted: number;
   /**
-   * Sums over all windows. `over` is the number of requests that were admitted above the limit. `under` is the unused part of the limit, in
-   * windows that refused a request.
+   * Sums over all windows. `over` is the number of requests that were admitted above the limit. `under` is the number of units that were
+   * left in windows that refused a request.
    */
   readonly over: number;
   readonly under: number;
@@ -95,7 +95,7 @@ async function hashIn(place: RedisPlace, name: string): Promise<Record<string, s
 
 /**
  * Counts the responses of each window. The limit and the reset in a response's headers identify the window. A request counts in the
- * shortest window and in the longest window. The whole load is in a single longest window.
+ * shortest window and in the longest window. All requests are in the same longest window.
  */
 function countWindows(responses: readonly LoadResponse[], longestMax: number) {
   const byWindow = Map.groupBy(responses, ({ headers }) =>

@@ -14,7 +14,10 @@ export interface GreedyTunnelsOptions {
   readonly octets: number;
   /** The number of keys that open the WebSockets. */
   readonly keys: number;
-  /** The number of rounds. Each round measures other keys once without the WebSockets and once with them. */
+  /**
+   * The number of rounds. In the first half of a round, the WebSockets bypass the gateway. In the second half, the WebSockets go through
+   * the gateway.
+   */
   readonly rounds: number;
   /** The duration of each half of a round. */
   readonly halfMs: number;

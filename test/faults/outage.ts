@@ -74,8 +74,8 @@ export interface OutageOptions {
 const limit = 40;
 
 /**
- * Redis fails and recovers under load. Two processes decide locally during the outage, and one process refuses. Redis works for `holdMs`.
- * Then Redis is unavailable for at least `holdMs`.
+ * Redis fails and recovers under load. Two processes decide locally during the outage, and one process refuses. Redis is available for
+ * `holdMs`. Then Redis is unavailable for at least `holdMs`.
  */
 export async function measureOutage(
   fault: Fault,

@@ -373,7 +373,7 @@ function exactnessOn(form: RedisForm): Measurement {
   };
 }
 
-/** Names a form of Redis in the description of a fault. */
+/** The name of a form of Redis, for the description of a fault. */
 function redisAs(form: string): string {
   return form === 'Sentinel' ? 'Redis under Sentinel' : `Redis as ${form}`;
 }

@@ -33,7 +33,7 @@ const response201 = okResponse('{"id":1}', 201);
 /**
  * Sends POSTs under load through one gateway to three targets of one host name. One or all of the targets fail and recover. A hanging
  * target holds each request for `totalTimeoutMs`. When the hanging target has ended its requests, it has the fewest requests in flight. The
- * gateway therefore chooses the hanging target again, unless its health checks have failed.
+ * gateway therefore chooses the hanging target again, unless the health checks of this target have failed.
  */
 export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);

@@ -19,8 +19,8 @@ export interface UnknownSecrets {
 }
 
 /**
- * Measures a key of the directory during a flood of different unknown secrets. This measurement omits the key's p99. The benchmark measures
- * the p99, because the gateway has its own CPU in the benchmark.
+ * Measures a key of the directory during a flood of different unknown secrets. This measurement omits the key's p99, because the gateway
+ * shares its CPU with other processes. The benchmark, in which the gateway has its own CPU, measures the p99.
  */
 export async function measureUnknownSecrets(options: UnknownSecretsOptions): Promise<UnknownSecrets> {
   const fleet = await startFleet({

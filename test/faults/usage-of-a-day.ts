@@ -6,8 +6,8 @@ const hours = Array.from({ length: 24 }, (_, hour) => String(hour).padStart(2, '
 type Field = readonly [name: string, counts: PackedCounts];
 
 /**
- * The counts for each minute of an hour. The numbers of the minutes are stored as differences: the first number is 1, and each later number
- * is `apart` more than the previous number.
+ * The counts for each minute of an hour. Each minute has a number and a count. The list contains the distance of each number from the
+ * previous number, followed by the count. The first distance is 1, and each later distance is `apart`.
  */
 function everyMinute(apart: number): PackedCounts {
   return Array.from({ length: 60 }, (_, minute) => [minute === 0 ? 1 : apart, 20]).flat();

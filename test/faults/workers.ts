@@ -14,7 +14,7 @@ export interface WorkerKills {
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
-  /** The number of connections of the killed workers. The death of a worker may fail one request on each of its connections. */
+  /** The number of connections of the killed workers. When a worker dies, one request on each of its connections may fail. */
   readonly connectionsKilled: number;
   /** The largest decrease of the count of all requests, which must never decrease. */
   readonly wentBack: number;

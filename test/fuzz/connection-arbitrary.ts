@@ -7,7 +7,7 @@ export type Pieces = readonly string[];
 
 /**
  * Generates one to three requests. A request has ordinary parts and a few strange parts. In some cases, single bytes are changed. The text
- * is then cut into writes. A finding shrinks towards few requests with ordinary parts, sent in one write.
+ * is then cut into writes. fast-check shrinks a failing connection: it prefers few requests, ordinary parts and a single write.
  */
 export function connectionArbitrary(): fc.Arbitrary<Pieces> {
   return fc
@@ -22,7 +22,7 @@ export function connectionArbitrary(): fc.Arbitrary<Pieces> {
     });
 }
 
-/** Generates `rare` in one of ten cases. A finding shrinks to `ordinary` if the ordinary value also fails. */
+/** Generates `rare` in one of ten cases. If a rare value fails, fast-check also tries an ordinary value. */
 function seldom<T>(ordinary: fc.Arbitrary<T>, rare: fc.Arbitrary<T>): fc.Arbitrary<T> {
   const options = { withCrossShrink: true };
   return fc.oneof(options, { weight: 9, arbitrary: ordinary }, { weight: 1, arbitrary: rare });

@@ -51,8 +51,8 @@ export function judgeForwarded(forwarded: ReadRequest, original: ReadRequest): s
 }
 
 /**
- * Whether the gateway may forward this request and cut it off later, because its body may stop or exceed the limit. The result is true even
- * for an empty chunked body, because its last chunk may not arrive.
+ * Whether the gateway may forward this request and then cut it off, because the body stops or is too large. The result is true even for an
+ * empty chunked body, because its last chunk may not arrive.
  */
 export function mayBeCut({ body, fields }: ReadRequest): boolean {
   return body !== '' || valuesOf(fields, 'transfer-encoding').length > 0;

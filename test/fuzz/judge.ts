@@ -18,8 +18,8 @@ export interface Memory {
   /** Every request id of the responses so far. */
   readonly requestIds: Set<string>;
   /**
-   * The requests of each client address. When the gateway cuts a request off, the request may reach the backend during a later
-   * conversation.
+   * The requests of each client address. If the gateway cuts a request off, the backend may record the request after the conversation has
+   * ended.
    */
   readonly requests: Map<string, readonly ReadRequest[]>;
 }

@@ -16,9 +16,9 @@ export interface Balancer {
 }
 
 /**
- * A simple TCP load balancer. Each new connection goes to the next member whose `/readyz` responds with 200. An open connection stays with
- * its member. The balancer does not retry or inspect requests. The balancer requests `/readyz` before each connection, because an earlier
- * response is outdated after a pause of the process.
+ * A simple TCP load balancer. Each new connection goes to the next member whose `/readyz` responds with 200. The balancer never moves an
+ * open connection to another member. The balancer does not retry or inspect requests. The balancer requests `/readyz` before each
+ * connection, because an earlier response is outdated after a pause of the process.
  */
 export async function startBalancer(): Promise<Balancer> {
   const members = new Set<Member>();

@@ -96,7 +96,8 @@ export async function openTab(browser: Browser, origin: string, token: string): 
     complaints,
     async show(path, ready, width = 1280) {
       await page.setViewport({ width, height: 900 });
-      // A detour through an unknown path removes the state of the previous page, even if that page has the same path.
+      // The tab opens an unknown path first, which removes the state of the previous page. Without this step, a page with the same path
+      // would keep its state.
       await goTo('/nowhere', 'main > .empty a[href="/"]');
       await goTo(path, ready);
       return page;

@@ -41,7 +41,7 @@ export interface FleetOptions {
   readonly redisPassword?: string;
   /** Connects the gateways to Redis through a relay, which can delay and throttle the connections. */
   readonly relayed?: boolean;
-  /** Further files of the configuration. Each member has the name of a file. */
+  /** Further files of the configuration. The name of each member is a file name. */
   readonly files?: Readonly<Record<string, unknown>>;
   /** A Redis for the gateways, in place of the fleet's own server. */
   readonly place?: RedisPlace;

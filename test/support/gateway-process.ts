@@ -92,7 +92,7 @@ export interface GatewayStart {
   readonly tuning?: Tuning;
   /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of the links. */
   readonly layout?: 'plain' | 'mounted';
-  /** Further files of the configuration. Each member has the name of a file. */
+  /** Further files of the configuration. The name of each member is a file name. */
   readonly files?: Readonly<Record<string, unknown>>;
 }
 

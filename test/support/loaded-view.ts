@@ -2,7 +2,7 @@ import type { Loaded } from '../../gateway/config/load-settings.ts';
 import type { LoadedInThread } from '../../gateway/config/loader/settings-loader.ts';
 import type { Keys } from '../../gateway/shared/model.ts';
 
-/** The content of a loaded configuration. `keysView` replaces the data structures of its keys. */
+/** The content of a loaded configuration. The keys have the form that `keysView` returns. */
 export function loadedView(loaded: Loaded | LoadedInThread): object {
   if (loaded.kind === 'invalid') return loaded;
   const { kind, settings, warnings, upstreamUrls, keysFile, digests, version } = loaded;

@@ -33,8 +33,8 @@ export function openApiFaults(document: Json): readonly string[] {
       need(`${place}: ${names}`, names.length === 0);
     }
   }
-  // A strict compilation also reports unknown members of a schema. In YAML, a comma in an unquoted text can create such members, for
-  // example `or away.`.
+  // A strict compilation also reports unknown members of a schema. Inside `{ … }` in YAML, a comma ends an unquoted text, and the rest of
+  // the text becomes an unknown member.
   const ajv = new Ajv2020({ strict: false, strictSchema: true });
   addFormats.default(ajv);
   ajv.addVocabulary(['paths', 'components', 'discriminator', 'xml', 'externalDocs', 'example']);

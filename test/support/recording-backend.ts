@@ -120,7 +120,8 @@ export async function startRecordingBackend({
 }
 
 /**
- * Resets a connection. Node cannot reset a TLS socket. The function closes a TLS socket, which resets the connection if octets are unread.
+ * Resets a connection. Node cannot reset a TLS socket, so the function closes the socket. The kernel then resets the connection if octets
+ * are unread.
  */
 export function reset(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy();

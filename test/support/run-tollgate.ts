@@ -77,7 +77,7 @@ async function runHere(
   try {
     const ended = createProgram()
       .parseAsync(args, { from: 'user' })
-      // Some commands exit one turn of the event loop after they have returned.
+      // Some commands return, and call `process.exit` in the next turn of the event loop.
       .then(() => turn());
     await Promise.race([ended, exited.promise]);
   } catch (error) {

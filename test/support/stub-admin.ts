@@ -8,8 +8,8 @@ export interface StubAdmin {
 }
 
 /**
- * Starts a server that responds like other versions of an admin listener, or like a broken version: for example with names that no current
- * configuration accepts. The server is closed after the test.
+ * Starts a server that responds like another version of the admin listener, or like a broken version. For example, a response may contain
+ * names that no current configuration accepts. The server is closed after the test.
  *
  * @param respond the status and the body for a path; a text is sent unchanged, any other value as JSON
  */

@@ -7,9 +7,9 @@ export interface Tuning {
   readonly clockSkewMs?: number;
   /** Each call of `leapClock` adds this time to the clock's error. */
   readonly clockLeapMs?: number;
-  /** Other lengths of the windows, because tests can cross the boundaries of short windows. */
+  /** The lengths of windows. A test can cross the boundaries of short windows. */
   readonly windowsMs?: Partial<WindowsMs>;
-  /** Other timeouts and sizes, because tests can wait for short timeouts. */
+  /** Timeouts and sizes that replace the defaults. A test can wait for a short timeout. */
   readonly bounds?: Partial<Bounds>;
   /**
    * A hosts file. Each line has an address and the names that resolve to it. If a line has no names, every name resolves to the address of
@@ -19,9 +19,9 @@ export interface Tuning {
 }
 
 /**
- * Deadlines so long that a busy machine never makes the store count as unavailable. Tests that count the requests of several processes need
- * these deadlines. After `storeDeadlineMs`, a process decides without Redis, and all processes together may admit more requests than the
- * limit allows.
+ * Long deadlines, so that the store does not count as unavailable on a busy machine. Tests that count the requests of several processes
+ * need these deadlines. After `storeDeadlineMs`, a process decides without Redis, and all processes together may admit more requests than
+ * the limit allows.
  */
 export const patientStore = {
   storeDeadlineMs: 20_000,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Checks the condition repeatedly until it is true. The pauses become longer, because many conditions send requests to a busy gateway.
+ * Checks the condition repeatedly until it is true. Many conditions send requests to the gateway. The pauses become longer, so that these
+ * requests do not slow a busy gateway.
  *
  * @throws when the condition is still false after `timeoutMs`
  */

@@ -13,8 +13,8 @@ import { startBackend } from '../subjects/direct.ts';
 const [runs, connections] = [4, 64];
 
 /**
- * Measures the CPU of a direct request to the backend, on this machine at this moment. The load lasts five seconds and equals the load of
- * the benchmark and of the measurement. The first run only warms up the backend.
+ * Measures the CPU of a direct request to the backend, on this machine at this moment. The load is the same as in the benchmark and in the
+ * measurement, and lasts five seconds. The first run only warms up the backend.
  *
  * @throws Error when the cost cannot be measured
  */

@@ -77,7 +77,7 @@ describe('unit costs', () => {
       countsBytes: 250,
     });
     expect(values.refusedCpu).toBeCloseTo(0.00003, 12);
-    // The cost of a request does not include its 0.1 calls to Redis.
+    // A request makes 0.1 calls to Redis on average. The cost of a request does not include these calls.
     expect(values.requestCpu).toBeCloseTo(0.00008 - 0.1 * 0.00008, 12);
     expect(sources.requestCpu).toContain('bench 2026-11-22T10:00');
     const then = unitCostsOf(report, measured, 'measurement').values;

@@ -179,7 +179,8 @@ export function total(parts: GatewayCpu | RedisCpu): number {
 /**
  * The number of decision calls per second that one process makes for one key. Requests of one turn of the event loop share a call, and
  * turns are at least `turnSeconds` apart. A turn makes a call if at least one request has arrived since the last turn (Poisson). After a
- * refusal, the process refuses the key from memory for one second. The process reports refusals from memory to Redis in groups of fifty.
+ * refusal, the process refuses the key from memory for one second. The process counts these refusals, and reports fifty refusals to Redis
+ * in one call.
  */
 export function callsOf(
   rate: number,

@@ -86,7 +86,7 @@ export async function measureFleet({
           redisCpu: done.cpuSeconds / done.requests,
           redisOctets: done.octets / done.requests,
           processBytes: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / pids.length,
-          // Only the first load adds counts of keys to Redis. Only the run of the first load therefore states the memory of keys in Redis.
+          // Only the first load adds counts of keys to Redis. The memory of keys in Redis is therefore measured only under the first load.
           ...(runs.length === 0 && { directoryBytes, countsBytes }),
         },
       });

@@ -1,5 +1,5 @@
-// A gateway that consists of Fastify's own plugins. This gateway finds keys by digest, has one minute window in Redis (the plugin supports
-// no second window), sends the plugin's headers, writes one access line, and forwards with undici.
+// A gateway that consists of Fastify's own plugins. This gateway finds keys by digest. It counts only the requests of a minute in Redis,
+// because the plugin supports only one window. It sends the plugin's headers, writes one access line, and forwards with undici.
 import { hash } from 'node:crypto';
 import bearerAuth from '@fastify/bearer-auth';
 import httpProxy from '@fastify/http-proxy';

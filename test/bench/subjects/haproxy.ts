@@ -34,7 +34,8 @@ export const haproxy: Subject = {
 };
 
 /**
- * haproxy uses one thread, like the single worker of the other subjects. A map key cannot contain a space, so only the secret is looked up.
+ * haproxy uses one thread, like the single worker of the other subjects. A key in a map file of haproxy cannot contain a space. haproxy
+ * therefore looks up the secret without the word `Bearer`.
  */
 function haproxyConf({
   home,

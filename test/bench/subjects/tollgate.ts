@@ -149,8 +149,8 @@ export function keysYaml(credentials: readonly Credential[], label = 'benchmark'
 }
 
 /**
- * The number of requests that the gateway decided without Redis, because Redis did not reply in time. If many requests were decided without
- * Redis, the run did only part of the job.
+ * The number of requests that the gateway decided without Redis, because Redis did not reply in time. If this number is large, the run does
+ * not show the cost of decisions with Redis.
  */
 export function countDecidedLocally({ logFile }: StartedSubject): number {
   return Number(spawnSync('grep', ['-c', '"source":"local"', logFile], { encoding: 'utf8' }).stdout);
