@@ -35,7 +35,7 @@ export interface WatchOptions extends Pick<LoadOptions, 'file' | 'env'> {
   ) => void;
   /** Called once for each new content that is rejected. */
   readonly onInvalid: (rejected: Rejected) => void;
-  /** Called once if loading the configuration takes long, with the file that is being parsed. */
+  /** Receives the file that is being parsed, if loading the configuration takes long. Called at most once per load. */
   readonly onSlow?: (file: string) => void;
   readonly bounds: Bounds;
 }
@@ -88,9 +88,9 @@ interface LoadUnderWay {
  * the complete text. A long text is loaded after two comparisons have found the same content.
  *
  * If a file changes while the configuration is being loaded, the loading is cancelled after some time. Otherwise a large outdated file
- * could delay the corrected file by minutes. If no long text is being parsed, the loading gets more time, because it usually ends soon. A
- * cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next attempt gets
- * twice as much time. One attempt therefore completes eventually, even if edits continue.
+ * could delay the corrected file by minutes. If no long text is being parsed, the cancellation comes later, so that the loading can usually
+ * finish. A cancellation ends the loader's thread, and the keys that the thread has read are lost. After each cancellation, the next
+ * attempt gets twice as much time. One attempt therefore completes eventually, even if edits continue.
  */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   const { file, env, initial, loader = createSettingsLoader(options.bounds), bounds } = options;

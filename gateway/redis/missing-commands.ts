@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { RedisConnection } from './redis-connection.ts';
 
 /**
- * Every command that Tollgate sends or runs in a script. The arguments change nothing, because the key does not exist or Redis
- * refuses the arguments. Redis checks the ACL of the user before it checks the arguments.
+ * Every command that Tollgate sends or runs in a script. These commands change no data, because the key does not exist or Redis refuses the
+ * arguments. Redis checks the ACL of the user before it checks the arguments.
  */
 const trials: readonly string[] = [
   'TIME',

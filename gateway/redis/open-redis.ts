@@ -109,8 +109,8 @@ function toConnection(
   // ioredis prints `error` events that have no listener. The gateway logs outages in `store-watch.ts`.
   client.on('error', () => {});
   leaveReplicas(client);
-  // ioredis stops its attempts when an attempt fails before it has a socket, for example if a Sentinel announces another master during the
-  // look-up of the master.
+  // ioredis stops connecting if an attempt fails before a socket exists. For example, the attempt fails if a Sentinel announces another
+  // master during the look-up of the master.
   client.on('end', () => {
     if (!isOpen) return;
     setTimeout(() => isOpen && client.connect().catch(() => {}), retryAfterMs).unref();

@@ -1,6 +1,6 @@
 /**
- * Every key that Tollgate writes to Redis. [keys.md](./keys.md) lists the writer, the expiry and the number of each.
- * A test runs the gateway and compares the keys in Redis with this table. `prefix` is `redis.prefix` of the configuration.
+ * Every key that Tollgate writes to Redis. [keys.md](./keys.md) states what writes each key, when the key expires, and how many such keys
+ * there are. A test runs the gateway and compares the keys in Redis with this table. `prefix` is `redis.prefix` of the configuration.
  */
 export const redisKeys = {
   quota: {

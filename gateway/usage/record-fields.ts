@@ -79,8 +79,8 @@ export const clientErrorsNumber = (hour: number) => 2 + 3 * hour;
 export const serverErrorsNumber = (hour: number) => 3 + 3 * hour;
 
 /**
- * The first numbers of the duration histograms in an operation's field. A histogram has its buckets (`histogram.ts`)
- * and then the sum of the durations in ms.
+ * The numbers at which the duration histograms begin in an operation's field. A histogram has its buckets (`histogram.ts`) and then the sum
+ * of the durations in ms.
  */
 export const durationNumber = { own: 1_000, upstream: 1_100, sum: 99 } as const;
 

@@ -110,7 +110,7 @@ export function talliesIn({ counts, later, units }: TallyFields): Map<number, Ta
   return tallies;
 }
 
-/** The number of outcomes per period to which `tallyNumber` assigns a number. */
+/** `tallyNumber` assigns numbers to this many outcomes of each period. */
 export const firstOutcomes = 8;
 
 /**
@@ -126,7 +126,7 @@ export function placeOf(tallyNumber: number): number {
   return Math.floor((tallyNumber - 1) / firstOutcomes);
 }
 
-/** Returns the outcome that belongs to a number of a field. */
+/** Returns the position, in `outcomes`, of the outcome that a number identifies. */
 export function outcomeAt(tallyNumber: number): number {
   return (tallyNumber - 1) % firstOutcomes;
 }
@@ -138,9 +138,9 @@ export function outcomeAt(tallyNumber: number): number {
 const placesMax = 64;
 
 /**
- * Returns the number that identifies the count of one outcome in one period. The outcome must come after the eighth
- * outcome. A separate field contains the counts of such outcomes. Earlier versions ignore this field, so two versions
- * can share a record. The field has room for any number of outcomes.
+ * Returns the number that identifies the count of one outcome in one period. The outcome must not be one of the first
+ * eight outcomes. A separate field contains the counts of such outcomes. Earlier versions ignore this field, so two
+ * versions can share a record. The field has room for any number of outcomes.
  */
 export function laterNumber(place: number, outcome: number): number {
   return 1 + (outcome - firstOutcomes) * placesMax + place;

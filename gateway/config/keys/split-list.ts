@@ -82,7 +82,7 @@ export function compareLists(before: SplitList, after: SplitList): ListDifferenc
   const now = Uint32Array.from({ length: countBefore }, (_, index) =>
     index < first ? index : index >= countBefore - last ? index - countBefore + countAfter : gone,
   );
-  // The comparison may match either of two entries with the same bytes, because such a list is invalid (ids are unique).
+  // If two entries have the same bytes, the comparison may match either of them. Such a list is invalid anyway, because ids are unique.
   const between = new Map<string, number>();
   for (let index = first; index < countBefore - last; index++) between.set(entryText(before, index), index);
   const added: number[] = [];

@@ -50,7 +50,7 @@ export function createSettingsLoader(bounds: Bounds): SettingsLoader {
   let worker: Worker | undefined;
   let idleTimer: NodeJS.Timeout | undefined;
   let loads = 0;
-  /** For each settings object: the number of the request that this object answers. */
+  /** Maps each settings object to the number of the request whose reply contained the object. */
   const numbers = new WeakMap<Settings, number>();
 
   function start(): Worker {

@@ -47,8 +47,8 @@ function countColons(text: string, tokensMax: number): number | undefined {
 const depthMax = 200;
 
 /**
- * Counts the names of all objects. A name that occurs twice in an object counts once, so the text has more colons than names. Returns
- * NaN if a name is `__proto__`, or if the value is nested deeper than `depthMax`.
+ * Counts the names of all objects. A name that is repeated in an object counts once, so a text with repeated names has more colons than
+ * names. Returns NaN if a name is `__proto__`, or if the value is nested deeper than `depthMax`.
  */
 function countNames(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 0;

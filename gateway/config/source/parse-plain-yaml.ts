@@ -56,7 +56,7 @@ function readDocument(text: string, events: readonly Event[]): unknown {
     return event;
   }
 
-  /** Whether the collection ends here. If it does, its end is consumed. */
+  /** If the collection ends here, advances past its end and returns true. */
   function ends(): boolean {
     if (events[at]?.type !== EVENT_ID.POP) return false;
     at += 1;

@@ -105,8 +105,9 @@ export function parseYaml(options: {
 }
 
 /**
- * Returns an upper bound of the number of tokens, which almost every file stays below. A token never ends between two letters or digits, nor
- * between two spaces. An empty token, which stands for an empty scalar, occurs only beside one of the characters `,`, `|` and `>`.
+ * Returns an upper bound of the number of tokens. In almost every file, this bound is at most `tokensMax`. A token never ends between two
+ * letters or digits, nor between two spaces. An empty token, which stands for an empty scalar, occurs only beside one of the characters
+ * `,`, `|` and `>`.
  */
 function tokensAtMost(text: string): number {
   let tokens = 0;

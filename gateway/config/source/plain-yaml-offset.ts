@@ -87,7 +87,7 @@ function offsetOfValue(text: string, event: Event, key: ScalarEvent | undefined)
   return at;
 }
 
-/** Returns the offset of a scalar that starts with a quote or with its own text. */
+/** Returns the offset of a quoted or plain scalar. */
 export function offsetOfKey({ style, valueStart }: ScalarEvent): number {
   return style === SCALAR_STYLE.PLAIN ? valueStart : valueStart - 1;
 }

@@ -207,7 +207,7 @@ function contentOf(draft: string | FileContent): ReadFile {
 
 /**
  * Advice for a missing keys file. An operator must create the keys file. If the repository contained a keys file, operators
- * would commit their keys. The message does not repeat the path, because the operator may have written a secret in its place.
+ * would commit their keys. The message does not repeat the path, because the operator may have written a secret in place of the path.
  */
 const adviceForKeys = ': the command `keys create` makes it with the first key; an empty file will also do';
 

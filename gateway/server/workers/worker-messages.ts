@@ -38,7 +38,7 @@ export type FromWorker =
   /** Reports that the worker's start has entered this phase. */
   | { readonly kind: 'phase'; readonly phase: Exclude<StartPhase, 'loads its code'> }
   | { readonly kind: 'listens' }
-  /** The worker could not start. The supervisor kills its process. */
+  /** The worker could not start. The supervisor kills the worker's process. */
   | { readonly kind: 'failed'; readonly reason: string }
   /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }

@@ -14,7 +14,7 @@ export function addressBit(address: string): number {
     hash ^= group.charCodeAt(i);
     hash = Math.imul(hash, 0x01000193);
   }
-  // Folding spreads the results more evenly than the low bits of FNV-1a alone.
+  // The folded hash spreads addresses more evenly than the low bits of FNV-1a.
   return ((hash ^ (hash >>> 11) ^ (hash >>> 22)) >>> 0) % addressBits;
 }
 

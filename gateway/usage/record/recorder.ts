@@ -258,8 +258,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Drops confirmed batches after the timeouts of a store call and of a call between threads. After both timeouts, no
-   * read that began before the confirmation is still running.
+   * Drops confirmed batches after the timeouts of a store call and of a call between threads. After both timeouts, every
+   * read that began before the confirmation has ended.
    */
   function forgetConfirmed(source: Source): void {
     if (source.confirmed.length === 0) return;

@@ -74,8 +74,8 @@ export function replayKey(
 
 /**
  * Replays the present limits to check the replay against the record. Counts of whole minutes cannot reproduce bans, refusals by the limit
- * per second, and requests without a decision (503). The check takes the numbers of such refusals from the record, if the recorded numbers
- * are possible.
+ * per second, and requests without a decision (503). For such refusals, the check uses the recorded number, unless this number is
+ * impossible.
  */
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
@@ -137,9 +137,9 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
  * within a minute:
  *
  * - The upper bound assumes that no ban begins, and that requests are spread over the seconds of a minute. Each shorter window lies within
- *   a single longer window. If every request that has room is admitted, the number of admitted requests is therefore the largest possible
- *   at every moment. If the limit per second is not raised, every request that this limit refused is refused again. For each such request,
- *   the window of its second or a longer window is full.
+ *   a single longer window. If the replay admits every request for which there is room, the number of admitted requests is therefore the
+ *   largest possible at every moment. If the limit per second is not raised, every request that this limit refused is refused again. For
+ *   each such request, the window of its second or a longer window is full.
  *
  * - The lower bound assumes that a ban of the longest possible duration follows every minute in which a ban can begin. The lower bound also
  *   assumes that all requests of a minute arrive in one second. If the limit per second is not lowered, it still admits as many requests as
@@ -237,8 +237,8 @@ function startRun(
 }
 
 /**
- * Skips minutes in which both the record and the replay admit all requests. The function must be fast, because it skips most minutes. It
- * takes separate arguments, because an argument object would double its duration.
+ * Skips minutes in which both the record and the replay admit all requests. The function must be fast, because it skips most minutes. The
+ * function takes separate arguments, because a single argument object would make the function twice as slow.
  *
  * @returns whether another minute is left before `endMinute`
  */

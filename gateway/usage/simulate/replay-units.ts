@@ -83,8 +83,8 @@ export function replayEditedUnits(
 
 /**
  * Returns the number of refusals that the present limits can have caused in a minute, to check the record. The number of units that were
- * used before the minute is exact. The recorded number is possible if the windows have room for the admitted units, and if every refused
- * request can have cost more than the remaining units. If the recorded number is impossible, the nearest possible number is returned.
+ * used before the minute is exact. The recorded number is possible if the windows have room for the admitted units, and if each refused
+ * request may have cost more units than remained. If the recorded number is impossible, the nearest possible number is returned.
  */
 export function possibleRefusals(
   { minutes, place }: { readonly minutes: ReplayedKey['minutes']; readonly place: number },

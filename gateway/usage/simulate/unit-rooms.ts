@@ -13,9 +13,9 @@ export interface MixedMinute {
   readonly requests: number;
   /** The units beyond 1 unit per request. */
   readonly extra: number;
-  /** The maximum number of requests that the limit per second admits, and also the maximum number of units. */
+  /** The limit per second admits at most this many requests, and at most this many units. */
   readonly mostBySecond: number;
-  /** The smallest number of units for which the limit per second has room. */
+  /** The limit per second certainly has room for this many units. */
   readonly leastBySecond: number;
   /** Whether a ban may refuse every request of the minute. */
   readonly isBanned: boolean;
@@ -36,8 +36,8 @@ export interface Admitted {
  * Computes bounds for the number of requests that calendar windows admit. The requests may have different costs. The record has the
  * requests (n) and the units (n + extra) of a minute. Neither the order nor the cost of each request is known. A request is refused when
  * its cost exceeds the remaining room, so a later and cheaper request may still be admitted. An expensive request can take the room of
- * several cheap requests, so the order changes the number of admitted requests. A replay of a single order would therefore give no bounds.
- * Instead, the class tracks four numbers for each window. The list contains a proof for each number:
+ * several cheap requests, so the order changes the number of admitted requests. A replay of only one order of the requests would therefore
+ * give no bounds. Instead, the class tracks four numbers for each window. The list contains a proof for each number:
  *
  * - `low` and `high` bound the used units of the window. While `high` plus all units of the minute is at most the limit, no request is
  *   refused. A refused request costs at most `1 + extra`, so some window has at most `extra` units left after a refusal.

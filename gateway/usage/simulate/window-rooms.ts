@@ -34,8 +34,8 @@ export interface BeforeEdit {
  * are refused. A refused request adds no units to any window.
  *
  * A charge reduces the room of every window longer than a minute by the same number of units. Until one of the windows
- * ends, a caller therefore needs only the smallest room. This class ignores the limit per second, because a second is
- * shorter than a minute.
+ * ends, a caller therefore needs only the room of the fullest window. This class ignores the limit per second, because a
+ * second is shorter than a minute.
  */
 export class WindowRooms {
   /** The minute limit; Infinity without such a limit. */
