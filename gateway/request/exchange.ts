@@ -161,7 +161,7 @@ export function isOverTls({ socket }: IncomingMessage): boolean {
   return socket instanceof TLSSocket;
 }
 
-/** Reads the data of a request from which the client's address and the `X-Forwarded-*` fields are derived. */
+/** Reads the request data that determines the client's address and the `X-Forwarded-*` fields. */
 export function originFields(req: IncomingMessage): OriginFields {
   const { headers, socket } = req;
   return {

@@ -14,7 +14,7 @@ export interface ClientOrigin {
   readonly forwardedProto: string;
 }
 
-/** The data of a request from which the client's address and the `X-Forwarded-*` fields are derived. */
+/** The request data that determines the client's address and the `X-Forwarded-*` fields. */
 export interface OriginFields {
   readonly peerAddress: string;
   /** The protocol between the peer and the gateway. */

@@ -8,8 +8,8 @@ import type { BodySink, StreamedBody } from '../transport/target-request.ts';
  */
 export interface BodyListener {
   /**
-   * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The rest of a larger body is read while the body is
-   * sent.
+   * Called when the whole body, or its first `collectedBytesMax` octets, are buffered. The gateway reads the rest of a larger body while it
+   * sends the body to the target.
    *
    * @param whole undefined when the body is larger and must be streamed
    */

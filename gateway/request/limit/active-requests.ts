@@ -4,8 +4,8 @@ import type { Concurrency } from './store/leases.ts';
 
 /**
  * Counts the requests that this process serves now, for each key with a concurrency limit. Each call to the store contains this count, so
- * the next call corrects the store after a lost reply or a loss of data. A key has at most one call at a time, because a second call could
- * not include the requests that the first call admits.
+ * the next call corrects the store after a lost reply or a loss of data. A key has at most one call at a time. The count in a second call
+ * would not include the requests that the first call admits.
  */
 export function createActiveRequests({
   nowMs,
@@ -14,7 +14,7 @@ export function createActiveRequests({
   readonly nowMs: () => number;
   readonly bounds: Pick<Bounds, 'leaseMs' | 'leaseRenewalMs'>;
 }) {
-  // 48 random bits, because two processes with the same name would replace each other's lease.
+  // The name of this process has 48 random bits, because two processes with the same name would replace each other's lease.
   const process = randomBytes(6).toString('base64url');
   const entries = new Map<string, Entry>();
 

@@ -23,7 +23,7 @@ export function decisionAt(
     return { kind: 'refused', units, rateLimit: after, source, retryAtMs };
   }
   if (crowded > 0 && index >= admitted + refused + banned) {
-    // The end of a running request is unknown, so the client retries after a fixed time.
+    // The gateway does not know when a running request ends, so the client retries after a fixed time.
     return { kind: 'crowded', units, rateLimit: after, source, retryAtMs: nowMs + crowdedRetryMs };
   }
   const untilMs = state.bannedUntilMs;

@@ -74,8 +74,9 @@ export function createKeyLedger(bounds: Bounds) {
 
     /**
      * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
-     * show a ban, or a window that is too full for the request. A refusal without a ban counts towards the next ban, so the store must
-     * receive it before that ban. If no ban is running, the function refuses only if the refusal may be reported later (`mayHoldStrike`).
+     * show a ban, or a window that is too full for the request. A refusal by a full window counts towards the next ban, so the store must
+     * receive the refusal before the next ban begins. If no ban is running, the function refuses only if the refusal may be reported later
+     * (`mayHoldStrike`).
      *
      * @returns undefined when the store must decide
      */
@@ -158,7 +159,10 @@ export function createKeyLedger(bounds: Bounds) {
     unsentKeys: () => unsentIds.size,
   };
 
-  /** Whether another local refusal may wait before it is reported. The closer the next ban, the fewer refusals may wait. */
+  /**
+   * Whether another local refusal may wait before it is reported. The process reports refusals sooner when the key is close to its next
+   * ban.
+   */
   function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;
     return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
@@ -252,8 +256,9 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
 }
 
 /**
- * Adds two sets of unsent decisions. If a reset came between the two sets, the earlier counts are dropped. If a ban was lifted between the
- * two sets, the earlier bans are dropped.
+ * Adds two sets of unsent decisions. If the counts of the key were reset after the earlier decisions, the counts of these decisions are
+ * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are
+ * dropped.
  */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };

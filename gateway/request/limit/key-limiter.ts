@@ -39,8 +39,8 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
  *
  * If `onFailure` is `local`, the process decides with the last known counts while the store does not reply. The requests of a call that
  * timed out may have been charged. A call that timed out is therefore not sent again, and its requests are not reported later. The store
- * never counts a request twice. If a call is open when the store becomes unavailable, its requests may never be counted. The function is
- * long because each stage of a batch uses the same maps.
+ * never counts a request twice. If the store becomes unavailable during a call, the requests of the call may remain uncounted. The function
+ * is long because each stage of a batch uses the same maps.
  */
 export function createKeyLimiter(deps: {
   store: QuotaStore;

@@ -46,7 +46,7 @@ function refusesFirst(window: Window, other: Window): boolean {
  * Returns the earliest time, not before `fromMs`, at which all windows have room for a request that costs `units`. A window is full if it
  * has no room for the request. The result is the time by which all full windows have reset. A grant changes the limits at its start and
  * end, so the windows are checked again at these times. The result 0 means that there is room now. A window never has room for more units
- * than its limit. If `units` exceeds a limit, the result is the time by which all windows that are full now have reset.
+ * than its limit. If `units` exceeds a limit, the result is the time at which the last of the currently full windows resets.
  *
  * @param told the result of `rateLimitState` for this state
  */

@@ -52,7 +52,7 @@ export function statusOf(
   const used = limits.map(({ window }) => state[usedIn[window]]);
   const grant = toldGrant(state.grant, nowMs);
   const isBanned = untilMs > nowMs;
-  // The retry time is for a request that costs 1 unit, the smallest cost that a window can refuse.
+  // The retry time is for a request that costs 1 unit, because a window never refuses a request that costs 0 units.
   const retryAtMs = roomAtMs(rateLimit, state, terms, { units: 1, fromMs: isBanned ? untilMs : 0 });
   return {
     rateLimit: isBanned ? { ...rateLimit, ban: { untilMs, retryAtMs } } : rateLimit,

@@ -49,7 +49,7 @@ export class ClientConnection {
   private arrived = 0;
   /** A request timeout of Node that fired while this class had paused reading. */
   private unfairTimeout: Rejection | undefined;
-  /** The time since an octet was last sent or received, as of the last measurement. */
+  /** The time from the last sent or received octet to the last measurement. */
   private inactiveMs = 0;
   private bytesMoved = 0;
   /** The number of octets that the kernel had accepted at the last measurement. Only used over TLS. */
@@ -189,7 +189,7 @@ export class ClientConnection {
     this.serve(res);
   }
 
-  /** Attaches the error response for refused input to the socket. Node attaches other responses itself. */
+  /** Assigns the socket to a response that reports refused input. Node itself assigns the socket to all other responses. */
   private attach(res: ClientResponse): void {
     res.assignSocket(this.socket);
     res.once('finish', () => {

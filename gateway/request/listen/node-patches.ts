@@ -189,7 +189,7 @@ export function readInTurns(
   };
 }
 
-/** The number of pieces at the beginning of a body that are passed on unchanged. Most bodies have fewer pieces. */
+/** The number of pieces that are passed on unchanged at the beginning of a body. Most bodies have fewer pieces. */
 const singlePiecesMax = 32;
 /** The maximum size of a joined piece, in octets. */
 const gatheredBytesMax = 4_096;

@@ -2,7 +2,7 @@ import { apiDocumentPath, type Settings } from '../../shared/model.ts';
 import { createServedFile, programFile, type ServedFile } from './served-file.ts';
 
 /**
- * For each file name that the API reference requests: the file. A process makes these files once, because they do not depend on the
+ * The files that the API reference requests, by file name. A process makes these files once, because they do not depend on the
  * configuration.
  */
 export type ReferenceAssets = ReadonlyMap<string, ServedFile>;

@@ -1,7 +1,7 @@
 import type { Settings } from '../../shared/model.ts';
 import { createServedFile, programFile, type ServedFile } from './served-file.ts';
 
-/** For each file name that the page for key holders requests: the file. A process makes these files once. */
+/** The files that the page for key holders requests, by file name. A process makes these files once. */
 export type HolderAssets = ReadonlyMap<string, ServedFile>;
 
 export function createHolderAssets(): HolderAssets {

@@ -26,7 +26,7 @@ async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeo
   const free = await limiter.decide(key, bans, 0);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
   if (!isRaised) return free;
-  // The first decision is no longer counted towards the concurrency limit, because the second decision counts the request again.
+  // The second decision counts the request again, so the first decision must no longer count towards the concurrency limit.
   if (key.concurrent !== undefined) limiter.release(key.id);
   return limiter.decide(key, bans, units);
 }

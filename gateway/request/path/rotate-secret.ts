@@ -16,10 +16,11 @@ interface Rotating {
 /**
  * Issues a new secret for the holder of a directory key. The presented secret stays valid for `ownRotationOverlapMs`, and other secrets of
  * the key do not change. The new secret has the expiry of the presented secret, so a holder cannot extend temporary access. A secret that
- * expires within the overlap cannot be rotated. A thief of a secret that was already rotated therefore cannot get a new secret.
+ * expires within the overlap cannot be rotated. A secret that was already rotated expires within the overlap, so a thief cannot use this
+ * secret to get a new secret.
  *
- * If the reply to the change is lost, the function reads the key again. If the key contains the new secret, the holder gets this secret.
- * Without the second read, the new secret would be lost, and the holder could lose access.
+ * If the reply to the change is lost, the function reads the key again. If the change was made, the holder gets the new secret. Without the
+ * second read, the new secret would be lost, and the holder could lose access.
  */
 export async function rotateOwnSecret(
   { key: { id, digestStart: presentedStart, generation } }: Rotating,
@@ -53,8 +54,8 @@ export async function rotateOwnSecret(
       recordKeyChange(unconfirmed.change);
       return rotated(secret, stored.expiresMs, expiryOf(presented));
     }
-    // The clock of another process that rotated a secret of this key may be ahead. A second rotation with the same secret must not
-    // appear to be earlier than the first.
+    // The clock of another process that rotated a secret of this key may be ahead. Without `Math.max`, a second rotation with the same
+    // secret would then be possible.
     const createdMs = Math.max(nowMs(), ...secrets.map((one) => one.createdMs));
     const oldEndsMs = createdMs + bounds.ownRotationOverlapMs;
     if (expiryOf(presented) <= oldEndsMs) {

@@ -22,7 +22,7 @@ export function brownoutRefusal({
   return { code: 'gone', message, fields: ['Retry-After', String(seconds)] };
 }
 
-/** Formats a timestamp, rounded up to a whole second, so that a request that is retried at this second is served. */
+/** Formats a timestamp, rounded up to a whole second. A client that retries at this second is served. */
 function secondOf(epochMs: number): string {
   return isoSecondOf(Math.ceil(epochMs / 1_000) * 1_000);
 }

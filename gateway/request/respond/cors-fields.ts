@@ -21,8 +21,8 @@ const exposedFields = [
 ].join(', ');
 
 /**
- * Returns the header fields with which scripts of this origin may read a response. If CORS is configured, every response has
- * `Vary: Origin`, because a cache must not reuse a response for another origin.
+ * Returns the header fields that allow scripts of this origin to read a response. If CORS is configured, every response has `Vary: Origin`,
+ * because a cache must not reuse a response for another origin.
  *
  * @returns a flat list of names and values
  */

@@ -24,9 +24,9 @@ interface PendingRequest {
  * The kept-alive HTTP/1.1 connections to one target, and the queue of requests that wait for a connection.
  *
  * A request needs a slot, and waits in the queue until it gets a slot. There are as many slots as connections. Keys ("holders") share the
- * slots, so that no key can take all connections. At the end of a turn of the event loop, a request with a slot takes a connection that was
- * idle for the whole turn. A connection that receives unexpected octets or a FIN during this turn is closed before a request can take it.
- * Octets of one key's response therefore never become part of another key's response.
+ * slots, so that no key can take all connections. A request that has a slot gets a connection at the end of a turn of the event loop. A
+ * reused connection must have been idle during the whole turn. A connection that receives unexpected octets or a FIN during this turn is
+ * closed before a request can take it. Octets of one key's response therefore never become part of another key's response.
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly options: ConnectionPoolOptions;
@@ -39,8 +39,8 @@ export class ConnectionPool implements ConnectionOwner {
   /** Requests that have a slot and wait for the end of this turn, or for a new connection. */
   private readonly ready: PendingRequest[] = [];
   /**
-   * Connections that were idle for at least one turn. The connection that became idle last is used first, so unneeded connections reach
-   * their idle timeout.
+   * New connections, and connections that were idle for at least one turn. The connection that became idle last is used first, so unneeded
+   * connections reach their idle timeout.
    */
   private readonly idle: TargetConnection[] = [];
   /** Connections that became idle in this turn. */
@@ -140,7 +140,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.awaitTurnEnd();
   }
 
-  /** Called by a closed connection. If the connection was never established, the request that waited longest fails. */
+  /** Called by a closed connection. If the connection could not be established, the request that has waited longest fails. */
   onClosed(connection: TargetConnection, failure: TransportFailure | undefined): void {
     this.connections.delete(connection);
     removeFrom(this.idle, connection);

@@ -118,8 +118,8 @@ export function malformed(cause: string): Malformed {
 }
 
 /**
- * Returns the name in lower case if one of the names in `parseResponseHead` has the same length. Otherwise returns an empty text, because
- * the conversion to lower case costs CPU time.
+ * Returns the name in lower case if the name is as long as one of the names in `parseResponseHead`. Otherwise returns an empty text, which
+ * saves the CPU time of the conversion to lower case.
  */
 function framingName(name: string): string {
   const { length } = name;

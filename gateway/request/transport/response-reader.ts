@@ -66,8 +66,8 @@ export class ResponseReader {
   }
 
   /**
-   * Reads the part of the body that arrived with the head. A chunked part is decoded before `onHead` is called, so a malformed chunk
-   * can still become a 502.
+   * Reads the part of the body that arrived with the head. Chunks in this part are decoded before `onHead` is called, so the client can
+   * still get a 502 for a malformed chunk.
    *
    * @param rest the octets after the head; these are the last octets of `bytes`
    */

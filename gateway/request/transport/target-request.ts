@@ -10,7 +10,7 @@ export interface TargetRequest {
   /** The header fields, including any Content-Length, as a flat list of names and values. */
   readonly fields: readonly string[];
   readonly body: Buffer | StreamedBody | undefined;
-  /** Whether the body is sent chunked, because its length is not known. */
+  /** Whether the body has no known length and is therefore sent chunked. */
   readonly chunked: boolean;
 }
 

@@ -123,7 +123,7 @@ function fillIn(
 
 const draining = unavailable('the gateway drains');
 
-/** An id that belongs to no key. With this id, `choose` checks whether any target has a free place. */
+/** An id that belongs to no key. `choose` uses this id to check whether any target has room for a WebSocket of another key. */
 const noHolder = '';
 
 /** The failure when the key has too many open WebSockets. The client must close another WebSocket first. */

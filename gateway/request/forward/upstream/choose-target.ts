@@ -9,7 +9,7 @@ interface Choice<T extends Candidate> {
   /** Returns the number of a target's requests that are in flight or waiting. For WebSockets the function returns the number of tunnels. */
   readonly loadOf: (target: T) => number;
   readonly hasRoom: (target: T) => boolean;
-  /** The target of the failed attempt, which is chosen only if no other target has room. */
+  /** The target of the failed attempt. This target is chosen only if no other target has room. */
   readonly avoid: T | undefined;
   readonly random: () => number;
 }

@@ -209,7 +209,7 @@ export function createTargets({
   }
 
   return {
-    /** The first lookup of the host name, while this lookup runs; undefined when the lookup has ended or addresses are already known. */
+    /** Resolves when the first lookup of the host name ends. Undefined after this lookup, or if addresses were already known. */
     get pending() {
       return pending;
     },

@@ -4,13 +4,14 @@ The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts.
 describes. The script uses Redis's clock.
 
 KEYS[1] is `<prefix>:{<key id>}`. ARGV[1] is `lift`, `reset` or `grant`.
-For `lift` and `reset`, ARGV[2] is the maximum length of a ban in ms, because processes may send older bans and strikes within this time.
+For `lift` and `reset`, ARGV[2] is the maximum length of a ban in ms. The hash keeps `liftedMs` at least for this time,
+because processes may still send older bans and strikes.
 For `reset`, the further arguments are the names of all windows.
 For `grant`, ARGV[2] is the value of the field `grant` (decide-quota.lua), or an empty string to remove the grant.
 The reply is nowMs, then all fields of the hash and their values.
 
-Redis refuses every write while it is read-only, and refuses HSET while it is out of memory. A refused write ends the script. The script
-changes nothing before the write that Redis may refuse.
+Redis refuses every write while it is read-only, and refuses HSET while it is out of memory. A refused write ends the script. The write that
+Redis may refuse is the script's first write.
 ]]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -40,11 +40,11 @@ ARGV  the arguments of the keys, one key after the other. Each key has these arg
   3. The changedMs that the process has read for the key. With an empty string, the script does not check whether the key has
      changed.
 
-  4. `0`, or `1` and the decisions that the process has made without Redis. The decisions are sent as these arguments: strikes,
-     bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged in this window. If the key
-     has a concurrency limit, four parts follow the `0` or `1` in the same argument, for example `0 10 p1 3 30000`. The four parts
-     are the limit, the name of the process, the requests of the key that this process serves now, and the duration of its lease
-     in ms.
+  4. `1` if the process has unsent decisions that it made without Redis, and otherwise `0`. After a `1`, the decisions follow as
+     these arguments: strikes, bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged
+     in this window. If the key has a concurrency limit, four parts follow the `0` or `1` in the same argument, for example
+     `0 10 p1 3 30000`. The four parts are the limit, the name of the process, the requests of the key that this process serves
+     now, and the duration of its lease in ms.
 
 Reply  nowMs, and then the results of the keys, one key after the other. Each result has these parts: admitted, refused, banned,
   strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, for each window its number and charged units, and the field
@@ -121,7 +121,8 @@ for each = 1, #KEYS do
     last = last + 1
     reply[last] = stored.err
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
-    -- The stored changedMs can be older than readMs if a failover lost the change, or if the field has expired.
+    -- The stored changedMs can be older than readMs if a failover lost the change. If the
+    -- hash has expired, changedMs counts as 0.
     last = last + 1
     reply[last] = -1
   else
@@ -230,7 +231,7 @@ for each = 1, #KEYS do
       requests = nil
       if runs then
         requests, units = runs[run + 2], runs[run + 3]
-        -- The number of admitted requests replaces an entry of `runs` that was already read.
+        -- The script no longer needs this entry of `runs`, so it stores the number of admitted requests in this entry.
         runs[(run + 1) / 2] = fitting
         run = run + 2
       end
@@ -290,8 +291,8 @@ for each = 1, #KEYS do
           local ends = reply[windowFieldsAt + 2 * i] + 1
           expiresMs = math.max(expiresMs, lengthMs == 0 and monthStartMs(ends) or ends * lengthMs)
         end
-        -- The hash expires one second later than necessary, because this call may decide the same key again. PEXPIREAT
-        -- reads the clock later than this script, and would delete a hash whose expiry has just passed.
+        -- The hash expires one second later than necessary, so that it still exists if this call decides the same key again.
+        -- PEXPIREAT reads the clock later than this script, and would delete a hash whose expiry has just passed.
         expiresMs = expiresMs + 1000
         -- PTTL returns -1 for a new hash without an expiry.
         if redis.call('PTTL', key) + nowMs < expiresMs then redis.call('PEXPIREAT', key, expiresMs) end

@@ -14,8 +14,8 @@ import type { Concurrency } from './leases.ts';
  * inside Redis, and tests compare the two functions.
  *
  * A single decision on n requests has the same result as n decisions on one request each. All requests of a run have the same cost. Once
- * the windows have no room for one request of a run, they have no room for the rest of the run. Requests for which a window has no room are
- * refused. When the number of refusals reaches `bans.after`, the key is banned. This refusal and all later requests count as `banned`.
+ * the windows have no room for one request of a run, they have no room for the rest of the run. A request is refused if a window has no
+ * room for it. When the number of refusals reaches `bans.after`, the key is banned. This refusal and all later requests count as `banned`.
  *
  * @param slots the number of requests that may begin now under the concurrency limit of the key. The concurrency limit is checked before
  *   the windows. A request that exceeds the concurrency limit is not counted as a strike.

@@ -21,8 +21,8 @@ export function watchServer(deps: {
   /** The Redis key that probes write. `RedisNode.keyHere` derives a key that this server stores. */
   probeKey: string;
   /**
-   * The initial state: `starting` while the process waits for its first connection. A Cluster server that the process finds later starts as
-   * `available`, because another server has just redirected a command to it.
+   * The initial state: `starting` while the process waits for its first connection. The initial state is `available` for a Cluster server
+   * that the process finds later, because another server has just redirected a command to it.
    */
   phase: 'starting' | 'available';
   nowMs: () => number;

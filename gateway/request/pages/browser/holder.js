@@ -70,7 +70,7 @@ form.addEventListener('submit', (event) => {
   void refresh();
 });
 
-// The key is removed, because the browser could show the figures to another person who goes back to this page.
+// The page forgets the key and the figures, because the browser could show them to another person who goes back to this page.
 addEventListener('pagehide', forget);
 
 /** Removes the key and everything that the page shows about it. */
