@@ -176,8 +176,8 @@ export interface RateLimitState {
   readonly nowMs: number;
   readonly windows: readonly Window[];
   /**
-   * The window with the least `remaining`, which is the first to refuse requests. If several windows have the least `remaining`, it is the
-   * window that resets last. A ban does not change this window (`toldWindow`).
+   * The window with the least `remaining`, which is the first to refuse requests. If several windows have the least `remaining`, `inForce`
+   * is the one that resets last. A ban does not change this window (`toldWindow`).
    */
   readonly inForce: Window;
   /** The current ban of the key. Times of the ban are epoch ms on the clock of the decision. */

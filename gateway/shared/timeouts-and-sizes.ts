@@ -134,8 +134,8 @@ export const defaultBounds = Object.freeze({
    */
   storeRelapseMs: 10_000,
   /**
-   * The maximum number of successful probes in a row that are needed before a store counts as available again. One probe suffices at first,
-   * and each relapse doubles the number.
+   * A store counts as available again after a number of successful probes in a row. One probe suffices at first, and each relapse doubles
+   * the number up to this maximum.
    */
   storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
@@ -163,7 +163,7 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of keys for which a process caches the last counts and the unsent local decisions. */
   rememberedKeysMax: 100_000,
   /**
-   * A process counts the requests without a valid key for each client address. `rememberedAddressesMax` is the maximum number of addresses
+   * For each client address, a process counts the requests without a valid key. `rememberedAddressesMax` is the maximum number of addresses
    * in memory. The oldest address is evicted first.
    */
   rememberedAddressesMax: 100_000,
@@ -177,8 +177,8 @@ export const defaultBounds = Object.freeze({
   /** How long a process may refuse requests because of cached counts, without a call to the store. */
   refusalRememberedMs: 1_000,
   /**
-   * How long a process repeats its last decision on a banned key. A lifted ban takes effect after at most `refusalRememberedMs` plus this
-   * time.
+   * How long a process repeats its last decision on a banned key. The lifting of a ban takes effect after at most `refusalRememberedMs`
+   * plus this time.
    */
   banRepeatedMs: 100,
   /** The maximum number of bans whose end a process will log, and the interval at which the process checks for expired bans. */
@@ -186,13 +186,13 @@ export const defaultBounds = Object.freeze({
   banEndIntervalMs: 1_000,
   /**
    * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
-   * `strikesPerReportMax` refusals of one key. The limit is lower near a ban: at most the share `strikesHeldShareMax` of the refusals that
-   * are missing for the ban. If fewer than a hundred refusals are missing, each refusal is reported immediately. Several processes together
-   * then ban the key at the threshold.
+   * `strikesPerReportMax` refusals of one key. At most the share `strikesHeldShareMax` of the refusals that remain until the ban may wait
+   * for a report. If fewer than a hundred refusals remain, each refusal is reported immediately. A key is therefore banned at its threshold
+   * even if several processes refuse its requests.
    */
   strikesPerReportMax: 50,
   strikesHeldShareMax: 0.01,
-  /** The interval at which local decisions are reported to the store if no other call has included them. */
+  /** The interval at which a process reports the local decisions that it has not yet sent to the store. */
   reportIntervalMs: 1_000,
   /** The maximum number of keys in one report of local decisions. */
   keysPerReportMax: 500,
@@ -341,8 +341,8 @@ export const defaultBounds = Object.freeze({
   collectedBodiesBytesMax: 67_108_864,
   /**
    * The slowest rate at which a client may send a body or read a response. The first deadline of a client is `clientGraceMs` after the
-   * start. Each octet extends the deadline at this rate. The deadline is at most `clientAheadMaxMs` in the future. A client that was fast
-   * is therefore not disconnected if it loses its network for a moment.
+   * start. Each octet extends the deadline by the time that one octet takes at this rate. The deadline is at most `clientAheadMaxMs` in the
+   * future. A fast client therefore stays connected if it loses its network for a moment.
    */
   clientBytesPerSecondMin: 500,
   clientGraceMs: 5_000,
@@ -510,7 +510,7 @@ export const defaultBounds = Object.freeze({
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
-  /** The number of flushes without a request of a key, after which the process evicts the key's usage counts. */
+  /** A process evicts the usage counts of a key after this number of flushes without a request of the key. */
   usageIdleRoundsMax: 30,
   /**
    * The number of keys whose usage counts stay in memory, about 3 kB each. If more keys are in memory, a key is evicted as soon as its
@@ -549,8 +549,8 @@ export const defaultBounds = Object.freeze({
   /** The period over which a process computes its rates and percentiles. */
   recentFiguresMs: 10_000,
   /**
-   * Failed requests are counted over `failuresShownMs`. Failed requests are reported when they reach the number `failingRequestsMin` and
-   * the share `failingShareMin` of all requests.
+   * Failed requests are counted over `failuresShownMs`. Failed requests are reported if their number is at least `failingRequestsMin` and
+   * their share of all requests is at least `failingShareMin`.
    */
   failuresShownMs: 60_000,
   failingRequestsMin: 5,
@@ -558,7 +558,7 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of recorded changes, and how long a change is kept: 90 days. */
   changesMax: 10_000,
   changesKeptMs: 7_776_000_000,
-  /** The time within which reports of the same change by several processes are merged. */
+  /** Reports of the same change are merged if several processes send them within this time. */
   changesMergedWithinMs: 60_000,
   /** The maximum length of the recorded reason for a failed reload, in characters. */
   changeErrorCharsMax: 1_000,
@@ -584,7 +584,7 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of recorded events, and how long an event is kept: 7 days. */
   eventsMax: 2_000,
   eventsKeptMs: 604_800_000,
-  /** The time within which reports of the same event by several processes are merged. */
+  /** Reports of the same event are merged if several processes send them within this time. */
   eventsMergedWithinMs: 10_000,
   /** The maximum number of events in one response. */
   eventsPerPageMax: 200,

@@ -40,7 +40,8 @@ export function daysOfMonth(month: string): { readonly from: string; readonly to
 
 /**
  * Returns the length of a row. A row covers a minute in a period of up to a day, an hour in a period of up to a week, and a day in a longer
- * period. A row also covers a day if the period began more than a week ago, because a gateway keeps minutes for eight days by default.
+ * period. If the period began more than a week ago, a row covers a day even if the period is short, because a gateway keeps minutes for
+ * eight days by default.
  */
 export function stepFor({ from, to }: ReturnType<typeof periodQuery>, nowMs: number): string {
   const toMs = to === undefined ? nowMs : Date.parse(to);

@@ -92,7 +92,7 @@ function* partsOf(
   keys: readonly unknown[],
   { importKeysMax, importBytesMax, importMembersMax }: Bounds,
 ): Generator<readonly unknown[]> {
-  // The limits leave room for the object that contains the list. Each key also needs one octet for a comma.
+  // The object that contains the list needs some octets and one member. Each key also needs one octet for a comma.
   const [bytesMax, membersMax] = [importBytesMax - 100, importMembersMax - 1];
   let part: unknown[] = [];
   let [bytes, members] = [0, 0];

@@ -79,7 +79,7 @@ function withoutAmbiguous(keys: readonly MovedKey[], text: string) {
 }
 
 /**
- * Returns the line number at which each key of an export begins. The keys are the objects of the list in the outermost object.
+ * Returns the line number at which each key of an export begins. An export is an object with a list, and each object in the list is a key.
  */
 function linesOfKeys(text: string): number[] {
   const lines: number[] = [];

@@ -62,7 +62,7 @@ export function factTable(
 
 const gap = 2;
 
-/** Returns the lines of a table, beginning with the titles, and the titles of columns that do not fit. */
+/** `lines` are the lines of a table, with the titles in the first line. `hidden` lists the titles of columns that do not fit. */
 export function layOut<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],

@@ -1,4 +1,4 @@
-/** The values that differ between new configurations. */
+/** The values that `tollgate init` writes into a new configuration. */
 export interface NewConfig {
   readonly upstream: string;
   /** The path of the API document, relative to the configuration. */

@@ -70,7 +70,7 @@ export function topPicture(
   );
   const lines = lists.flatMap((list, index) => {
     const length = lengths[index] ?? 0;
-    // The lists of keys have no line such as "and 7 more", because these lists are never complete.
+    // A line such as "and 7 more" would be wrong for the lists of keys, because the gateway sends only the first keys of each list.
     return ['', ...(list === keys ? list.slice(0, 1 + length) : shortened(list, length))];
   });
   return [...head, ...lines].slice(0, rows);

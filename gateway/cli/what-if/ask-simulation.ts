@@ -31,7 +31,7 @@ export async function askSimulation(
   let all: Simulation = first;
   progress.show(all.examinedKeys, all.activeKeys);
   for (let after = second; after !== undefined; ) {
-    // All parts need the same period, so a period that ends now gets a fixed end.
+    // All parts need the same period, so later parts use the period of the first part.
     const { next, ...found } = await ask({ ...asked, from: all.from, to: all.to, after });
     all = { ...all, ...merge(all, found, everything), examinedKeys: all.examinedKeys + found.examinedKeys };
     progress.show(all.examinedKeys, all.activeKeys);

@@ -27,8 +27,8 @@ import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import { simulationLines } from './simulation-view.ts';
 
 /**
- * The value of an option that removes a limit. The type `Tried` uses null for this purpose, but commander treats null from an
- * option's parser as a missing value.
+ * An option with this value removes a limit. The type `Tried` uses null for this purpose, but commander treats null from an option's parser
+ * as a missing value.
  */
 const noLimit = 'none';
 

@@ -15,9 +15,9 @@ export interface Tried {
 }
 
 /**
- * Returns the differences between the limits of two configurations as edits. The result contains each edited plan. The result contains a
- * key only if the edit of its plan does not produce the key's new limits. A key that is missing or disabled in one of the configurations
- * has no limits to compare.
+ * Returns the differences between the limits of two configurations as edits. The result contains each edited plan. The result omits a key
+ * whose new limits follow from the edit of its plan. A key that is missing or disabled in one of the configurations has no limits to
+ * compare.
  */
 export function editsBetween({ settings: before }: Shown, { settings: after }: Shown): Tried {
   const plansAfter = new Map(after.plans.map((plan) => [plan.name, plan]));

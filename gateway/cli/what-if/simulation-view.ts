@@ -58,7 +58,7 @@ const columns: readonly Column<Simulation['keys'][number]>[] = [
   { title: 'MINUTES WITH REFUSALS NOW', cell: ({ censoredMinutes }) => censoredMinutes },
 ];
 
-/** Makes the sentence "With these limits …", which says how many keys would have been refused more or less, and by how much. */
+/** Makes the sentence that compares the simulated refusals with the recorded refusals. */
 export function sentence({ totals }: Pick<Simulation, 'totals'>): string {
   const { refusedNow, refusedThen, refusedThenMin, refusedThenMax, newlyLimitedKeys, freedKeys, offered } =
     totals;

@@ -30,8 +30,8 @@ export function isAddressOrRange(value: string): boolean {
 }
 
 /**
- * Returns the fault of an entry in a list of allowed addresses, as the end of a sentence. A list must not allow more addresses than its
- * reader expects.
+ * Returns the fault of an entry in a list of allowed addresses, as the end of a sentence. A list must not allow more addresses than the
+ * operator expects.
  */
 export function allowedRangeFault(value: string): string | undefined {
   // An address with a zone, such as `fe80::1%eth0`, denotes a different host on each machine.

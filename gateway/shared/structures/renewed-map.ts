@@ -27,7 +27,7 @@ export class RenewedMap<Key, Value> {
   delete(key: Key): void {
     if (!this.entries.delete(key)) return;
     this.deleted++;
-    // The entries move after as many deletions as there are entries, so that each deletion has a constant amortised cost.
+    // The entries move only after at least as many deletions as there are entries. The average cost of a deletion is therefore constant.
     if (this.deleted < Math.max(deletionsMin, this.entries.size)) return;
     this.entries = new Map(this.entries);
     this.deleted = 0;

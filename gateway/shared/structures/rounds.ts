@@ -14,7 +14,7 @@ export class Rounds {
     this.apartMs = apartMs;
   }
 
-  /** Resolves when the caller's round begins: now, or at most `apartMs` and a turn of the event loop later. */
+  /** Resolves when the caller's round begins: immediately, or at most `apartMs` plus one turn of the event loop later. */
   join(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     if (this.next !== undefined) return this.next;

@@ -5,7 +5,7 @@
  * The limit of a holder falls with the cube of the free amount: a single holder gets at most half, and n greedy holders get at most 1/(n +
  * 1) each. Network switches use a simpler limit: a holder may have as much as is still free (Choudhury and Hahne, IEEE/ACM Transactions on
  * Networking 6(2), 1998). With this simpler limit, nine holders would use up an amount of 256: the first takes 128, the next 64, and so on.
- * With the cube, 39 holders are necessary to use up 256, because the last third goes to holders with very small amounts.
+ * With the cube, the first holder takes 128, the next 41, and so on. It takes 39 holders to use up 256.
  */
 export class Shares {
   private readonly max: number;
@@ -55,7 +55,7 @@ export class Shares {
   }
 
   /**
-   * A holder's share may be four times the cube of the free share, so that a single holder gets at most one half. No holder can take more
+   * A holder's share is at most four times the cube of the free share, so a single holder gets at most one half. No holder can take more
    * than the free amount.
    */
   private mayAdd(held: number, amount: number): boolean {

@@ -2,7 +2,7 @@
  * Calls `expire` after `ms`. @returns a function that cancels the call
  *
  * After the event loop was blocked or the process was suspended, timers run before sockets are read. Data that is already in a socket must
- * not count as missing, so `expire` waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait until
+ * not count as missing, so the call waits until the sockets are read (setImmediate). The `commandTimeout` of ioredis does not wait until
  * the sockets are read. Under load, calls failed because of `commandTimeout`, although their replies had already arrived.
  */
 export function startDeadline(ms: number, expire: () => void): () => void {

@@ -9,9 +9,9 @@ interface WrittenHandle {
 }
 
 /**
- * The number of written octets that the kernel has accepted from a socket. The count of a TLS socket includes TLS framing. Node has no
- * public count that grows during a large write. Node's socket timeout uses the counts of the TLS socket (lib/net.js, `_onTimeout`), which
- * change only after the whole write.
+ * The number of written octets that the kernel has accepted from a socket. The count of a TLS socket includes TLS framing. None of Node's
+ * public counts grows while a large write is in progress. Node's socket timeout uses the counts of the TLS socket (lib/net.js,
+ * `_onTimeout`), which change only after the whole write.
  */
 export function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: WrittenHandle | null };

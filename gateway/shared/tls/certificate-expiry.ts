@@ -7,7 +7,7 @@ const noticeDays = 14;
 
 /** The certificates of the listeners with TLS, by the name of the listener's setting. */
 export function certificatesOf({ listen, admin }: Pick<Settings, 'listen' | 'admin'>): Certificates {
-  // A listener without TLS has no member, because callers iterate over the members.
+  // Callers iterate over the members, so a listener without TLS must not be a member.
   return { ...(listen.tls && { listen: listen.tls }), ...(admin.tls && { admin: admin.tls }) };
 }
 

@@ -50,7 +50,7 @@ export interface IssuedKey extends ChangedKey {
   readonly kept?: z.output<typeof issuedKey>['kept'];
 }
 
-/** A source of keys that commands can change. Each function throws a CommandError with the reason if it changes nothing. */
+/** Changes keys of the keys file or the key directory. Each function throws a CommandError with the reason if it changes nothing. */
 export interface WritableKeys {
   create(key: NewKey): Promise<IssuedKey>;
   addSecret(secret: NewSecret): Promise<IssuedKey>;
