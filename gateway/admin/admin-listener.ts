@@ -38,7 +38,10 @@ interface Connection {
   /** The client address under which this connection is counted. */
   readonly group: string;
   readonly socket: Socket;
-  /** Drops the received octets that are not parsed yet; undefined until the listener starts to read the connection. */
+  /**
+   * Drops received octets that are not parsed yet. The function is undefined until the listener starts to read the
+   * connection.
+   */
   dropOctets: (() => void) | undefined;
   /** The number of received requests that have no response yet. */
   unanswered: number;

@@ -143,10 +143,7 @@ function drained(res: ServerResponse): Promise<void> {
   });
 }
 
-/**
- * Returns the octets of an error response to a request that Node's parser refused, because Node makes no response
- * object for it.
- */
+/** Returns the octets of an error response. Node makes no response object for a request that its parser refused. */
 export function rawResponse(requestId: string, response: AdminResponse): string {
   const fields = Object.entries(commonFields(requestId, response));
   const lines = fields.map(([name, value]) => `${name}: ${value}`);

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { type AdminResponse, errorResponse } from './admin-response.ts';
 
 /**
- * Refuses requests from pages of other sites that an operator's browser may show. If the host name of another site
+ * Refuses a request that an operator's browser sends from a page of another site. If the host name of another site
  * resolves to the gateway's address (DNS rebinding), the browser treats the site's pages and the API as the same
  * origin. `Host` then contains the name of the other site. An IP address in `Host` is safe, because no other site can
  * use the gateway's address as its host name.

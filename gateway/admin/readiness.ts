@@ -41,7 +41,7 @@ interface KeptContent {
   readonly reason: string;
   /** The time at which the gateway found the invalid content. */
   readonly since: string;
-  /** Whether the gateway refuses the keys and tokens that are disabled or missing in the content on disk. */
+  /** Whether keys and tokens are refused if the content on disk disables or removes them. */
   readonly revokes: boolean;
 }
 
@@ -114,9 +114,9 @@ export interface Readiness {
 }
 
 /**
- * Judges whether the gateway can serve. Some faults affect all replicas at the same time: the upstream is down, Redis
- * is away and `onFailure` is `local`, an edit is invalid, a certificate expires. For these faults, the status is
- * `degraded` and not `unavailable`, because a load balancer must not remove every replica.
+ * Judges whether the gateway can serve. Some faults affect all replicas at the same time, for example an outage of the
+ * upstream, an invalid edit, or an expiring certificate. For these faults, the status is `degraded` and not
+ * `unavailable`, because a load balancer must not remove every replica.
  */
 export function judgeReadiness(state: GatewayState): Readiness {
   const fatal: string[] = [];
@@ -164,8 +164,8 @@ function configReasons({ lastError, kept = [], waitsForRestart = [] }: NotInForc
 }
 
 /**
- * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys. Every
- * replica of the gateway loses the same server, so the status is `degraded`.
+ * The reasons for unavailable servers of a Redis Cluster. An unavailable server affects only its own keys. The status
+ * is `degraded` and not `unavailable`, because a load balancer would otherwise remove every replica.
  */
 function serversAway({ servers = [], onFailure }: StoreOnRedis): string[] {
   const effect =

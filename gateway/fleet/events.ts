@@ -119,7 +119,7 @@ export function createEvents({
   return {
     record,
     read,
-    /** Lists each outage as one event, and adds its group to each event. */
+    /** Lists events with their groups. Each outage is listed as one event. */
     list: (query: EventsQuery) => listEvents(read, query, bounds),
     /** Sends the remaining events, and stops. */
     async close() {
@@ -130,8 +130,8 @@ export function createEvents({
 }
 
 /**
- * A page of the events that match a query. The function always reads the list from its newest event, at most 2,000 events, because several
- * events may belong to one outage.
+ * A page of the events that match a query. For every page, the function reads the list from its newest event, because an event may belong
+ * to an outage that an earlier page shows. The list has at most 2,000 events.
  */
 async function listEvents(
   read: (options: PageQuery) => Promise<EventsPage>,
@@ -158,7 +158,7 @@ async function listEvents(
       if (isNew && isOfPage && isAsked) found.push(event);
     }
     next = page.next;
-    // An event is never written before it happens. An entry that was written before the period therefore describes an event before the
+    // An event happens before its entry is written. An entry that was written before the period therefore describes an event before the
     // period.
   } while (next !== undefined && found.length <= limit && Number.parseInt(next, 10) >= fromMs);
   const events = found.slice(0, limit);

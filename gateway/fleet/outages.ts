@@ -55,7 +55,7 @@ export function createBegunOutages(max: number) {
 
 type ListedEvent = Listed<GatewayEvent>;
 
-/** Whether an event has one of these kinds. The last event of an outage also matches the kind of the outage's first event. */
+/** Whether an event has one of these kinds. An event that ends an outage also matches the kind of the event that began the outage. */
 export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySet<string>): boolean {
   return kinds.has(kind) || kinds.has(beginOf[kind] ?? '');
 }

@@ -14,7 +14,7 @@ export interface ProcessState {
   readonly configLoadedAt: string;
   /** Figures of the last ten seconds. */
   readonly requestsPerSecond: number;
-  /** Requests per second by response status. The status 429 includes only the gateway's own responses. */
+  /** Requests per second by response status. The value of `429` counts only the gateway's own responses. */
   readonly outcomes: Readonly<Record<string, number>>;
   /** Requests per second that failed because of the gateway or the upstream. */
   readonly failuresPerSecond: number;

@@ -70,8 +70,8 @@ function beginning(requestId: string): string {
 }
 
 /**
- * Returns the member `units` with the cost of a request. The result is empty for a cost of 1 unit. The result is also empty for the
- * decision of a bucket, because buckets count requests and not units.
+ * Returns the member `units` with the cost of a request. The result is empty for a cost of 1 unit. A bucket counts requests and not units,
+ * so the result is also empty for a bucket's decision.
  */
 function unitsMember(decision: Found<'decision'>): string {
   return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';

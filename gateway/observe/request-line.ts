@@ -9,8 +9,8 @@ export interface RequestLineOptions {
 type Entry = Readonly<Record<string, unknown>>;
 
 /**
- * Formats an access line for a person, for example `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left
- * 2.8 ms  6f1f2f3a`. A line that is longer than the terminal omits its least important parts.
+ * Formats an access line for a person, for example `[10:02:17.123] 200 GET /v1/pets  acme (free)  minute 59/60 left 2.8 ms  6f1f2f3a`. If a
+ * line does not fit the terminal's width, its least important parts are omitted.
  */
 export function requestLine(entry: Entry, { columns, colours, times }: RequestLineOptions): string {
   const time = `[${localTime(String(entry.time))}]`;

@@ -103,7 +103,10 @@ export const eventsPage = z.object({
 
 export type EventsShown = z.output<typeof eventsPage>;
 
-/** Adds a sentence to each change. A reload also gets the number of processes that use its configuration. */
+/**
+ * Adds a sentence to each change. For a reload, the function also adds the number of processes that use the new
+ * configuration.
+ */
 export function changesView(
   page: ChangesPage,
   { processes, nowMs }: { readonly processes: readonly KnownProcess[]; readonly nowMs: number },

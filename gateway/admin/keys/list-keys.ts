@@ -41,8 +41,8 @@ export type KeyPage = z.output<typeof keyPage>;
 /**
  * Lists a page of the keys of the configuration and of the directory. In every order except `id`, the active keys come
  * first (at most 10,000, from an index). All other keys follow, sorted by id. The cost therefore depends on the number
- * of active keys and not on the number of all keys. With a filter, the function checks one key after the other, so a
- * search ends after `bounds.adminKeysExaminedMax` keys. The result is undefined when the store does not reply.
+ * of active keys and not on the number of all keys. With a filter, most checked keys may not match, so a search ends
+ * after `bounds.adminKeysExaminedMax` checked keys. The result is undefined when the store does not reply.
  *
  * The next page continues after the last key of this page. If this key is no longer active or no longer exists, the
  * next page contains only keys sorted by id.
@@ -179,8 +179,8 @@ export async function listKeys(sources: KeySources, query: KeyQuery): Promise<Ke
   }
 
   /**
-   * Whether a key of the configuration matches the filter. The result is true for a key of the directory, because the
-   * filter needs the key's members, which are read later.
+   * Whether a key of the configuration matches the filter. The result is true for every key of the directory. The
+   * filter checks such a key later, after the key has been read.
    */
   function isWantedIfConfigured(id: string): boolean {
     if (query.plan === undefined && query.q === undefined) return true;
@@ -196,7 +196,7 @@ interface Part {
   readonly lastId: string;
 }
 
-/** The number of ids that are compared with a filter in one turn of the event loop, in about 1 ms. */
+/** The number of ids that are compared with a filter in one turn of the event loop. A turn takes about 1 ms. */
 const idsPerTurn = 250;
 
 const noKeys: ReadonlyMap<string, number> = new Map();

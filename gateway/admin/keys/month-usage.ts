@@ -105,7 +105,7 @@ async function requestsOf(
   });
 }
 
-/** Returns the ids of a page: the first ids of all sources after the last id of the previous page. */
+/** Returns the sorted ids of a page, from all sources. The page begins after the last id of the previous page. */
 async function idsOf(
   { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
   reader: NonNullable<KeySources['usage']>['reader'],

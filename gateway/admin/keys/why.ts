@@ -145,7 +145,7 @@ function nowSentence(facts: WhyFacts): string {
     case undefined:
   }
   const grant = grantText(facts);
-  // If a sentence about the grant comes first, the next sentence calls the key "It".
+  // If the text begins with a sentence about the grant, the next sentence begins with "It" and not with the key's name.
   const who = grant === undefined ? name : `${name} ${grant} It`;
   if (rateLimit.ban !== undefined) {
     const nth = banLevel > 1 ? `, for the ${ordinal(banLevel)} time in a row` : '';
@@ -228,8 +228,8 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
 }
 
 /**
- * Describes the requests with invalid secrets of the key. After a leak or a rotation, the client addresses of these
- * requests show who still uses an old secret.
+ * Describes the requests that presented an invalid secret of the key. After a leak or a rotation, the client addresses
+ * of these requests show who still uses an old secret.
  */
 function unauthorizedSentence(facts: WhyFacts, minutes: readonly UsageMinute[]): string {
   const requests = unauthorizedIn(minutes);
@@ -269,9 +269,9 @@ function isWithoutSecret({ key, secrets, nowMs }: WhyFacts): boolean {
 const daySeconds = 86_400;
 
 /**
- * Whether the counts show requests within the last day. The counts include requests to other processes immediately. The
- * usage record includes requests to other processes only some seconds later. Windows longer than a day are ignored,
- * because they may have begun before the last 24 hours.
+ * Whether the counts of the windows show that the key sent requests within the last day. These counts include requests
+ * to other processes without delay. The usage record includes requests to other processes only some seconds later.
+ * Windows longer than a day are ignored, because they may have begun before the last 24 hours.
  */
 function hasCalledToday({ status: { rateLimit, used } }: WhyFacts): boolean {
   return rateLimit.windows.some(

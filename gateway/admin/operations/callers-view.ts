@@ -47,8 +47,8 @@ export const callers = z.object({
 export type Callers = z.output<typeof callers>;
 
 /**
- * The largest number of callers in a response. The number is high, because an operator may want to write to all
- * callers.
+ * The largest number of callers in a response. The number is high, because an operator may want to contact every
+ * caller.
  */
 const callersMax = 10_000;
 

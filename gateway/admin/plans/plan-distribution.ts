@@ -76,7 +76,7 @@ export function distributionRoute(sources: KeySources): Route {
   });
 }
 
-/** The number of keys whose usage records are read at the same time, with two days for each key. */
+/** The number of keys whose usage records are read at the same time. For each key, up to two days are read. */
 const keysPerTurn = 10;
 
 const minuteMs = 60_000;
@@ -180,8 +180,8 @@ const keysByPlan = rememberLast(({ keys }: Settings): ReadonlyMap<string, number
 });
 
 /**
- * Counts the keys in each bucket. The buckets begin at 1, 2, 5, 10, 20, 50 and so on. A further bucket begins above the
- * limit, so that each bucket lies on one side of the limit. Keys with less than 1 unit are not counted.
+ * Counts the keys in each bucket. The buckets begin at 1, 2, 5, 10, 20, 50 and so on. The bucket that contains the
+ * limit ends at the limit, and a further bucket begins above the limit. Keys with less than 1 unit are not counted.
  */
 export function bucketsOf(units: readonly number[], limit = 0): Spread['buckets'] {
   const counted = units.filter((one) => one >= 1);

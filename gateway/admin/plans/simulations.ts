@@ -23,7 +23,7 @@ const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 /** The number of keys whose usage records are read at the same time. */
 const keysPerTurn = 10;
-/** The number of recorded minutes that are replayed in one turn of the event loop, in about 2 ms. */
+/** The number of recorded minutes that are replayed in one turn of the event loop. A turn takes about 2 ms. */
 const minutesPerTurn = 50_000;
 
 export interface Simulation {
@@ -234,8 +234,8 @@ export function createSimulations(
   }
 
   /**
-   * Reads the recorded minutes of keys. A minute before the period is included if its requests were charged to a window
-   * that was open at the start of the period.
+   * Reads the recorded minutes of keys. Minutes before the period are included if their requests were charged to a
+   * window that was open at the start of the period.
    */
   async function readMinutes(
     part: readonly Key[],
@@ -341,7 +341,7 @@ function createKeptMinutes({ simulationMinutesKeptMax: minutesMax, simulationKep
       if (of !== name) clear(of);
       clearTimeout(timer);
       timer = setTimeout(clear, keptMs, '').unref();
-      // The costs of a minute's requests take three times as much memory as the other figures of the minute.
+      // The record of the requests' costs takes three times as much memory as the other figures of a minute.
       const size = recorded.minute.length * (recorded.costs === undefined ? 1 : 4);
       if (byKey.has(keyId) || minutes + size > minutesMax) return;
       byKey.set(keyId, recorded);

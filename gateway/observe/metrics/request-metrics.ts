@@ -16,14 +16,13 @@ export type DecisionLabel =
   | 'bucket_refused';
 
 /**
- * The counts of exchanges in plain numbers, so that a request costs only a few additions. No label is a key, an
- * address or a raw path. The number of label sets is therefore bounded by the configuration, the statuses and the
- * error codes.
+ * The counts of exchanges are plain numbers, so that counting a request takes only a few additions. No label is a key, an address or a raw
+ * path. The number of label sets is therefore bounded by the configuration, the statuses and the error codes.
  */
 export interface RequestCounts {
   /** The requests by operation id (`''` without an operation), status and decision. */
   readonly requests: ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<DecisionLabel, number>>>;
-  /** Requests refused before they had a key, by error code. */
+  /** Requests that were refused before their key was known, by error code. */
   readonly rejected: ReadonlyMap<string, number>;
   /** Requests of a key that a limit refused, by plan and limit: a window, or `concurrent`. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;

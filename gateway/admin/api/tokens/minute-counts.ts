@@ -1,6 +1,6 @@
 /** Counts events per name and minute, with a limit. */
 export interface MinuteCounts {
-  /** Adds one event. @returns the seconds until the name may have another event; undefined below the limit */
+  /** Adds one event. @returns the seconds until another event of this name is allowed; undefined below the limit */
   count(name: string): number | undefined;
   /** The number of names that are counted at present. */
   readonly size: number;

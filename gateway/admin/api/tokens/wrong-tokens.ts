@@ -15,8 +15,8 @@ export interface WrongTokens {
 }
 
 /**
- * Counts wrong tokens. A token is too long to guess, so the limit only bounds the cost of guesses. One log line per
- * interval reports all wrong tokens.
+ * Counts wrong tokens. A token is too long to guess, so the limit only bounds the processor time that wrong tokens
+ * cost. One log line per interval reports all wrong tokens.
  */
 export function createWrongTokens({
   log,

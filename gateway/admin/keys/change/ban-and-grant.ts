@@ -55,7 +55,7 @@ interface Verb {
   /** Returns the part of the key's status that the route changes, for the record of changes. */
   readonly before: (status: KeyStatus) => ChangedMembers;
   readonly after?: ChangedMembers;
-  /** Returns further members of the response, from the key's status before the change. */
+  /** Returns additional members of the response. These members describe the key before the change. */
   readonly tells?: (status: KeyStatus) => Pick<z.output<typeof whatHolds>, 'wasBanned'>;
 }
 

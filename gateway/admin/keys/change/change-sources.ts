@@ -48,10 +48,7 @@ export interface FoundInDirectory {
   readonly directory: KeyDirectory;
 }
 
-/**
- * Finds a key of the directory that a request wants to change. A request that changes a key of the configuration is
- * refused.
- */
+/** Finds the directory key that a request changes. A request that changes a key of the configuration is refused. */
 export async function findInDirectory(
   { settings, directory }: Pick<KeyChangeSources, 'settings' | 'directory'>,
   id: string,

@@ -61,8 +61,8 @@ export function editRoutes(sources: KeyChangeSources): readonly Route[] {
 }
 
 /**
- * Ends the grant of a deleted key, because the grant was meant for that key's customer. Counts and a ban stay,
- * because deleting a key must not reset them.
+ * Ends the grant of a deleted key, because the grant was meant for that key's customer. The counts and the ban of a
+ * deleted key stay, because deleting a key must not reset them.
  */
 async function endGrant(sources: KeyChangeSources, key: DirectoryKey): Promise<AdminResponse> {
   const ended = await sources.limiter.ungrant(key.id);

@@ -149,7 +149,7 @@ async function withIndex(directory: KeyDirectory, key: DirectoryKey): Promise<Ou
 }
 
 /**
- * Finds the fault of a key that is valid in a keys file but not in the directory. The import refuses only the key with
+ * Checks a key by the rules that apply to the directory but not to a keys file. The import refuses only the key with
  * the fault.
  */
 function keptFault(

@@ -61,7 +61,10 @@ export function issueKeyRoute(sources: KeyChangeSources): Route {
 interface Begun {
   /** `single` is a request without an `Idempotency-Key`. */
   readonly kind: 'single' | 'first' | 'repeated';
-  /** The creation time of the key. A repeated request recognizes the first request's key by its creation time. */
+  /**
+   * The creation time of the key. If a client repeats a request, the gateway recognizes the issued key by this creation
+   * time.
+   */
   readonly createdMs: number;
 }
 

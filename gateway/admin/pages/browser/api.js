@@ -62,13 +62,13 @@ export function ask(path, signal) {
 }
 
 /**
- * One function for each polled path of the open page. A call of the function requests the path immediately.
+ * One function for each polled path of the open page. When such a function is called, it requests its path immediately.
  *
  * @type {Set<() => void>}
  */
 const polls = new Set();
 
-/** Requests all data of the page again after a change. */
+/** After a change, requests every polled path of the open page immediately. */
 export function askForAll() {
   for (const poll of polls) poll();
 }
@@ -191,8 +191,8 @@ const stillGrowingMs = 3 * 60_000;
 const keptBeforeMs = 3_600_000;
 
 /**
- * Polls the rows of a period that ends now (`/traffic`, the usage of a key). The first request reads all rows, and
- * later requests read only the last minutes.
+ * Polls the rows of a period up to the present time (`/traffic`, the usage of a key). The first request reads all rows,
+ * and later requests read only the last minutes.
  *
  * @template {string} Path
  * @param {(fromMs: number) => Path} pathOf returns the path that requests the rows since this time

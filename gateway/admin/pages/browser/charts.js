@@ -334,8 +334,8 @@ function drawMarkers({ ctx, bbox, valToPos }, markers, colours) {
   ctx.font = `${11 * pixel}px system-ui, sans-serif`;
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
-  // The newest text is placed first. A text is omitted if there is no space for it, because the list of events also
-  // shows this text.
+  // The newest text is placed first. A text is omitted if the chart has no space for it. The list of events still shows
+  // the event.
   const freeUntil = Array.from({ length: markerRows }, () => right);
   for (const { text, x } of placed) {
     const { width } = ctx.measureText(text);

@@ -11,7 +11,7 @@ export function Dialog({ title, onClose, isHeld = false, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
-    // When a dialog closes, the browser restores the focus, but not if `showModal` was called a second time.
+    // The browser restores the focus when a dialog closes, except after a second call of `showModal`.
     const opener = document.activeElement;
     dialog?.showModal();
     return () => {

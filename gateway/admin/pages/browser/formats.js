@@ -101,7 +101,11 @@ export function clock(atMs, nowMs) {
     : `${dayAndMonth.format(atMs)} ${time}`;
 }
 
-/** Formats the local hour and minute for an axis. The text for midnight is the date. @param {number} atMs */
+/**
+ * Formats the local hour and minute for an axis. At midnight, the text is the date instead of the time.
+ *
+ * @param {number} atMs
+ */
 export function axisTime(atMs) {
   const time = hourAndMinute.format(atMs);
   return time === '00:00' ? dayAndMonth.format(atMs) : time;

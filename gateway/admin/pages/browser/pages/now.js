@@ -120,8 +120,8 @@ function Verdict({ live: { state, polled } }) {
 }
 
 /**
- * The maximum length of a sentence in large letters. In a longer sentence, the reason after the colon is smaller, so
- * that the operator reads the fault first.
+ * The maximum length of a sentence in large letters. In a longer sentence, the reason after the colon has smaller
+ * letters, so that the operator reads the fault first.
  */
 const largeCharsMax = 90;
 
@@ -309,9 +309,9 @@ function highestOf(rows, of) {
 }
 
 /**
- * Returns the factor by which the chart scales the bar of the present minute. The record of this minute is up to ten
- * seconds late, so the bar is scaled to the present rate of requests. The scaled bar keeps the recorded proportions of
- * the outcomes.
+ * Returns the factor by which the chart scales the bar of the present minute. The recorded counts of this minute are up
+ * to ten seconds old, so the bar is scaled to the present rate of requests. The scaled bar keeps the recorded
+ * proportions of the outcomes.
  *
  * @param {Live['totals']} totals
  * @param {number} recorded requests a second

@@ -129,8 +129,8 @@ function useSimulation(order) {
 /** @param {{ window: string, limit: number, value: number }} props */
 function LimitField({ window, limit, value }) {
   /**
-   * The text that the operator typed, if it is not a valid limit, for example an empty text. A valid limit is in the
-   * URL.
+   * The text that the operator typed, if it is not a valid limit, for example an empty text. A valid limit is stored in
+   * the URL instead.
    */
   const [draft, setDraft] = useState(/** @type {string | undefined} */ (undefined));
   const onInput = (/** @type {any} */ { target }) => {

@@ -198,7 +198,7 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
     isMovedByKey.current = false;
   }, [limit]);
   const onPointerDown = (/** @type {any} */ event) => {
-    // The document handles the pointer during a drag, because the line itself moves to another place in the table.
+    // The event listeners are on `document`, because the dragged line moves to another place in the table.
     const dragged = new AbortController();
     const { signal } = dragged;
     const move = (/** @type {PointerEvent} */ { clientY }) => {
@@ -241,8 +241,8 @@ function LimitLine({ limit, unit, rows, buckets, onChange }) {
 }
 
 /**
- * Converts a height within the rows to a limit. The position within a row corresponds to the position within the row's
- * bucket.
+ * Converts a vertical position within the rows to a limit. The middle of a row, for example, stands for the middle of
+ * the row's bucket.
  *
  * @param {HTMLTableSectionElement | null} body
  * @param {number} y
