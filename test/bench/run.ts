@@ -61,7 +61,7 @@ const usage = `npm run bench -- [--quick] [--rounds N] [--only NAME] [--against 
 interface Options {
   readonly quick: boolean;
   readonly rounds: number;
-  /** Another checkout of this repository, which takes the place of the other gateways. */
+  /** Another checkout of this repository. The benchmark compares both checkouts, and omits the other gateways. */
   readonly against: string | undefined;
   readonly wanted: (name: string) => boolean;
 }

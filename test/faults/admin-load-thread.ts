@@ -14,7 +14,7 @@ export interface AdminFlood {
     readonly method?: string;
     /** The number of edited keys in the body. */
     readonly keysInBody?: number;
-    /** The length of the period that the request reads. The period ends at the current time. */
+    /** The number of days for which the request reads the usage record. The period ends at the current time. */
     readonly days?: number;
   };
 }

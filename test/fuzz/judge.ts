@@ -92,8 +92,8 @@ function cutOff(forwarded: ReadRequest, { requests }: Memory): ReadRequest | und
   const candidates = requests.get(onlyValue(fields, 'x-forwarded-for') ?? '') ?? [];
   const alike = candidates.filter((one) => one.method === method && one.target === target && mayBeCut(one));
   const keyId = onlyValue(fields, 'x-key-id');
-  // A client may have sent the same request with several keys. If no request of the client has the forwarded key, the comparison with the
-  // first request reports a fault.
+  // A client may have sent the same request with several keys. If none of these requests has the forwarded key, the judge
+  // uses the first request, and then reports a fault.
   return alike.find((one) => presentedKey(one) === keyId) ?? alike[0];
 }
 

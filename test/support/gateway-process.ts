@@ -72,7 +72,7 @@ export interface GatewayProcess extends RunningGateway {
   readonly child: ChildProcess;
 }
 
-/** The main configuration of a gateway under test, with fields that `overrides` replaces. */
+/** The main configuration of a gateway under test. `overrides` replaces fields. */
 export function testConfig(overrides: Record<string, unknown>): Record<string, unknown> {
   return {
     environment: 'test',

@@ -374,8 +374,8 @@ function digestOf(key: number): string {
 }
 
 /**
- * The batches of one key for one day. The first process records one request in each of `minutes` minutes, from two addresses, with three
- * operations. Each further process adds one batch.
+ * The batches of one key for one day. The first process records one request a minute for `minutes` minutes. These requests have two
+ * addresses and three operations. Each further process adds one batch.
  */
 function dayBatches(key: number, senders: number, minutes: number): readonly Batch[] {
   const usage = usageOf(key);
