@@ -317,7 +317,8 @@ describe('connections beyond what one client address may have', () => {
     await third.closed;
     expect(await served(first)).toBe(200);
 
-    // A connection with a request in progress is not closed. A new connection is closed when its address has no idle connection.
+    // A connection with a request in progress is not closed. When no connection is free, a new connection is closed if its address has no
+    // idle connection.
     const fields = [
       'Host: localhost',
       `Authorization: Bearer ${reader.token}`,

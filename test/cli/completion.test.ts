@@ -79,8 +79,8 @@ test('fish completes the same, with descriptions', async () => {
     encoding: 'utf8',
   });
   const last = (line: string) => line.split(' ').at(-1) ?? '';
-  // The shell fish prints only the last word of a completed command, and prints nothing if any value is
-  // possible.
+  // The shell `fish` prints only the last word of a completed command. If an option accepts any value, `fish`
+  // prints nothing.
   const words = output.split('END\n').map((one) => one.split('\t')[0]?.trim());
   expect(words.slice(0, completed.length)).toEqual(
     completed.map(([typed, whole]) => (typed === whole ? '' : last(whole))),

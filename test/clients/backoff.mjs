@@ -33,8 +33,8 @@ export function createClient(baseUrl, key) {
       const response = await fetch(baseUrl + path, all).catch((error) => error);
       const isResponse = response instanceof Response;
       if (isResponse) pace(response);
-      // A 429 shows that the API did not carry out the request. After a 502, 503 or 504, the API may have carried out the request. If no
-      // response arrives, the API may also have carried out the request.
+      // A 429 shows that the API did not carry out the request. After a 502, 503 or 504, the API may have carried out the request. Even
+      // if no response arrives, the API may have carried out the request.
       const isRefused = isResponse && response.status === 429;
       const hasFailed = !isResponse || (response.status >= 502 && response.status <= 504);
       const isRepeatable = isRefused || (hasFailed && idempotent.has(method));

@@ -76,7 +76,7 @@ test.each(mistakes)('a secret written %s is in no report', (_, keys) => {
     const list = keys.replaceAll('X', secret);
     for (const files of [inKeysFile(list), inMainFile(list.replace(/^(?=.)/gm, '  '))]) {
       const { text, all } = reportOn(files);
-      // A digest is a valid value in some places of the keys file, so the report may have no problem. Any other secret
+      // In some places of the keys file, a digest is valid and the report lists no problem. Any other secret
       // always causes a problem.
       if (secret !== digestOf('b')) expect(text).toMatch(/^\S+:\d+:\d+: /);
       expectNothingOf(secret, all);

@@ -24,8 +24,9 @@ import { sharedLoader } from '../support/shared-loader.ts';
 import { until } from '../support/until.ts';
 
 /**
- * Watches a folder and collects the reports. A report is the Free plan's minute limit, or the first problem. `slow`
- * collects the files that take long to load, and `abandoned` is the number of cancelled attempts.
+ * Watches a folder and collects the reports. After a valid load, the report is the Free plan's minute limit. After
+ * an invalid load, the report is the first problem. `slow` collects the files that take long to load, and
+ * `abandoned` is the number of cancelled attempts.
  */
 function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterMs?: number) {
   const reports: (number | string)[] = [];
@@ -71,8 +72,8 @@ function watch({ file }: Pick<ConfigFolder, 'file'>, intervalMs = 40, slowAfterM
   });
   onTestFinished(() => started.stop());
   /**
-   * Waits until the text of a file that has become long is being parsed. The first attempt after the edit does not
-   * parse the text, because the text may be half written.
+   * Waits until the loader parses the new, long text of a file. The first attempt after the edit does not parse
+   * the text, because the text may be half written.
    */
   const parsing = async (longFile: string) => {
     const before = read.filter((name) => name === longFile).length;

@@ -514,7 +514,7 @@ export const sharedGuarantees: Readonly<Record<string, (subject: RedisSubject) =
       expect(await subject.client.hgetall(quota)).toEqual(before);
     }
     expect((await decide(store, { ...call, generation: 5 })).state.minuteUsed).toBe(2);
-    // The call is also stale after Redis has lost the time of the change.
+    // If Redis has lost the time of the change, the call is stale too.
     await subject.client.hdel(quota, 'changedMs');
     expect(await store.decide([{ ...call, generation: 5 }])).toEqual([{ kind: 'stale' }]);
     // A call has no generation if its key changes only with a reload.

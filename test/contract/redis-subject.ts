@@ -13,7 +13,7 @@ export type MakeStore = (deps: {
   deadlineMs: number;
   patientDeadlineMs: number;
   keysPerCallMax: number;
-  /** The clock of the process. The store must not use this clock, but the clock of Redis. */
+  /** The clock of the process. The store must use the clock of Redis and not this clock. */
   nowMs: () => number;
 }) => QuotaStore;
 

@@ -552,7 +552,7 @@ describe('figures that change', () => {
     const before = await ids();
     const last = before.at(-1) ?? '';
     await page.hover('tbody tr:nth-child(2)');
-    // The key with the fewest refusals so far now gets the most refusals.
+    // Until now, this key has the fewest refusals. The next requests give this key the most refusals.
     const { secret } = keysById.get(last) ?? {};
     if (secret === undefined) throw new Error('it is one of ours');
     await send(shared.api, secret, 1_300);
@@ -664,8 +664,8 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
 });
 
 /**
- * The names of the files in the browser's profile that contain a text, in UTF-8 or UTF-16. File names in `Session Storage` vary, so the
- * result contains the name of this folder and not the names of its files.
+ * Returns the name of each file in the browser's profile whose content includes the text, in UTF-8 or UTF-16. File names in `Session
+ * Storage` vary, so the result contains the name of this folder and not the names of its files.
  */
 async function filesWith(text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });

@@ -18,8 +18,8 @@ const injected = vi.hoisted(() => {
   return {
     state,
     /**
-     * Returns the module with replacements for the functions in `names`. If `state.name` is the name of a function, its replacement throws
-     * an error. Otherwise the replacement calls the original function.
+     * Returns the module with replacements for the functions in `names`. The replacement of the function `state.name` throws an error.
+     * Every other replacement calls the original function.
      */
     throwing(module: object, names: readonly string[]): object {
       const replaced = names.map((name) => {

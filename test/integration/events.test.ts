@@ -24,7 +24,7 @@ beforeAll(async () => {
     config: {
       upstream: { url: backend.url, health: '/healthz' },
       keys: [key.entry],
-      // The ban lasts until a second process has detected it.
+      // The ban is long enough for a second process to detect it.
       bans: { after: 3, for: '8s' },
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
     },
@@ -51,7 +51,7 @@ async function eventsOf({ adminUrl }: RunningGateway): Promise<readonly Event[]>
   return body.isComplete ? body.events : [];
 }
 
-/** Waits until any process lists the event with the given number of observing processes. */
+/** Waits until every process lists the event with the given number of observing processes. */
 async function isListed(kind: string, processes: number): Promise<Event> {
   for (const gateway of fleet.gateways) {
     const seenBy = async () =>
@@ -92,8 +92,8 @@ it('a target that fails its health check, and is healthy again, is one event of 
 });
 
 it('a Redis that is almost full pauses the usage record, with one event then and one when recording resumes', async () => {
-  // The test sets `maxmemory` so that a fifth of it is free. Because of the key `ballast`, this fifth is large enough for the clients and
-  // scripts of Redis.
+  // The test sets `maxmemory` so that a fifth of it is free. The key `ballast` makes this fifth large enough for Redis's clients and
+  // scripts.
   await fleet.inspector.setrange('ballast', 20_000_000, 'x');
   const used = Number(/used_memory:(\d+)/.exec(await fleet.inspector.info('memory'))?.[1]);
   await fleet.inspector.config('SET', 'maxmemory', String(Math.round(used / 0.8)));

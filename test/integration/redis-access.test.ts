@@ -188,7 +188,7 @@ for (const form of forms) {
       return sentinel === undefined ? {} : { sentinel: { ...sentinel, hosts: sentinel.hosts.map(byName) } };
     };
 
-    // Each case waits until the start fails, so all cases run at the same time.
+    // Each case waits until the start fails. The cases run at the same time, so the waits overlap.
     it.concurrent.for<[string, RegExp, (place: RedisPlace) => RedisPlace]>([
       [
         'another authority than that of the servers',

@@ -190,7 +190,7 @@ describe('the expiry of a certificate', () => {
       expect.stringContaining(`expired on ${end}`),
       expect.stringContaining(`expires on ${end}`),
     ]);
-    // The gateway still serves clients that ignore the expiry, and edits still take effect.
+    // The gateway still presents the expired certificate, and edits still take effect.
     expect(await presented(gateway.port)).toBe(brief.cert);
     const before = (await readyz(gateway)).config.version;
     const upstream = { url: backend.url, health: '/healthz' };

@@ -77,7 +77,7 @@ async function directoryFor({ redis, prefix }: Fleet<RunningGateway>): Promise<D
   return directory;
 }
 
-/** Reads from the logs of all processes which WebSockets were closed. */
+/** Returns the closed WebSockets that the logs of all processes report. */
 function closings({ gateways }: Fleet<RunningGateway>) {
   return gateways.flatMap(({ lines }) =>
     lines
@@ -137,8 +137,8 @@ it('a WebSocket is closed when its secret expires', async () => {
 });
 
 describe('a WebSocket of a key of the directory', () => {
-  // The gateway caches the result of a read for ten minutes. If a read closed only the first WebSocket of a key, no other check would close
-  // the other WebSockets during the test.
+  // The gateway caches the result of a read for ten minutes. If a read closed only the first WebSocket of a key, the other WebSockets would
+  // therefore stay open until the test ends.
   const bounds = {
     ...patientStore,
     tunnelReadIntervalMs: 500,

@@ -300,7 +300,7 @@ it('a worker whose event loop hangs is killed, and the pause before its replacem
     workerPauseMaxMs: 50,
     // A worker that runs for `workerSteadyMs` would reset the pause. No worker of this test runs for ten minutes, even on a slow machine.
     workerSteadyMs: 600_000,
-    // On a busy machine, a worker that starts may send no message to the supervisor for seconds.
+    // On a busy machine, the supervisor may receive no message from a worker for several seconds.
     workerSilenceMaxMs: 20_000,
   });
   const [hangs] = await workersOf(gateway, token.token);

@@ -466,8 +466,8 @@ describe('the record of several processes', () => {
     const usage = await openOnRedis({ url, prefix, bounds: { ...bounds, storeSilenceMaxMs: 300 } });
     const all: Event[] = [];
     for (let cut = 0; cut < 12; cut++) {
-      // Replies take longer than requests, so a cut of the connection loses the replies to batches that Redis has already
-      // added.
+      // The relay delays replies but not requests. A cut of the connection therefore loses replies to batches that Redis
+      // has already counted.
       relay.delay({ toServerMs: 0, toClientMs: cut % 3 === 2 ? 400 : 15 });
       for (let request = 0; request < 20; request++) {
         const event: Event = {
@@ -747,6 +747,6 @@ it('the requests of a thousand operations are sent in one flush, in calls that R
   await expect.poll(seen).toBe(operations);
   await until('every call was seen', () => calls.size >= 5);
   expect(calls.size).toBeLessThan(8);
-  // The number of keys, one key and three arguments precede the fields.
+  // Each call has five arguments before the fields.
   expect(Math.max(...calls.values())).toBeLessThanOrEqual(5 + 2 * 250);
 });

@@ -274,8 +274,8 @@ function parametersOf({ parameters = [] }: Json): readonly Json[] {
 }
 
 /**
- * Finds members that contain a time although their names do not end in `At`. Also finds members without a time whose
- * names end in `At`.
+ * Finds members that contain a time although their names do not end in `At`. Also finds members whose names end in
+ * `At` although they contain no time.
  */
 function instantsOutOfPlace(value: unknown, name = ''): readonly string[] {
   if (Array.isArray(value)) return value.flatMap((item) => instantsOutOfPlace(item, name));

@@ -38,8 +38,8 @@ const invalid: Fault = {
 };
 
 /**
- * Returns the verdict about healthy processes, each on its own host. Each entry of `members` is one process, and overrides members of its
- * healthy state.
+ * Returns the verdict about healthy processes, each on its own host. Each entry of `members` is one process, and its fields replace
+ * fields of a healthy process.
  */
 function judge(
   members: readonly Partial<KnownProcess>[] = [{}, {}],

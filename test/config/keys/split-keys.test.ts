@@ -162,7 +162,7 @@ const chunks = fc
     fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, fc.array(fc.tuple(fc.nat(6), odd), { maxLength: 2 })),
   )
   .map(([sound, others]) => others.reduce((all, [at, one]) => all.toSpliced(at, 0, one), sound));
-/** Replaces or removes the character at any position. */
+/** Replaces or removes one character at a random position. */
 const slip = fc.record({
   at: fc.nat(),
   insert: fc.constantFrom('', '', ' ', '\n', ':', '#', '"', '- ', '\r', '}'),

@@ -94,7 +94,7 @@ const lines = fc.oneof(
   },
 );
 
-/** Makes a document of lines. Most documents are valid. Each level of depth has two more spaces. */
+/** Makes a document from a list of lines. Most documents are valid. Each level of depth has two more spaces. */
 function render(written: readonly (readonly [kind: string, name: string, value: string])[]): string {
   let depth = 0;
   let text = '';
@@ -258,7 +258,7 @@ test('an API document has the same maximum number of tokens on both paths', () =
       return problems.filter(({ message }) => message.startsWith('reading stops here')).length;
     });
   const characters = fc.constantFrom(...'aB1 \n:-?[]{},|>#&*!%"\'\\\té\uFEFF');
-  // The prefix prevents JSON, whose tokens are counted in another way.
+  // Because of the prefix, no text is valid JSON. The tokens of JSON are counted in another way.
   const texts = fc.oneof(
     documents,
     fc.string({ unit: characters }).map((text) => `a: ${text}`),
@@ -269,7 +269,7 @@ test('an API document has the same maximum number of tokens on both paths', () =
       // The lexer also returns three marks that are no tokens.
       const count = lexed.filter((token) => !['\u0002', '\u0018', '\u001f'].includes(token)).length;
       expect(excess(text, count)).toEqual([0, 0]);
-      // Empty tokens may make the number of tokens greater than the length.
+      // Some tokens are empty, so a text may have more tokens than characters.
       fc.pre(count > 0 && count <= text.length);
       expect(excess(text, count - 1)).toEqual([1, 1]);
     }),

@@ -13,8 +13,8 @@ it('exactly the limit of a key is admitted while its slot moves from server to s
 it('a master that dies between a script and its reply charges nothing twice', async () => {
   const { sent, counted, countedByDefault } = await measureLostReply();
   expect(counted).toBe(sent);
-  // A Redis client with default settings repeats a command without a reply and counts twice. The test would
-  // therefore detect a repeated command.
+  // A Redis client with default settings repeats a command that gets no reply, so Redis counts the command
+  // twice. The test would therefore detect a repeated command.
   expect(countedByDefault).toBe(2);
 });
 

@@ -53,7 +53,10 @@ export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
   leaseMs: fc.constantFrom(4, 15, 1_000),
 });
 
-/** Counts that a process has not sent yet, of the current or the previous windows, and of the current or an older generation. */
+/**
+ * Counts that a process has not sent yet. Each count belongs to the current or the previous window, and to the current or an older
+ * generation.
+ */
 export const unsent = fc.record({
   windowsBack: fc.integer({ min: 0, max: 1 }),
   used: fc.integer({ min: 0, max: 5 }),

@@ -144,8 +144,8 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
 }
 
 /**
- * Returns the state with the windows that are open at `nowMs`, and without an expired grant. Redis does not store a
- * decision that only opens new windows.
+ * Returns the state with the windows that are open at `nowMs`, and without an expired grant. If a decision only
+ * opens new windows, Redis stores nothing.
  */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   const open = { ...state, grant: unendedGrant(state.grant, nowMs) };

@@ -127,8 +127,8 @@ it('a Redis that is fast when idle and too slow under load is probed less often 
     return returns().length >= 3;
   };
   await until('Redis has come back three times', untilThreeReturns);
-  // The first outage ends after at least one probe, the second after two, and the third after four. Each outage lasts at least as long as
-  // the pauses between its probes. Timers may fire slightly early.
+  // The first outage ends after at least one probe, the second after two, and the third after four. The duration of an outage is at least
+  // the sum of the pauses between its probes. Timers may fire slightly early.
   const [, second, third] = returns().map(({ awayMs }) => Number(awayMs) / bounds.storeProbeIntervalMs);
   expect(second).toBeGreaterThan(1 - 0.1);
   expect(third).toBeGreaterThan(3 - 0.1);

@@ -62,7 +62,8 @@ it('each request gets its own response once, however the backend treats the othe
     return { ...one, path, sent };
   });
   const whole = Promise.all(all.map(({ sent }) => sent.ended));
-  // The test moves the clock only when the backend hangs for all requests in flight, so that no slow request times out.
+  // The test moves the clock only when the backend hangs on every request in flight. Requests that are only slow therefore do not time
+  // out.
   const expiry = setInterval(() => {
     const inFlight = all.filter(({ sent }) => sent.connection !== undefined);
     if (inFlight.every(({ path }) => hanging.has(path))) clock.pass(defaultBounds.upstreamHeadersTimeoutMs);

@@ -256,7 +256,7 @@ describe('random octets', () => {
         }
         const { end, status, body } = read(text, { method, closes: true });
         const cut = readResponse({ method, reads, closes: true });
-        // For a malformed response, the reader may return the status and the body before the fault.
+        // For a malformed response, the reader may return the status, and the part of the body that precedes the fault.
         expect(cut).toMatchObject(end === 'malformed' ? { end } : { end, status, body });
       }),
       { numRuns: 500 },
@@ -308,7 +308,7 @@ it('each response in a sequence on one connection belongs to its own request, as
         newest = i;
         const rest = Buffer.from(texts[i]?.slice(cut) ?? '', 'latin1');
         socket.write(texts[i]?.slice(0, cut) ?? '', 'latin1');
-        // The backend does not close the connection after the next response has begun, because the close would
+        // Once the next response has begun, the backend keeps the connection open, because a close would
         // truncate the next response.
         setTimeout(() => (ends && newest === i ? socket.end(rest) : socket.write(rest)), delayMs);
       };

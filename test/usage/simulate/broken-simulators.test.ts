@@ -39,7 +39,7 @@ interface Rules {
     requests: number,
     rooms: readonly number[],
   ) => { admitted: number; charged: readonly number[] };
-  /** Whether a window that had no limit before the edit also counts requests from before the edit. */
+  /** Whether a window whose limit is added by the edit also counts earlier requests. */
   readonly countsNewWindows?: true;
 }
 

@@ -10,8 +10,7 @@ import { replayKey } from '../../../gateway/usage/simulate/replay-key.ts';
 import { bans, calendar, limits, minuteMs } from './twin-keys.ts';
 
 /**
- * The costs of the requests in each minute, and the edited limits. No request is refused under the limits before the
- * edit.
+ * The costs of the requests in each minute, and the edited limits. Before the edit, the limits refuse no request.
  */
 interface Orders {
   readonly minutes: readonly { readonly pauseMinutes: number; readonly costs: readonly number[] }[];
@@ -33,7 +32,9 @@ export const orders: fc.Arbitrary<Orders> = fc.record({
   bans,
 });
 
-/** The bounds of the simulator, and the number of refused requests for every order. */
+/**
+ * Returns the verdict of the simulator, and the possible numbers of refused requests over all orders of the requests.
+ */
 export function everyOrder({ minutes, spaceMs, after, bans }: Orders) {
   const builder = new KeyMinutesBuilder();
   let number = Math.floor(Date.UTC(2026, 1, 28, 23) / minuteMs);

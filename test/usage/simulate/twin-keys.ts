@@ -22,7 +22,7 @@ const dayMs = 86_400_000;
 export const calendar: Calendar = { minuteMs, windowsMs: calendarWindowsMs };
 
 /**
- * Two keys that send the same requests at the same times. One key keeps its limits, and the other gets the limits of an edit.
+ * Two keys that send the same requests at the same times. One key keeps its limits, and an edit changes the limits of the other key.
  */
 export interface Twins {
   readonly before: Limits;

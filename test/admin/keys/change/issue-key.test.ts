@@ -106,8 +106,8 @@ describe.each(['redis', 'memory'] as const)('in %s', (store) => {
       409,
       'The Idempotency-Key was used before, with another body.',
     ]);
-    // Another request has created the key `acme`. A request with another Idempotency-Key must not return this
-    // key, even if the request is repeated.
+    // An earlier request created the API key `acme`. A request with a different Idempotency-Key gets 409, also
+    // when it is repeated.
     const foreign = { 'idempotency-key': 'signup-18' };
     for (let time = 0; time < 2; time++) {
       expect((await one.ask('POST', '/keys', body, { headers: foreign })).status).toBe(409);
