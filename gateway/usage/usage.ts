@@ -34,8 +34,8 @@ export interface UsageState {
 }
 
 /**
- * The number of days for which a record is kept beyond `keepDays`, so that the first minute of the oldest day is
- * still recorded.
+ * The number of days for which a record is kept beyond `keepDays`, so that the record still contains the first minute of
+ * the oldest day.
  */
 const graceDays = 2;
 

@@ -60,7 +60,7 @@ export function parseYaml(options: {
   if (json !== undefined) {
     return { kind: 'parsed', problems: [], source: sourceOf(json.value, createJsonOffsetOf(text)) };
   }
-  // The length decides for most texts, because almost every token has a character.
+  // For most texts the length is enough to decide, because almost every token has at least one character.
   const mayExceed = text.length > tokensMax && tokensAtMost(text) > tokensMax;
   const plainYaml = kind === 'api' && !mayExceed ? parsePlainYaml(text) : undefined;
   if (plainYaml !== undefined) {

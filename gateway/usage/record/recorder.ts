@@ -286,8 +286,8 @@ export function createUsageRecorder({
   }
 
   /**
-   * Sends all counts of a source. The counts need several batches if they have too many fields, span two days, or
-   * follow a failed batch.
+   * Sends all counts of a source. The counts need several batches if they have too many fields or span two days, or if an
+   * earlier batch has failed.
    *
    * @returns whether the store added all of them
    */

@@ -19,7 +19,7 @@ import { type Calendar, fitting, WindowRooms } from './window-rooms.ts';
 export interface KeyVerdict {
   readonly offered: number;
   readonly refusedNow: number;
-  /** The mean of the two bounds, which is also the sum over the minutes that `onMinute` receives. */
+  /** The mean of the two bounds. The numbers that `onMinute` receives add up to `offered` minus this mean. */
   readonly refusedThen: number;
   /**
    * The bounds hold for every order of requests within a minute. The order matters for bans, limits per second and
