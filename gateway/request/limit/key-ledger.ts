@@ -257,8 +257,7 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
 
 /**
  * Adds two sets of unsent decisions. If the counts of the key were reset after the earlier decisions, the counts of these decisions are
- * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are
- * dropped.
+ * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are dropped.
  */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
   const sum = { ...later };

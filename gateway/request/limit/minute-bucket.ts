@@ -95,8 +95,8 @@ async function consume(limiter: BoundedLimiterMemory | RLWrapperTimeouts, holder
 
 /**
  * The library's memory limiter with a maximum number of remembered addresses. The library itself has no maximum. At the maximum, the
- * address that was counted first is forgotten. A client that guesses keys needs requests from `groupsMax` other addresses
- * before the count of its own address is forgotten. Each of these addresses has its own limit, so the client gains nothing.
+ * address that was counted first is forgotten. A client that guesses keys needs requests from `groupsMax` other addresses before the
+ * count of its own address is forgotten. Each of these addresses has its own limit, so the client gains nothing.
  */
 class BoundedLimiterMemory extends RateLimiterMemory {
   readonly #counted = new Set<string | number>();

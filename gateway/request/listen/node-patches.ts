@@ -96,7 +96,7 @@ export function hidePreface(req: IncomingMessage): void {
 export function gatherPieces(req: IncomingMessage): void {
   const passOn = req.push.bind(req);
   let pieces = 0;
-  /** A buffer whose first `length` octets are the joined small pieces of this turn of the event loop. */
+  /** The first `length` octets of this buffer are the joined small pieces of this turn of the event loop. */
   let gathered: Buffer | undefined;
   let length = 0;
 

@@ -37,7 +37,7 @@ export async function usageOf(
   return inJson(rows, (all) => ({ step, rows: all }));
 }
 
-/** The members of an exchange that a read of the usage record needs. */
+/** The members of an exchange that are needed to read the usage record. */
 type Reading = Pick<Authenticated, 'key' | 'req' | 'snapshot'> & {
   readonly res: Pick<Authenticated['res'], 'isAnswerable'>;
 };

@@ -154,7 +154,7 @@ function lookupErrorOf(targets: Targets): Pick<UpstreamState, 'lookupError' | 'l
 }
 
 /**
- * Returns the bounds of the process with the timeouts of an upstream in place of the default timeouts. The interval of deadline checks is
+ * Returns the bounds of the process, in which the timeouts of an upstream replace the default timeouts. The interval of deadline checks is
  * at most a tenth of the shortest timeout. A timeout is therefore late by at most ten percent.
  */
 function withTimeouts(bounds: Bounds, { connectMs, headersMs, totalMs }: Upstream['timeouts']): Bounds {
