@@ -459,7 +459,7 @@ export interface UpstreamTls {
   readonly own?:
     | {
         readonly cert: string;
-        /** The unencrypted key. The key is a secret: no log, message or response may show it. */
+        /** The unencrypted private key. The private key is a secret: no log, message or response may show it. */
         readonly key: string;
       }
     | undefined;
@@ -493,7 +493,7 @@ export interface Certificate {
   readonly file: string;
   /** The certificate followed by its chain, in PEM. */
   readonly cert: string;
-  /** The unencrypted key in PEM. The key is a secret: no log, message or response may show it. */
+  /** The unencrypted private key in PEM. The private key is a secret: no log, message or response may show it. */
   readonly key: string;
   /** The expiry of the certificate, epoch ms. */
   readonly notAfterMs: number;

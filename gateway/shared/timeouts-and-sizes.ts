@@ -99,8 +99,8 @@ export const defaultBounds = Object.freeze({
   ownReadsMax: 64,
   ownReadTimeoutMs: 10_000,
   /**
-   * Reads of the usage record by key holders keep the event loop busy for at most 1/(`ownReadsRestFactor` + 1) of the time, so three
-   * quarters remain for the requests of customers.
+   * Reads of the usage record by key holders keep the event loop busy for at most 1/(`ownReadsRestFactor` + 1) of the time. At least three
+   * quarters of the time remain for the requests of customers.
    */
   ownReadsRestFactor: 3,
   /** How long a secret stays valid after its holder has rotated it. */
@@ -655,8 +655,8 @@ export const defaultBounds = Object.freeze({
   /** The part of the loader thread's heap for young objects. V8's default takes 45 MiB more with 100,000 keys, and is not faster. */
   configThreadYoungMebibytes: 16,
   /**
-   * A file that was changed less than this time ago is read again, even if its timestamp is unchanged. Two edits within 10 ms (2 s on some
-   * file systems) may have the same timestamp.
+   * A file is read at every check until this time has passed since its last change. Two edits within 10 ms (2 s on some file systems) may
+   * have the same timestamp.
    */
   configSettledAfterMs: 100,
   configSettledCoarseMs: 3_000,

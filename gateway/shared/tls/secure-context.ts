@@ -19,8 +19,8 @@ export function secureContextOptions({ cert, key }: Pick<Certificate, 'cert' | '
 }
 
 /**
- * Derives the keys of session tickets from a secret that several processes share. The keys depend on the certificate, so that clients
- * cannot resume old sessions after the certificate was replaced.
+ * Derives the keys of session tickets from a secret that several processes share. The ticket keys depend on the certificate, so that
+ * clients cannot resume old sessions after the certificate was replaced.
  */
 export function ticketKeysOf(secret: Uint8Array, { cert }: Pick<Certificate, 'cert'>): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, cert, 'session tickets', ticketKeysBytes));

@@ -26,8 +26,8 @@ export type YamlEdit =
       readonly after: string;
     }
   /**
-   * Removes a field. If the field shares its line with other text, such as a comment, the field is instead set to the value of
-   * the member `or`.
+   * Removes a field. If the field shares its line with other text, such as a comment, the field stays and gets the value of the member
+   * `or`.
    */
   | { readonly kind: 'remove'; readonly path: Path; readonly name: string; readonly or: boolean };
 
