@@ -61,8 +61,8 @@ export function isOfKind({ kind }: Pick<GatewayEvent, 'kind'>, kinds: ReadonlySe
 }
 
 /**
- * Merges the events of each outage into one. If the last event of an outage is listed, the first event of this outage is omitted. Reports
- * of the same outage by other processes are also omitted.
+ * Merges all events of an outage into one event. If the last event of an outage is listed, the first event of this outage is omitted.
+ * Reports of the same outage by other processes are also omitted.
  *
  * @param nearMs longest time between the reports of two processes about the beginning of one outage
  * @returns a function that receives events, newest first, and returns whether to list the event. If an event of the same outage is already

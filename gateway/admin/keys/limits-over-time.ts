@@ -106,7 +106,10 @@ function limitsWithoutGrants(
   return [{ fromMs: Number.NEGATIVE_INFINITY, value: limitsOf(terms) }, ...steps];
 }
 
-/** A scheduled change of a plan. The type has the members of a recorded reload, so that the same code reads both. */
+/**
+ * A scheduled change of a plan. The type has the members of a recorded reload, so that the same code reads scheduled
+ * changes and reloads.
+ */
 interface DatedReload {
   readonly action: 'reload';
   readonly at: string;

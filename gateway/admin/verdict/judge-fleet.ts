@@ -259,7 +259,7 @@ function gatewayFaults(processes: readonly KnownProcess[], own: readonly Fault[]
 
 /**
  * Returns a fault when processes have different versions of the configuration. The most common version counts as the
- * expected version. The fault began when a process first loaded a second version.
+ * expected version. The fault began when a process first loaded a version other than the oldest version.
  */
 function configurationFaults(processes: readonly KnownProcess[]): Fault[] {
   const byVersion = [...Map.groupBy(processes, ({ configVersion }) => configVersion)];

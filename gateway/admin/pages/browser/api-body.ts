@@ -50,7 +50,7 @@ export type RowOf<Path extends string> =
     ? Row
     : never;
 
-/** Members that the response to a change of a key may have. */
+/** Optional members of the response to a change of a key. */
 export type Changed = Partial<Pick<z.output<typeof issuedKey>, 'secret'>> &
   Pick<z.output<typeof deletedKey>, 'kept'>;
 
