@@ -49,7 +49,7 @@ const [calm, limited, banned, hostile] = [
 ];
 const keys = [calm.entry, limited.entry, banned.entry, { ...hostile.entry, name: attack }];
 const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entry.id, key]));
-// The timeouts are long, so that a busy machine does not cause an event about a target that does not respond.
+// The timeouts are long, so that a slow response on a busy machine does not cause an event about a target.
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,

@@ -16,7 +16,7 @@ import {
 import { until } from '../support/until.ts';
 
 const key = makeKey({ plan: 'business' });
-/** The timeouts are long, so that a slow machine does not make a target silent or a connection idle. */
+/** The timeouts are long, so no target counts as silent and no connection counts as idle on a slow machine. */
 const bounds = { healthTimeoutMs: 20_000, upstreamIdleTimeoutMs: 60_000 };
 let folder: string;
 let store: RecordingBackend;

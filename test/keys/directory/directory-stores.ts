@@ -32,8 +32,8 @@ export async function redisDirectorySubject({
     readonly client: RedisCommands;
     readonly prefix: string;
     /**
-     * Opens an adapter that calls `before` before each script that it sends. `call` is the number of scripts that the
-     * adapter has already sent.
+     * Opens an adapter that calls the function `before` ahead of each script that it sends. `call` is the number of
+     * scripts that the adapter has already sent.
      */
     openWatched(before: (call: number) => Promise<void>): DirectoryStore;
   }

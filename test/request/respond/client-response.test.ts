@@ -29,7 +29,7 @@ test.each(['a\r\nSet-Cookie: b', 'a\rb', 'a\0', '\u0159'])(
   },
 );
 
-/** Starts a listener that sends the same response to every request, at once or after a turn of the event loop. */
+/** Starts a listener that sends the same response to every request, immediately or after a turn of the event loop. */
 async function startRefusing(when: 'at once' | 'later') {
   const received: string[] = [];
   const fixture = await startListener({
