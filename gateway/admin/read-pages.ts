@@ -4,7 +4,10 @@ export interface Page<Entry> {
   readonly next: string | undefined;
 }
 
-/** Reads a list page by page, until `isEnough` returns true for the last page and all entries so far. */
+/**
+ * Reads the pages of a list one after the other. After each page, `isEnough` receives this page and all entries so far.
+ * The function stops when `isEnough` returns true, and after the last page.
+ */
 export async function readPages<Entry>(
   read: (after: string | undefined) => Promise<Page<Entry>>,
   isEnough: (page: readonly Entry[], all: readonly Entry[]) => boolean,

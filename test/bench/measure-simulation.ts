@@ -23,8 +23,8 @@ const minutesPerDay = 1_440;
 const kinds = 32;
 
 /**
- * Every key sends requests in every minute, so every record has its maximum size. The simulated limit refuses requests in one of fifty
- * minutes.
+ * Every key sends requests in every minute, so every record has its maximum size. The simulated limit refuses requests in about two
+ * percent of the minutes.
  */
 export function measureSimulation({ quick }: { quick: boolean }): SimulationFigures {
   console.log(`simulation: ${keys} keys, ${days} days`);
@@ -54,7 +54,10 @@ export function measureSimulation({ quick }: { quick: boolean }): SimulationFigu
   return { keys, days, minutes: keys * days * minutesPerDay, seconds: spreadOf(samples) };
 }
 
-/** Traffic that is the same in every run: about 20 requests a minute, and up to 60 requests in one of fifty minutes. */
+/**
+ * Returns traffic that is the same in every run. About two percent of the minutes have 40 to 60 requests. The other minutes have 1 to 38
+ * requests.
+ */
 function recordOf(kind: number): KeyMinutes {
   const length = days * minutesPerDay;
   const none = new Uint32Array(length);

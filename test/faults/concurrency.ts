@@ -14,15 +14,15 @@ export interface ConcurrencyFound {
   /** The time from each kill until the backend had as many requests of the key as the limit allows. */
   readonly usableAfterMs: readonly number[];
   readonly refused: number;
-  /** The largest numbers of requests of the key at the backend. */
+  /** The largest measured numbers of concurrent requests of the key at the backend. */
   readonly most: {
-    /** The largest number of requests of the key while processes are killed. */
+    /** The largest measured number of concurrent requests of the key while processes are killed. */
     readonly before: number;
-    /** The largest number of requests of one process while Redis is away. */
+    /** The largest measured number of concurrent requests of one process while Redis is away. */
     readonly ofOneWhileAway: number;
     /** Requests that were admitted after Redis had returned, while the processes still served more requests than the limit allows. */
     readonly admittedAfter: number;
-    /** The largest number of requests of the key after the requests from the outage had ended. */
+    /** The largest measured number of concurrent requests of the key after the requests from the outage had ended. */
     readonly after: number;
   };
 }

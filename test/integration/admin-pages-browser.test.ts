@@ -53,7 +53,7 @@ const keysById = new Map([calm, limited, banned, hostile].map((key) => [key.entr
 const bounds = tunedBounds({
   ...patientGateway,
   presenceExpiryMs: 60_000,
-  // The window is long, so a key that has used up its minute is still limited when the page reads the key again.
+  // Each window lasts at least five minutes. A key that has reached its limit is still limited when the page reads the key again.
   windowsMs: freshWindows(Date.now()),
 });
 const log = { logger: pino({ level: 'silent' }), access: () => {} };

@@ -7,7 +7,8 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { foreignAddressesChargeNoKey, plansChangeOnTheClockOfRedis } from './gateway-guarantees.ts';
 
 /**
- * Checks that the guarantees of the whole gateway detect mistakes. Each test starts a gateway with one mistake, and a guarantee must fail.
+ * Checks that the functions in `gateway-guarantees.ts` detect a faulty gateway. Each test starts a gateway with one mistake, and expects a
+ * function to throw an error.
  */
 const mistake = vi.hoisted(() => ({ made: '' }));
 

@@ -4,8 +4,8 @@ import type { UsageState } from '../../usage/usage.ts';
 const dayMs = 86_400_000;
 
 /**
- * Shortens a period to the days whose minutes and hours may still be recorded. A query for 400 days then costs no
- * more than a query for the recorded days.
+ * Shortens a period to the days for which minutes are kept. A query for 400 days then costs no more than a query for
+ * the kept days.
  */
 export function keptPeriod(
   { fromMs, toMs }: Period,

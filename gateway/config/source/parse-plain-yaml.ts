@@ -39,7 +39,7 @@ const rareSyntax: readonly RegExp[] = [
   /\r(?!\n)/,
   // A byte order mark after the start.
   /(?!^)\uFEFF/,
-  // A tab that may be indentation or separate two tokens.
+  // A tab that may be part of the indentation, or that may separate two tokens.
   /(?:^|[\s?:,[\]{}-])\t/,
 ];
 

@@ -66,7 +66,7 @@ export function decidedRuns(
   if (later === undefined) return [{ outcome, source, units, limits, windowsMs }];
   const { nowMs, state, admittedOf = [] } = outcome;
   let usedLater = chargedUnits(asked, outcome);
-  // The refused requests of a call all precede its banned requests.
+  // In each call to the store, the refused requests come before the banned requests.
   let refusedLeft = outcome.refused;
   // The requests that exceed the concurrency limit are the last requests of the call.
   let overWindowsLeft = outcome.refused + outcome.banned;

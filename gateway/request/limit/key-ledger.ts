@@ -160,8 +160,8 @@ export function createKeyLedger(bounds: Bounds) {
   };
 
   /**
-   * Whether another local refusal may wait before it is reported. The process reports refusals sooner when the key is close to its next
-   * ban.
+   * Whether the process may report the next local refusal later instead of immediately. The process reports refusals sooner when the key
+   * is close to its next ban.
    */
   function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;

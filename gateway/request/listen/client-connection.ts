@@ -43,7 +43,7 @@ export class ClientConnection {
   private closesWhenIdle = false;
   /** Pipelined requests that wait for the current request. */
   private readonly waiting: ClientResponse[] = [];
-  /** Whether reading is paused: while requests wait, and after the last accepted request. */
+  /** Whether reading is paused. Reading pauses while requests wait, and when a request is dropped. */
   private isPaused = false;
   /** The number of requests that have arrived. */
   private arrived = 0;

@@ -410,7 +410,7 @@ export function createUsageReader({
   }
 }
 
-/** Adds an hour from the field `hours` of a day to the sum. */
+/** Adds the counts of one hour to the sum. `hours` is the field `hours` of a day's record. */
 function addHour(
   sum: { offered: number; admitted: number; units: number },
   hours: Counts,

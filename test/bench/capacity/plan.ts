@@ -41,7 +41,9 @@ export interface RedisBytes {
 /** The smallest number of masters of a Redis Cluster. */
 const shardsMin = 3;
 const rounds = 200;
-/** The number of processes at which the search stops, because further processes would add more work than they handle. */
+/**
+ * The search stops at this number of processes. It gets this far if each further process causes more work than the process can do.
+ */
 const processesMax = 1e7;
 const secondsPerDay = 86_400;
 const minutesPerDay = 1_440;

@@ -195,9 +195,9 @@ export function createRedisDirectoryStore({
   }
 
   /**
-   * Stores the time of the change, writes the record, and stores the time again. The second time reveals the change to a process that read
-   * the old record after the first time was stored. If this process dies before the second time is stored, the first time still reveals the
-   * change to processes that read the old record earlier.
+   * Stores a timestamp of the change, writes the record, and stores a second timestamp. The second timestamp reveals the change to processes
+   * that read the old record after the first timestamp was stored. If this process dies before it stores the second timestamp, the first
+   * timestamp still reveals the change to processes that read the old record earlier.
    */
   async function change(
     id: string,
@@ -230,7 +230,8 @@ export function createRedisDirectoryStore({
     tidy(async () => {
       const entries = await client.zrangebylex(idsName, `[${id}`, `(${id}${behindTags}`);
       const nowMs = await redis.clockOf(idsName);
-      // The record is read after the entries. A removed entry is so old that no record with its tag can be written after this read.
+      // The record is read after the entries. Only entries older than `directoryLeftoverMs` are removed. A record with the tag of such an
+      // entry can no longer be written.
       const tag = await client.hget(recordName(id), 'tag');
       const others = entries.filter((entry) => entry !== tagged(id, tag ?? ''));
       const leftovers = others.filter((entry) => isLeftover(taggedOf(entry).tag, nowMs));

@@ -120,8 +120,8 @@ function Verdict({ live: { state, polled } }) {
 }
 
 /**
- * The maximum length of a sentence in large letters. In a longer sentence, the reason after the colon has smaller
- * letters, so that the operator reads the fault first.
+ * The maximum length of a sentence in large letters. If a sentence is longer, the page shows the text after the colon
+ * in smaller letters, so that the operator reads the fault before the reason.
  */
 const largeCharsMax = 90;
 
