@@ -85,6 +85,14 @@ export const redisKeys = {
     expires: false,
     bytesMax: 140_000_000,
   },
+  directoryForm: {
+    /** The number of the copy is a hash tag, so that the copies are in distant slots of a Cluster. */
+    name: (prefix: string, copy: string) => `${prefix}:directory:form:{${copy}}`,
+    pattern: '<prefix>:directory:form:{<0 to 3>}',
+    type: 'string',
+    expires: false,
+    bytesMax: 120,
+  },
   directoryOnce: {
     name: (prefix: string, name: string) => `${prefix}:directory:once:${name}`,
     pattern: '<prefix>:directory:once:<name>',

@@ -46,6 +46,11 @@ export function hasRightChecksum(secret: string): boolean {
   return drawn !== null && checksumOf(drawn[1] ?? '') === drawn[2];
 }
 
+/** Whether a text begins like a secret of a key, and `issueSecret` cannot have issued it. */
+export function isInventedSecret(presented: string): boolean {
+  return presented.startsWith('tg_') && !hasRightChecksum(presented);
+}
+
 /** The hex SHA-256 digest of a secret or token. The configuration contains only this digest, not the secret. */
 export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'hex');

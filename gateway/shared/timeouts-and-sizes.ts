@@ -249,6 +249,15 @@ export const defaultBounds = Object.freeze({
   directoryTidiedAtOnceMax: 16,
   /** The deadline of a look-up in the key directory. If the store replies later, the store counts as unavailable for this request. */
   directoryLookUpDeadlineMs: 250,
+  /**
+   * How often a process reads whether Tollgate issued every secret of the key directory, and how long the process relies on the reply. An
+   * import of digests waits for `directoryMarkWaitMs`, which is longer than `directoryMarkLeaseMs`, and repeats this wait at most
+   * `directoryMarkWaitsMax` times. Processes read only while clients send secrets with wrong checksums.
+   */
+  directoryMarkReadMs: 300,
+  directoryMarkLeaseMs: 1_000,
+  directoryMarkWaitMs: 1_500,
+  directoryMarkWaitsMax: 3,
   /** The maximum number of keys in a key directory that is in memory, without Redis. */
   directoryKeysInMemoryMax: 100_000,
 

@@ -72,6 +72,7 @@ export function createKeyDirectory({
           const key = held.find(digest, atMs);
           return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
         },
+        isAllIssued: store.isAllIssued,
         secretsMax: bounds.directoryCachedSecretsMax,
       };
     },
@@ -105,6 +106,7 @@ export function createKeyDirectory({
     count: store.count,
     remember: store.remember,
     create: (key: KeyDefinition, often?: 'once') => changing(key, store.create(dated(key), often)),
+    createImported: (key: KeyDefinition) => changing(key, store.createImported(dated(key))),
     replace: (key: KeyDefinition, expected: KeyVersion) => changing(key, store.replace(dated(key), expected)),
     remove: (id: string, expected: KeyVersion) => changing({ id, secrets: [] }, store.remove(id, expected)),
   };

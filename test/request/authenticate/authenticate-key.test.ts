@@ -125,6 +125,7 @@ describe('authenticateKey with a directory', () => {
         const secret = read.get(digest);
         return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
       },
+      isAllIssued: () => false,
       secretsMax: 2,
     });
     return {

@@ -122,7 +122,7 @@ async function importOne(
     if (found?.kind === 'away') return found;
     if (found?.kind !== 'absent') return { kind: 'refused', reason: 'Another key has one of its secrets.' };
   }
-  const reply = await directory.create(definition);
+  const reply = await directory.createImported(definition);
   switch (reply.kind) {
     case 'written':
       return { kind: 'created' };

@@ -11,13 +11,24 @@ export interface DirectoryStore {
   /** Reads keys in the order of the given ids. If a server does not answer, its keys are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /**
-   * Writes a new key with revision 1. The call is idempotent, so it can be repeated with the same key.
+   * Whether Tollgate issued every secret of the directory. Then a secret with a wrong checksum is not in the directory. The reply comes
+   * from memory. A process that does not know the answer returns false.
+   */
+  isAllIssued(): boolean;
+  /**
+   * Writes a new key with revision 1. The call is idempotent, so it can be repeated with the same key. Tollgate must have issued the secrets
+   * of the key (`issueSecret`).
    *
    * @param often with `once`, a key with the same `createdMs` that was removed in the last `idempotencyKeptMs` stays removed
    * @returns `taken` when another key has this id; `removed` when `once` applies
    */
   create(key: Unrevised, often?: 'once'): Promise<Created>;
-  /** Replaces a key if it still has the expected version. The new record gets the next revision. */
+  /** Like `create`, for digests whose secrets may have any form. When the key is written, every process looks up every secret. */
+  createImported(key: Unrevised): Promise<Created>;
+  /**
+   * Replaces a key if it still has the expected version. The new record gets the next revision. Tollgate must have issued each secret that
+   * the key did not have before.
+   */
   replace(key: Unrevised, expected: KeyVersion): Promise<Written | Changed | Absent | Away>;
   remove(id: string, expected: KeyVersion): Promise<Removed | Changed | Absent | Away>;
   /** Returns a page of ids in octet order. A key with a returned id may no longer exist. */

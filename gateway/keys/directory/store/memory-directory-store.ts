@@ -22,6 +22,8 @@ export function createMemoryDirectoryStore({
 }): DirectoryStore {
   const keys = new Map<string, DirectoryKey>();
   const idOfDigest = new Map<string, string>();
+  /** The digests that were imported. Their secrets may have any form. */
+  const imported = new Set<string>();
   const remembered = new Map<string, { readonly value: string; readonly expiresMs: number }>();
   const removed = new Map<string, number>();
   /** All ids, sorted. When a key is added or removed, the list becomes undefined until the next sort. */
@@ -36,16 +38,24 @@ export function createMemoryDirectoryStore({
     },
     read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
     readMany: (ids) => Promise.resolve({ kind: 'found', keys: ids.map((id) => keys.get(id)) }),
+    isAllIssued: () => imported.size === 0,
     create: (key, often) => Promise.resolve(create(key, often)),
+    createImported(key) {
+      const created = create(key);
+      if (created.kind === 'written') for (const { digest } of key.secrets) imported.add(digest);
+      return Promise.resolve(created);
+    },
     replace(key, expected) {
       return Promise.resolve(differsFrom(key.id, expected) ?? write(key, expected.revision + 1));
     },
     remove(id, expected) {
       const differs = differsFrom(id, expected);
       if (differs !== undefined) return Promise.resolve(differs);
-      noteRemoved(keys.get(id));
+      const key = keys.get(id);
+      noteRemoved(key);
       unlist(id);
       keys.delete(id);
+      forgetImported(key);
       sorted = undefined;
       return Promise.resolve({ kind: 'removed' });
     },
@@ -71,9 +81,11 @@ export function createMemoryDirectoryStore({
 
   function write(key: Unrevised, revision: number): Written {
     const written = { ...key, revision };
+    const before = keys.get(key.id);
     unlist(key.id);
     keys.set(key.id, written);
     for (const { digest } of key.secrets) idOfDigest.set(digest, key.id);
+    forgetImported(before);
     return { kind: 'written', key: written };
   }
 
@@ -83,6 +95,11 @@ export function createMemoryDirectoryStore({
       removed.delete(name);
     }
     if (key !== undefined) removed.set(nameOf(key), nowMs() + removedKeptMs);
+  }
+
+  /** Forgets imported digests that no key has any more. */
+  function forgetImported(before: DirectoryKey | undefined): void {
+    for (const { digest } of before?.secrets ?? []) if (!idOfDigest.has(digest)) imported.delete(digest);
   }
 
   function unlist(id: string): void {

@@ -10,6 +10,7 @@ import {
   type Absent,
   type Away,
   type Changed,
+  type Created,
   type DirectoryStore,
   type FoundKey,
   pageOf,
@@ -17,6 +18,7 @@ import {
   type Unrevised,
   type Written,
 } from './directory-store.ts';
+import { createFormMarks } from './form-marks.ts';
 
 const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
@@ -59,9 +61,12 @@ export function createRedisDirectoryStore({
   const recordName = (id: string) => redisKeys.directoryRecord.name(prefix, id);
   const digestName = (digest: string) => redisKeys.directoryDigest.name(prefix, digest);
   const notedMs = 2 * bounds.directoryCachedMs;
+  const formMarks = createFormMarks({ redis, attempt, bounds });
   let tidying = 0;
 
   return {
+    isAllIssued: formMarks.isAllIssued,
+
     find(digest) {
       const name = digestName(digest);
       return attempt(
@@ -98,29 +103,14 @@ export function createRedisDirectoryStore({
       return { kind: 'found', keys: values.map((found) => (found === undefined ? 'unknown' : found.key)) };
     },
 
-    create(key, often) {
-      return attempt([idsName, recordName(key.id)], async () => {
-        const digests = digestsOf(key);
-        const tag = await client.eval(listScript, 1, idsName, key.id, randomBytes(4).toString('base64url'));
-        const entry = tagged(key.id, String(tag));
-        await index(digests, entry);
-        const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
-        if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
-        // Another call has created a key with this id. The existing key may use digests that this call has indexed.
-        const used = digestsOf(toKey(key.id, ['1', changed.stored]));
-        const unused = digests.filter((digest) => !used.includes(digest));
-        await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
-        switch (changed.kind) {
-          case 'done':
-            return written(key, changed);
-          case 'late':
-            return tooLate;
-          case 'removed':
-            return { kind: 'removed' };
-          default:
-            return { kind: 'taken' };
-        }
-      });
+    async create(key, often) {
+      await formMarks.claim();
+      return create(key, often);
+    },
+
+    async createImported(key) {
+      const announced = await formMarks.announceUnknown();
+      return announced.kind === 'away' ? announced : create(key);
     },
 
     replace(key, expected) {
@@ -174,6 +164,31 @@ export function createRedisDirectoryStore({
       return attempt([key], ask);
     },
   };
+
+  function create(key: Unrevised, often?: 'once'): Promise<Created> {
+    return attempt([idsName, recordName(key.id)], async () => {
+      const digests = digestsOf(key);
+      const tag = await client.eval(listScript, 1, idsName, key.id, randomBytes(4).toString('base64url'));
+      const entry = tagged(key.id, String(tag));
+      await index(digests, entry);
+      const changed = await change(key.id, nothing, toRecord(key), String(tag), often);
+      if (changed.kind === 'done' && changed.tag === tag) return written(key, changed);
+      // Another call has created a key with this id. The existing key may use digests that this call has indexed.
+      const used = digestsOf(toKey(key.id, ['1', changed.stored]));
+      const unused = digests.filter((digest) => !used.includes(digest));
+      await afterwards(Promise.all([client.zrem(idsName, entry), drop(unused, entry)]), 'the index');
+      switch (changed.kind) {
+        case 'done':
+          return written(key, changed);
+        case 'late':
+          return tooLate;
+        case 'removed':
+          return { kind: 'removed' };
+        default:
+          return { kind: 'taken' };
+      }
+    });
+  }
 
   async function readOne(id: string): Promise<FoundKey | Absent> {
     // The generation is read first, so a change between the two reads makes the generation outdated. The reads are not pipelined, because a
