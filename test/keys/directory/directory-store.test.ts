@@ -360,7 +360,10 @@ describe('the directory in Redis', () => {
   it('refuses a record long after its id was listed, because the entry may be gone by then', async () => {
     const { store, client, prefix } = await open({ directoryCreatedWithinMs: -1 });
     expect(await store.create(keyWith('acme', ['a']))).toMatchObject({ kind: 'away', mayHaveRun: false });
-    expect(await client.keys(`${prefix}:*`)).toEqual([redisKeys.quota.name(prefix, 'acme')]);
+    const names = await client.keys(`${prefix}:*`);
+    expect(names.filter((name) => !name.includes(':directory:form:'))).toEqual([
+      redisKeys.quota.name(prefix, 'acme'),
+    ]);
   });
 
   it('finds, lists, changes, removes and recreates keys of an earlier version without tags', async () => {

@@ -115,7 +115,7 @@ export function createFormMarks({
         const written = await Promise.all(missing.map((name) => client.set(name, issuedMark, 'NX')));
         return { kind: 'read', isAllIssued: written.every((reply) => reply === 'OK') } as const;
       },
-      bounds.directoryLookUpDeadlineMs,
+      Math.min(bounds.directoryLookUpDeadlineMs, bounds.storePatientDeadlineMs),
     );
   }
 
