@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import keySlot from 'cluster-key-slot';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DirectoryStore } from '../../../gateway/keys/directory/store/directory-store.ts';
 import { createRedisDirectoryStore } from '../../../gateway/keys/directory/store/redis-directory-store.ts';
@@ -198,6 +199,13 @@ describe('the form of the secrets of a directory in Redis', () => {
     // Another importer has marked the directory and still waits.
     for (const name of names) await client.set(name, 'unknown other');
     expect(await refusedAfterImport(importer, [other])).toBe(0);
+  });
+
+  it('has one copy in each quarter of the slots of a Cluster, for any prefix', () => {
+    for (const prefix of ['tollgate', 'tollgate:staging', 'a.b-c']) {
+      const slots = copies.map((copy) => keySlot(redisKeys.directoryForm.name(prefix, copy)));
+      expect(slots.map((slot) => Math.floor(slot / 4_096)).sort()).toEqual([0, 1, 2, 3]);
+    }
   });
 
   it('would be known for too long if imports did not wait', async () => {

@@ -4,6 +4,7 @@ import { tableOf } from '../../../gateway/keys/key-table.ts';
 import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { createAuthenticateKey } from '../../../gateway/request/authenticate/authenticate-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
+import { isInventedSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
@@ -37,6 +38,9 @@ const known = ring(
   ['shut and old', closed, nowMs],
 );
 
+const digestOfOctets = (secret: string) => createHash('sha256').update(secret, 'latin1').digest('hex');
+const swapCase = (letter: string) =>
+  letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
 const start = (secret: string) => sha256(secret).slice(0, 8);
 const address = '192.0.2.1';
 const authenticateBy = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }));
@@ -117,15 +121,15 @@ describe('authenticateKey', () => {
 describe('authenticateKey with a directory', () => {
   const forever = Number.POSITIVE_INFINITY;
 
-  function open(read: ReadonlyMap<string, ReadSecret>) {
+  function open(read: ReadonlyMap<string, ReadSecret>, { table = known, isAllIssued = false } = {}) {
     const asked: string[] = [];
-    const authenticate = createAuthenticateKey(known, (key, { digestStart }) => ({ ...key, digestStart }), {
+    const authenticate = createAuthenticateKey(table, (key, { digestStart }) => ({ ...key, digestStart }), {
       find(digest, atMs) {
         asked.push(digest);
         const secret = read.get(digest);
         return secret === undefined || atMs < secret.period.untilMs ? secret : undefined;
       },
-      isAllIssued: () => false,
+      isAllIssued: () => isAllIssued,
       secretsMax: 2,
     });
     return {
@@ -155,6 +159,77 @@ describe('authenticateKey with a directory', () => {
       kind: 'unread',
       digest: sha256('issued'),
     });
+  });
+
+  const issued = issueSecret();
+  /** The same secret with another last character, so that its checksum is wrong. */
+  const invented = issued.slice(0, -1) + (issued.endsWith('0') ? '1' : '0');
+  const looked = (secret: string) => ({ kind: 'unread', digest: sha256(secret) });
+  const refused = (secret: string) => {
+    const presented = { status: 'unknown', digestStart: start(secret) };
+    return { kind: 'refused', code: 'invalid_key', presented };
+  };
+
+  it.each([
+    ['a wrong checksum', invented],
+    ['a character of another case', issued.replace(/[A-Za-z](?=\w{6}$)/, swapCase)],
+    ['a missing character', issued.slice(0, -1)],
+    ['a further character', `${issued}0`],
+    ['only the prefix', 'tg_'],
+    ['a character beyond ASCII', `${issued.slice(0, -1)}\u00e4`],
+    ['a space within', `${issued.slice(0, 20)} ${issued.slice(21)}`],
+    ['the random part of a secret after another prefix', `tg_${issued}`],
+  ])(
+    'refuses a secret with %s without a look-up while all secrets of the directory are issued',
+    (_, secret) => {
+      expect(isInventedSecret(secret)).toBe(true);
+      expect(open(new Map(), { isAllIssued: true }).authenticate(secret)).toEqual({
+        ...refused(secret),
+        presented: { status: 'unknown', digestStart: digestOfOctets(secret).slice(0, 8) },
+      });
+      expect(open(new Map()).authenticate(secret)).toEqual({
+        kind: 'unread',
+        digest: digestOfOctets(secret),
+      });
+    },
+  );
+
+  it.each([
+    ['a right checksum', issued],
+    ['an upper-case prefix', issued.replace('tg_', 'TG_')],
+    ['the prefix of an admin token', issueAdminToken()],
+    ['another prefix', 'sk_live_0123456789'],
+    ['no prefix', '6f1b1a8c-2a37-4c0e-9d9a-4c8c1c7c0f2e'],
+  ])(
+    'looks up an unknown secret with %s, also while all secrets of the directory are issued',
+    (_, secret) => {
+      expect(open(new Map(), { isAllIssued: true }).authenticate(secret)).toEqual(looked(secret));
+    },
+  );
+
+  it('accepts a known secret with a wrong checksum, from the configuration and from the cache', () => {
+    const read = new Map([[sha256(invented), usable('imported')]]);
+    const id = (caller: object) => ('key' in caller ? caller.key : caller);
+    expect(id(open(read, { isAllIssued: true }).authenticate(invented))).toMatchObject({ id: 'imported' });
+    const table = ring([invented, acme]);
+    expect(id(open(new Map(), { table, isAllIssued: true }).authenticate(invented))).toMatchObject({
+      id: 'acme',
+    });
+  });
+
+  it('asks for the form of the secrets only when a secret is unknown and has a wrong checksum', () => {
+    let asked = 0;
+    const authenticate = createAuthenticateKey(known, (key) => key, {
+      find: () => undefined,
+      isAllIssued: () => asked++ >= 0,
+      secretsMax: 2,
+    });
+    for (const secret of ['s3cret', 'shut', 'sk_1', issued]) {
+      authenticate({ authorization: `Bearer ${secret}`, address }, nowMs);
+    }
+    expect(asked).toBe(0);
+    authenticate({ authorization: `Bearer ${invented}`, address }, nowMs);
+    expect(asked).toBe(1);
   });
 
   it('looks up only secrets that the configuration does not have', () => {
