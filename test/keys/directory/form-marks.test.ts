@@ -8,6 +8,8 @@ import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { connectRedis } from '../../support/connect-redis.ts';
 import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
 import { startRedis } from '../../support/start-redis.ts';
+import { startReplica } from '../../support/start-replica.ts';
+import { startTcpRelay } from '../../support/tcp-relay.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
@@ -209,11 +211,12 @@ describe('the form of the secrets of a directory in Redis', () => {
   });
 
   it('would be known for too long if imports did not wait', async () => {
-    const { redis, open: openStore } = await open();
-    const others = [openStore(), openStore()];
-    await others[0]?.create(keyWith('acme', ['a']));
-    await untilAllIssued(...others);
+    const { redis } = await open();
+    const lasting = { ...bounds, directoryMarkReadMs: 60_000, directoryMarkLeaseMs: 60_000 };
+    const others = [lasting, lasting].map((longer) => createRedisDirectoryStore({ redis, bounds: longer }));
     const hasty = createRedisDirectoryStore({ redis, bounds: { ...bounds, directoryMarkWaitMs: 0 } });
+    await hasty.create(keyWith('acme', ['a']));
+    await untilAllIssued(...others);
     expect(await refusedAfterImport(hasty, others)).toBeGreaterThan(0);
   });
 
@@ -235,7 +238,7 @@ describe('the form of the secrets of a directory in Redis', () => {
     const reads = Math.ceil((performance.now() - beganMs) / bounds.directoryMarkReadMs);
     expect(gets).toBeGreaterThan(0);
     expect(gets).toBeLessThanOrEqual(reads * copies.length);
-    expect(store.isAllIssued()).toBe(true);
+    await untilAllIssued(store);
   });
 
   it('is unknown while Redis is frozen or away, and until it is read again after a reconnect', async () => {
@@ -250,7 +253,6 @@ describe('the form of the secrets of a directory in Redis', () => {
     await untilAllIssued(store);
     server.freeze();
     await until('the lease has ended', () => !store.isAllIssued());
-    expect(await store.createImported(keyWith('imported', ['b']))).toMatchObject({ kind: 'away' });
     server.thaw();
     await untilAllIssued(store);
     const afterReconnect = new Promise<boolean>((resolve) => {
@@ -260,5 +262,35 @@ describe('the form of the secrets of a directory in Redis', () => {
     expect(await afterReconnect).toBe(false);
     // The new server is empty, so its directory is marked as issued.
     await untilAllIssued(store);
+    await server.kill();
+    await until('the store notices the outage', () => !redis.isReady(redisKeys.directoryIds.name('away')));
+    const imported = await store.createImported(keyWith('imported', ['b']));
+    expect(imported).toMatchObject({ kind: 'away', mayHaveRun: false });
+    await until('the lease has ended', () => !store.isAllIssued());
+  });
+
+  it('stays unknown after a failover to a replica that has the imported key', async () => {
+    const primary = await startRedis();
+    const replica = await startReplica(primary);
+    const relay = await startTcpRelay(primary.port);
+    onTestFinished(() => Promise.all([relay.stop(), replica.stop(), primary.stop()]).then(() => {}));
+    const url = `redis://127.0.0.1:${relay.port}`;
+    const redis = await connectRedis({ prefix: 'failover', place: { url }, bounds });
+    onTestFinished(() => redis.close());
+    const [importer, other] = [1, 2].map(() => createRedisDirectoryStore({ redis, bounds }));
+    if (!importer || !other) throw new Error('two stores were made');
+    await importer.create(keyWith('acme', ['a']));
+    await untilAllIssued(other);
+    await importer.createImported(keyWith('imported', ['b']));
+    await replica.catchUp();
+    await primary.kill();
+    await replica.promote();
+    relay.switchTo(replica.port);
+    relay.cut();
+    await until('the new primary has the key', async () => {
+      expect(other.isAllIssued()).toBe(false);
+      return (await other.find(digestSecret('b'))).kind === 'found';
+    });
+    expect(await askedTwice(other)).toBe(false);
   });
 });
