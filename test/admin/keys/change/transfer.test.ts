@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { digestSecret } from '../../../../gateway/shared/secrets.ts';
+import { defaultBounds } from '../../../../gateway/shared/timeouts-and-sizes.ts';
 import { makeKey } from '../../../support/gateway-process.ts';
 import { inspect } from '../../../support/inspect.ts';
 import { type ChangedGateway, lastChange, reader, startGateways } from './change-fixture.ts';
@@ -113,6 +115,31 @@ it('an export moves a whole directory to another one, with secrets, expiries and
   const again = await beside.ask('POST', '/directory', { keys });
   expect(again.body).toEqual({ created: 0, unchanged: 25, refused: [] });
 });
+
+it.each([
+  ['redis', 2],
+  ['memory', 1],
+] as const)(
+  'an import of a digest makes its secret valid on every process at once, whatever its checksum: %s',
+  async (store, count) => {
+    const { gateways } = await startGateways(count, { store });
+    const issued = (await gateways[0]?.ask('POST', '/keys', { id: 'issued', plan: 'pro' }))?.body;
+    const wrong = (last: string) => `${issued.secret.slice(0, -2)}-${last}`;
+    // After these requests, the processes refuse invented secrets without a look-up.
+    for (let second = 0; second < 4; second++) {
+      for (const gateway of gateways) expect(await gateway.call(wrong('a'))).toBe(401);
+      await sleep(defaultBounds.directoryMarkReadMs);
+    }
+    const secrets = [{ sha256: digestSecret(wrong('b')) }];
+    const reply = await gateways[0]?.ask('POST', '/directory', { keys: [moved('imported', { secrets })] });
+    expect(reply?.body).toEqual({ created: 1, unchanged: 0, refused: [] });
+    for (const gateway of gateways) {
+      expect(await gateway.call(wrong('b'))).toBe(200);
+      expect(await gateway.call(issued.secret)).toBe(200);
+      expect(await gateway.call(wrong('c'))).toBe(401);
+    }
+  },
+);
 
 it('an import refuses each key whose id or secret is taken, or that exceeds a limit, and creates all other keys', async () => {
   const { gateways, redis } = await startGateways(1, { keys: [written.entry] });
