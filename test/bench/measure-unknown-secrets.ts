@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { issueSecret } from '../../gateway/shared/secrets.ts';
 import { directoryOf } from '../support/directory-of.ts';
 import { endProcess } from './processes.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
@@ -9,7 +10,7 @@ import type { NoteProblems } from './scenarios.ts';
 import type { Stage } from './subjects/subject.ts';
 import { startTollgate } from './subjects/tollgate.ts';
 
-/** Shows how a flood of unknown secrets affects the requests of a directory key. The gateway looks up each secret in the directory. */
+/** Shows how floods of unknown secrets affect the requests of a directory key. */
 export interface UnknownSecretsFigures {
   readonly loads: readonly UnknownSecretsLoad[];
 }
@@ -18,9 +19,26 @@ export interface UnknownSecretsFigures {
 export interface UnknownSecretsLoad {
   readonly connections: number;
   readonly requestsPerSecond: readonly number[];
-  readonly p99Us: { readonly alone: readonly number[]; readonly beside: readonly number[] };
-  readonly floodPerSecond: readonly number[];
+  readonly p99Us: { readonly alone: readonly number[] } & Readonly<Record<Flood, readonly number[]>>;
+  readonly floodPerSecond: Readonly<Record<Flood, readonly number[]>>;
 }
+
+/**
+ * `lookedUp`: the gateway looks up each secret in the directory, because the secret has another prefix than Tollgate's secrets.
+ * `wrongChecksum`: the secrets have the prefix and a wrong checksum, so the gateway refuses them without a look-up.
+ */
+export const floods = ['lookedUp', 'wrongChecksum'] as const;
+
+export type Flood = (typeof floods)[number];
+
+/** Returns a new secret that no key has. */
+const invent: Record<Flood, () => string> = {
+  lookedUp: randomUUID,
+  wrongChecksum() {
+    const secret = issueSecret();
+    return secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0');
+  },
+};
 
 /**
  * The numbers of connections with which the key sends requests. 8 connections send about 800 requests a second, and 32 connections send
@@ -36,7 +54,7 @@ interface Options {
 }
 
 /** The flood has about 2,000 different secrets a second, because each connection pauses for 30 ms after each response. */
-const flood = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
+const floodLoad = { connections: 66, pauseMs: 30, perSecondAtLeast: 1_900, addresses: 5_000 };
 /** The number of different secrets for each second of a flood. A flood repeats no secret. */
 const secretsPerSecond = 4_000;
 /**
@@ -65,29 +83,31 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
   const loads = connectionsOfKey.map((connections) => ({
     connections,
     requestsPerSecond: [] as number[],
-    p99Us: { alone: [] as number[], beside: [] as number[] },
-    floodPerSecond: [] as number[],
+    p99Us: { alone: [] as number[], lookedUp: [] as number[], wrongChecksum: [] as number[] },
+    floodPerSecond: { lookedUp: [] as number[], wrongChecksum: [] as number[] },
   }));
   const takeAlone = (connections: number) =>
     run({ url, secretsFile, connections, pauseMs: loadPauseMs, expectedStatus: 200 }, options);
-  const takeBeside = async (connections: number) => {
-    const flooding = runFlood(url, options);
+  const takeBeside = async (connections: number, flood: Flood) => {
+    const flooding = runFlood(url, flood, options);
     await sleep((floodAroundSeconds / 2) * 1_000);
     const own = await takeAlone(connections);
     return { own, floodPerSecond: await flooding };
   };
 
   console.log('unknown secrets: warm-up');
-  for (const { connections } of loads) await takeBeside(connections);
+  for (const { connections } of loads) for (const flood of floods) await takeBeside(connections, flood);
   for (let round = 0; round < rounds; round++) {
     console.log(`unknown secrets: round ${round + 1} of ${rounds}`);
     for (const load of loads) {
       const alone = await takeAlone(load.connections);
-      const { own, floodPerSecond } = await takeBeside(load.connections);
       load.p99Us.alone.push(alone.p99Us);
-      load.p99Us.beside.push(own.p99Us);
-      load.requestsPerSecond.push(own.requests / own.seconds);
-      load.floodPerSecond.push(floodPerSecond);
+      load.requestsPerSecond.push(alone.requests / alone.seconds);
+      for (const flood of floods) {
+        const { own, floodPerSecond } = await takeBeside(load.connections, flood);
+        load.p99Us[flood].push(own.p99Us);
+        load.floodPerSecond[flood].push(floodPerSecond);
+      }
     }
   }
   await endProcess(gateway.pid);
@@ -95,17 +115,17 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
 }
 
 /** @returns the number of requests per second */
-async function runFlood(url: string, options: Options): Promise<number> {
+async function runFlood(url: string, flood: Flood, options: Options): Promise<number> {
   const seconds = options.seconds + floodAroundSeconds;
   const secretsFile = join(options.stage.dir, 'unknown');
-  const secrets = Array.from({ length: seconds * secretsPerSecond }, () => `${randomUUID()}\n`);
+  const secrets = Array.from({ length: seconds * secretsPerSecond }, () => `${invent[flood]()}\n`);
   writeFileSync(secretsFile, secrets.join(''));
-  const { connections, pauseMs, addresses } = flood;
+  const { connections, pauseMs, addresses } = floodLoad;
   const load = { url, secretsFile, connections, pauseMs, addresses, expectedStatus: 401 };
   const sent = await run(load, { ...options, seconds });
   const perSecond = sent.requests / sent.seconds;
-  if (perSecond < flood.perSecondAtLeast) {
-    options.noteProblems('unknown secrets', [`only ${perSecond.toFixed(0)} a second`]);
+  if (perSecond < floodLoad.perSecondAtLeast) {
+    options.noteProblems('unknown secrets', [`${flood}: only ${perSecond.toFixed(0)} a second`]);
   }
   return perSecond;
 }

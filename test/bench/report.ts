@@ -8,7 +8,7 @@ import { type RecordFigures, recordAtMost } from './measure-record.ts';
 import type { ScenarioFigures } from './measure-scenarios.ts';
 import { type SimulationFigures, simulationAtMost } from './measure-simulation.ts';
 import type { TlsFigures } from './measure-tls.ts';
-import type { UnknownSecretsFigures } from './measure-unknown-secrets.ts';
+import { floods, type UnknownSecretsFigures } from './measure-unknown-secrets.ts';
 import type { WorkersFigures } from './measure-workers.ts';
 import type { Sample } from './scenarios.ts';
 import { ratioOf, type Spread, spreadOf } from './statistics.ts';
@@ -300,11 +300,19 @@ function renderUnknownSecrets({ loads }: UnknownSecretsFigures): string {
   const rows = loads.map(({ connections, requestsPerSecond, p99Us, floodPerSecond }) => [
     whole(connections),
     whole(spreadOf(requestsPerSecond).median),
-    whole(spreadOf(floodPerSecond).median),
     spread(spreadOf(p99Us.alone), ms),
-    spread(spreadOf(p99Us.beside), ms),
+    ...floods.flatMap((flood) => [
+      whole(spreadOf(floodPerSecond[flood]).median),
+      spread(spreadOf(p99Us[flood]), ms),
+    ]),
   ]);
-  const head = ['connections', 'requests/s', 'unknown secrets/s', 'p99 ms alone', 'p99 ms beside the flood'];
+  const kinds = ['secrets with another prefix', 'secrets with a wrong checksum'];
+  const head = [
+    'connections',
+    'requests/s',
+    'p99 ms alone',
+    ...kinds.flatMap((kind) => [`${kind}/s`, 'p99 ms beside them']),
+  ];
   return table(head, rows);
 }
 
