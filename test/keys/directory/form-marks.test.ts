@@ -167,6 +167,24 @@ describe('the form of the secrets of a directory in Redis', () => {
     await untilAllIssued(openStore());
   });
 
+  it('is unknown when a digest is imported while another process claims the empty directory', async () => {
+    const { redis, open: openStore, marks } = await open();
+    const importer = openStore();
+    const commands = Object.create(redis.commands, {
+      zcard: {
+        async value(name: string) {
+          const count = await redis.commands.zcard(name);
+          await importer.createImported(keyWith('imported', ['a']));
+          return count;
+        },
+      },
+    });
+    const claimer = createRedisDirectoryStore({ redis: { ...redis, commands }, bounds });
+    await claimer.create(keyWith('acme', ['b']));
+    expect((await marks()).every((mark) => mark?.startsWith('unknown '))).toBe(true);
+    expect([await askedTwice(claimer), await askedTwice(importer)]).toEqual([false, false]);
+  });
+
   it.each([
     ['one copy is unknown', 1],
     ['three copies are unknown', 3],
@@ -254,12 +272,14 @@ describe('the form of the secrets of a directory in Redis', () => {
     server.freeze();
     await until('the lease has ended', () => !store.isAllIssued());
     server.thaw();
-    await untilAllIssued(store);
-    const afterReconnect = new Promise<boolean>((resolve) => {
-      redis.on('ready', () => resolve(store.isAllIssued()));
+    const longer = { ...shortBounds, directoryMarkLeaseMs: 60_000 };
+    const lasting = createRedisDirectoryStore({ redis, bounds: longer });
+    await untilAllIssued(store, lasting);
+    const afterReconnect = new Promise<boolean[]>((resolve) => {
+      redis.on('ready', () => resolve([store.isAllIssued(), lasting.isAllIssued()]));
     });
     await server.restart();
-    expect(await afterReconnect).toBe(false);
+    expect(await afterReconnect).toEqual([false, false]);
     // The new server is empty, so its directory is marked as issued.
     await untilAllIssued(store);
     await server.kill();

@@ -126,8 +126,8 @@ it.each([
     const issued = (await gateways[0]?.ask('POST', '/keys', { id: 'issued', plan: 'pro' }))?.body;
     const wrong = (last: string) => `${issued.secret.slice(0, -2)}-${last}`;
     // After these requests, the processes refuse invented secrets without a look-up.
-    for (let second = 0; second < 4; second++) {
-      for (const gateway of gateways) expect(await gateway.call(wrong('a'))).toBe(401);
+    for (let round = 0; round < 4; round++) {
+      for (const gateway of gateways) expect(await gateway.call(wrong(`${round}`))).toBe(401);
       await sleep(defaultBounds.directoryMarkReadMs);
     }
     const secrets = [{ sha256: digestSecret(wrong('b')) }];
