@@ -166,7 +166,7 @@ describe('an invented secret with a wrong checksum', () => {
     await untilRefusedByChecksum(1);
   });
 
-  it('is looked up from the moment of an import, and all processes accept the imported secret at once', async () => {
+  it('is looked up from the moment of an import, and all processes accept the imported secret immediately', async () => {
     const flood = startLoad({
       origins: fleet.origins,
       secrets: Array.from({ length: 1_000 }, invented),

@@ -120,7 +120,7 @@ it.each([
   ['redis', 2],
   ['memory', 1],
 ] as const)(
-  'an import of a digest makes its secret valid on every process at once, whatever its checksum: %s',
+  'an import of a digest makes its secret valid on every process immediately, whatever its checksum: %s',
   async (store, count) => {
     const { gateways } = await startGateways(count, { store });
     const issued = (await gateways[0]?.ask('POST', '/keys', { id: 'issued', plan: 'pro' }))?.body;
