@@ -31,7 +31,7 @@ export async function measureMigration({
 }: {
   readonly limit: number;
   readonly requests: number;
-  /** The minimum number of slot moves. The requests are divided equally among the slot moves. */
+  /** The minimum number of slot moves. The moves divide the requests into equal parts. */
   readonly movesMin?: number;
 }): Promise<Migration> {
   const cluster = await startCluster({ hasReplicas: false });
@@ -55,7 +55,7 @@ export async function measureMigration({
     const clients = all.flatMap(({ limiter }) =>
       Array.from({ length: 10 }, async () => {
         while (sent < requests) {
-          if (sent >= (requests / movesMin) * (moves + 1)) {
+          if (sent >= (requests / (movesMin + 1)) * (moves + 1)) {
             await moved.promise;
             continue;
           }
@@ -73,6 +73,12 @@ export async function measureMigration({
       moves += 1;
       moved.resolve();
       moved = Promise.withResolvers();
+      // On a busy machine, a slot that moves without a pause would redirect each request many times.
+      const decided = decisions.length;
+      await until(
+        'requests are decided between two moves',
+        () => sent >= requests || decisions.length >= decided + clients.length,
+      );
     }
     await Promise.all(clients);
     const used = Number(await owner.inspector.hget(`${prefix}:{${key.id}}`, 'dayUsed'));
