@@ -211,7 +211,10 @@ test('a whole directory moves to another one and into a file, over several pages
     secrets: [{ sha256: digestSecret(`many-${index}`), expiresAt: '2100-01-01T00:00:00.000Z' }],
   }));
   const first = await run('import - --directory', JSON.stringify({ keys: many }));
-  expect(first).toEqual({ exitCode: 0, stderr: '', stdout: '600 keys added to the key directory\n' });
+  expect(first).toMatchObject({ exitCode: 0, stderr: '' });
+  // After a late reply from Redis, the command repeats a part, and counts the keys that the gateway had already added.
+  const counts = /^(\d+) keys added to the key directory(?:, (\d+) there already)?\n$/.exec(first.stdout);
+  expect(Number(counts?.[1]) + Number(counts?.[2] ?? 0)).toBe(600);
   const again = await run(
     'import - --directory --json',
     JSON.stringify({ keys: [{ ...many[0], plan: 'pro' }, ...many.slice(1)] }),
