@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vit
 import { WebSocket } from 'ws';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { startGatewayHere } from '../support/gateway-here.ts';
-import { makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
+import { makeCustomKey, makeKey, type RunningGateway, testConfig } from '../support/gateway-process.ts';
 import { exchangeRaw } from '../support/raw-http.ts';
 import {
   fieldLines,
@@ -19,6 +19,7 @@ import type { Tuning } from '../support/tuning.ts';
 import { askForWebSocket, switchingProtocols, webSocketApi } from '../support/web-socket.ts';
 
 const key = makeKey();
+const limited = makeCustomKey(1_000_000, 1);
 const { token, entry } = makeToken();
 
 let folder: string;
@@ -41,7 +42,7 @@ async function start(bounds: Tuning['bounds'] = {}): Promise<RunningGateway> {
   const gateway = await startGatewayHere(
     testConfig({
       upstream: { url: backend.url, health: '/healthz' },
-      keys: [key.entry],
+      keys: [key.entry, limited.entry],
       admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
       api: join(folder, 'openapi.json'),
     }),
@@ -110,6 +111,17 @@ async function statusOfHandshake({ port }: RunningGateway, path: string, secret:
   expect(response?.body).not.toContain(secret);
   return response?.status;
 }
+
+it('a handshake above a limit gets 429, and does not reach the backend', async () => {
+  backend.react = (_request, socket) => void socket.write(switchingProtocols);
+  const { port } = await start();
+  const first = await askForWebSocket(port, limited.secret);
+  expect((await first.response()).status).toBe(101);
+  const second = await askForWebSocket(port, limited.secret);
+  expect((await second.response()).status).toBe(429);
+  expect(backend.requests).toHaveLength(1);
+  first.destroy();
+});
 
 it('the access line of a handshake is written while the WebSocket is open', async () => {
   backend.react = (_request, socket) => void socket.write(switchingProtocols);

@@ -443,6 +443,23 @@ it('an aborted request frees its connection slot for the next', async () => {
 
 const nextIs = (pool: Parameters<typeof send>[0]) => send(pool, { holder: 'other', path: '/next' });
 
+it('the response to an aborted request never reaches the next request', async () => {
+  const { backend, pool } = await startPool({ connectionsPerTargetMax: 1 });
+  let respondToAborted = () => {};
+  backend.react = ({ target }, socket) => {
+    if (target !== '/next') respondToAborted = () => void socket.write(okResponse('of acme'));
+    else {
+      respondToAborted();
+      socket.write(okResponse('of other'));
+    }
+  };
+  const [aborted, next] = [send(pool, { holder: 'acme' }), nextIs(pool)];
+  await backend.received(1);
+  aborted.connection?.abort();
+  await next.ended;
+  expect([next.body, ...connectionsOf(backend)]).toEqual(['of other', 1, 2]);
+});
+
 it.each([
   ['HEAD', okResponse(''), '{"of":"acme"}'],
   ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n', '{"of":"acme"}'],
