@@ -172,7 +172,7 @@ describe('authenticateKey with a directory', () => {
 
   it.each([
     ['a wrong checksum', invented],
-    ['a character of another case', issued.replace(/[A-Za-z](?=\w{6}$)/, swapCase)],
+    ['a character of another case', issued.replace(/[A-Za-z](?=[0-9A-Za-z]{6,}$)/, swapCase)],
     ['a missing character', issued.slice(0, -1)],
     ['a further character', `${issued}0`],
     ['only the prefix', 'tg_'],
