@@ -93,8 +93,11 @@ describe('a token', () => {
   });
 
   it('that may only read gets 403 for a method that makes changes', async () => {
+    const [keys, acme] = ['/api/v1/keys', '/api/v1/keys/acme'];
+    const ofKey = [acme, `${acme}/secrets`, `${acme}/secrets/01234567`, `${acme}/unban`, `${acme}/grant`];
+    const changeable = [plans, keys, ...ofKey, '/api/v1/changes', '/api/v1/directory'];
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-      for (const path of [plans, '/api/v1/keys']) {
+      for (const path of changeable) {
         const { status, body } = await askAdmin(port, path, { token: reader.token, method });
         expect([method, status, body.code]).toEqual([method, 403, 'read_only_token']);
       }
