@@ -11,13 +11,18 @@ import { until } from '../support/until.ts';
 const token = makeToken('read');
 const admin = { host: '127.0.0.1', port: 0, tokens: [token.entry] };
 const flushMs = 1_000;
-const tuning = { bounds: { ...patientStore, usageFlushIntervalMs: flushMs, usageSlicesPerFlush: 10 } };
+
+function tuningOf(usageFlushIntervalMs: number) {
+  return { bounds: { ...patientStore, usageFlushIntervalMs, usageSlicesPerFlush: 10 } };
+}
 
 async function start(
   startGateways: typeof startFleetHere,
   keys: readonly ReturnType<typeof makeKey>[],
   gateways: number,
+  usageFlushIntervalMs = flushMs,
 ): Promise<Fleet<RunningGateway>> {
+  const tuning = tuningOf(usageFlushIntervalMs);
   const starts = Array.from({ length: gateways }, () => ({ tuning }));
   const fleet = await startGateways({ starts, config: { keys: keys.map(({ entry }) => entry), admin } });
   onTestFinished(() => fleet.stop());
@@ -52,7 +57,7 @@ it('a killed process loses at most its counts since the last flush', {
   await victim.stop('SIGKILL');
   const heir = await startGateway(
     { ...fleet.config, redis: { url: fleet.redis.url, prefix: fleet.prefix } },
-    { tuning },
+    { tuning: tuningOf(flushMs) },
   );
   onTestFinished(async () => void (await heir.stop('SIGKILL')));
   for (const gateway of [witness, heir]) {
@@ -64,6 +69,16 @@ it('a killed process loses at most its counts since the last flush', {
   }
   await send(heir, key.secret, 4);
   expect(await offered(heir, key.entry.id)).toBeGreaterThanOrEqual(34);
+});
+
+it('a drained process loses no counts, although it has not flushed before', async () => {
+  const key = makeKey({ plan: 'business' });
+  const { gateways } = await start(startFleetHere, [key], 2, 3_600_000);
+  const [drained, other] = gateways;
+  if (drained === undefined || other === undefined) throw new Error('two gateways were started');
+  await send(drained, key.secret, 30);
+  expect(await drained.stop()).toBe(0);
+  expect(await offered(other, key.entry.id)).toBe(30);
 });
 
 it('a flush makes one call for each key with requests, and none for other keys', async () => {
