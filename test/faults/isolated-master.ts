@@ -17,6 +17,8 @@ export interface IsolatedMaster {
    * the limiter does not repeat the call.
    */
   readonly left: number;
+  /** The number of requests that the limiters admitted without Redis. A call in progress may report several of these requests. */
+  readonly local: number;
   /** The final count on the new master. */
   readonly used: number;
   /** The time from the announcement of the new master to the last write to the old master. */
@@ -91,6 +93,7 @@ export async function measureIsolatedMaster(limit: number): Promise<IsolatedMast
       admitted,
       lost,
       left: all.flatMap(({ logged }) => logged.filter((msg) => msg === 'Redis is away')).length,
+      local: admittedOf(decisions.filter(({ source }) => source !== 'shared')),
       used: await usedIn(master),
       wroteToOldForMs: lastWriteMs - announcedMs,
       announcedAfterMs: announcedMs - isolatedMs,
