@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { SummaryReporter } from './support/summary-reporter.ts';
 
@@ -62,7 +62,8 @@ export default defineConfig({
         test: {
           name: 'tests',
           include: ['test/**/*.test.ts'],
-          exclude: filesAlone,
+          // `npm run bench` installs packages with test files into `test/bench/node_modules`.
+          exclude: [...configDefaults.exclude, ...filesAlone],
           globalSetup: [],
           // A worker runs one file after the other and imports each module once, as Node itself does.
           isolate: false,
