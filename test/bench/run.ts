@@ -109,6 +109,9 @@ async function bench(options: Options, dir: string): Promise<number> {
   if (options.against !== undefined && missing.length > 0)
     throw new Error(`--against: ${missing.join('; ')}`);
   const own = running.find(({ subject }) => subject === tollgate);
+  const countOwnDecidedLocally = () => (own === undefined ? 0 : countDecidedLocally(own.started));
+  // A restart empties the access log, so its lines are counted before.
+  let decidedLocallyBefore = 0;
   const reportOf = (figures: readonly ScenarioFigures[], rounds: number): Report => ({
     started: started.toISOString(),
     machine,
@@ -117,7 +120,7 @@ async function bench(options: Options, dir: string): Promise<number> {
     pinning,
     missing,
     problems,
-    decidedLocally: own === undefined ? 0 : countDecidedLocally(own.started),
+    decidedLocally: decidedLocallyBefore + countOwnDecidedLocally(),
     scenarios: figures,
     connections: [],
     tls: [],
@@ -128,6 +131,7 @@ async function bench(options: Options, dir: string): Promise<number> {
   let figures: ScenarioFigures[] = [];
   for (let round = 0; round < options.rounds; round += roundsPerStart) {
     if (round > 0) {
+      decidedLocallyBefore += countOwnDecidedLocally();
       for (const { started } of running) await endProcess(started.pid);
       ({ running, missing } = await startWarm());
     }
