@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueSecret } from '../../gateway/shared/secrets.ts';
 import { directoryOf } from '../support/directory-of.ts';
+import { inventedSecret } from '../support/invented-secret.ts';
 import { endProcess } from './processes.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { NoteProblems } from './scenarios.ts';
@@ -34,10 +34,7 @@ export type Flood = (typeof floods)[number];
 /** Returns a new secret that no key has. */
 const invent: Record<Flood, () => string> = {
   lookedUp: randomUUID,
-  wrongChecksum() {
-    const secret = issueSecret();
-    return secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0');
-  },
+  wrongChecksum: () => inventedSecret(),
 };
 
 /**

@@ -7,6 +7,7 @@ import { type DirectoryOfTest, directoryOf, secretOf } from '../support/director
 import { type Fleet, startFleetHere } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, type RunningGateway } from '../support/gateway-process.ts';
+import { inventedSecret } from '../support/invented-secret.ts';
 import { startLoad } from '../support/load.ts';
 import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore } from '../support/tuning.ts';
@@ -15,7 +16,7 @@ import { until } from '../support/until.ts';
 /** Row 34 of the list of faults: secrets that a client invents with the prefix `tg_`, so that their checksum is wrong. */
 
 const addressPerMinute = 20_000;
-const ownForm = makeKey({ id: 'own-form', plan: 'pro' }, invented());
+const ownForm = makeKey({ id: 'own-form', plan: 'pro' }, inventedSecret());
 const agent = new Agent();
 let fleet: Fleet<RunningGateway>;
 let directory: DirectoryOfTest;
@@ -40,12 +41,6 @@ async function stop(): Promise<void> {
 }
 
 afterAll(() => agent.close());
-
-/** A secret of our form with a wrong checksum. */
-function invented(): string {
-  const secret = issueSecret();
-  return secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0');
-}
 
 async function send(process: number, secret: string) {
   const headers = { authorization: `Bearer ${secret}` };
@@ -86,7 +81,7 @@ async function untilRefusedByChecksum(process: number): Promise<void> {
   const { lookUps, stop } = await watchReads();
   await until('the process refuses invented secrets without a look-up', async () => {
     const before = await lookUps();
-    const { status } = await send(process, invented());
+    const { status } = await send(process, inventedSecret());
     return status === 401 && (await lookUps()) === before;
   });
   stop();
@@ -105,7 +100,7 @@ describe('a flood of invented secrets with wrong checksums', () => {
     const requestsMax = 3_000;
     const { responses, failures } = await startLoad({
       origins: fleet.origins.slice(0, 1),
-      secrets: Array.from({ length: requestsMax }, invented),
+      secrets: Array.from({ length: requestsMax }, () => inventedSecret()),
       clients: 30,
       requestsMax,
     }).done;
@@ -118,7 +113,13 @@ describe('a flood of invented secrets with wrong checksums', () => {
 
   it('gets the same response, charge and access line as other unknown secrets, which are looked up once', async () => {
     await untilRefusedByChecksum(0);
-    const secrets = [invented(), issueSecret(), invented(), 'sk_other', issueSecret().replace('tg_', 'TG_')];
+    const secrets = [
+      inventedSecret(),
+      issueSecret(),
+      inventedSecret(),
+      'sk_other',
+      issueSecret().replace('tg_', 'TG_'),
+    ];
     const { lookUps } = await watchReads();
     const replies = [];
     for (const secret of secrets) {
@@ -160,29 +161,29 @@ describe('an invented secret with a wrong checksum', () => {
   it('gets 503 while Redis is away, like every other unknown secret, and 401 afterwards', async () => {
     await untilRefusedByChecksum(1);
     await fleet.redis.kill();
-    await until('an invented secret gets 503', async () => (await send(1, invented())).status === 503);
+    await until('an invented secret gets 503', async () => (await send(1, inventedSecret())).status === 503);
     await fleet.redis.restart();
-    await until('an invented secret gets 401', async () => (await send(1, invented())).status === 401);
+    await until('an invented secret gets 401', async () => (await send(1, inventedSecret())).status === 401);
     await untilRefusedByChecksum(1);
   });
 
   it('is looked up from the moment of an import, and all processes accept the imported secret immediately', async () => {
     const flood = startLoad({
       origins: fleet.origins,
-      secrets: Array.from({ length: 1_000 }, invented),
+      secrets: Array.from({ length: 1_000 }, () => inventedSecret()),
       clients: 8,
       pauseMs: 20,
     });
     await Promise.all([untilRefusedByChecksum(0), untilRefusedByChecksum(1)]);
     for (const id of ['first', 'second']) {
-      const secret = invented();
+      const secret = inventedSecret();
       const key = { id, plan: 'free', disabled: false, secrets: [secretOf(secret)] };
       expect((await directory.createImported(key)).kind).toBe('written');
       expect(await statusesOf(secret)).toEqual([200, 200]);
     }
     const { lookUps } = await watchReads();
     const before = await lookUps();
-    expect((await send(0, invented())).status).toBe(401);
+    expect((await send(0, inventedSecret())).status).toBe(401);
     expect(await lookUps()).toBeGreaterThan(before);
     const { responses } = await flood.stop();
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401]));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import type { LimitsByField } from '../../gateway/keys/limit-fields.ts';
+import type { StatedKey } from '../../gateway/keys/key-schema.ts';
 import type { Tuning } from './tuning.ts';
 
 const startTimeoutMs = 120_000;
@@ -19,14 +19,10 @@ export const plans = {
   enterprise: 'custom',
 };
 
-export interface KeyEntry {
+/** An entry of the keys file. */
+export interface KeyEntry extends Partial<StatedKey> {
   readonly id: string;
   readonly plan: string;
-  readonly limits?: LimitsByField;
-  readonly operations?: readonly string[];
-  readonly addresses?: readonly string[];
-  readonly concurrent?: number;
-  readonly disabled?: boolean;
   readonly secrets: readonly { readonly sha256: string; readonly expires?: string }[];
 }
 

@@ -18,7 +18,7 @@ const dayMs = 24 * hourMs;
 const recentRefusalsMax = 20;
 
 export const keyDetail = z.object({
-  ...stated(keySchema.shape, ['limits', 'operations', 'disabled', 'secrets']),
+  ...stated(keySchema.shape, ['limits', 'concurrent', 'operations', 'disabled', 'secrets']),
   ...keyItem.shape,
   revision: positive
     .optional()

@@ -5,6 +5,7 @@ import { compilePlans } from '../../../gateway/keys/plans.ts';
 import { createAuthenticateKey } from '../../../gateway/request/authenticate/authenticate-key.ts';
 import type { Key, ReadSecret } from '../../../gateway/shared/model.ts';
 import { isInventedSecret, issueAdminToken, issueSecret } from '../../../gateway/shared/secrets.ts';
+import { inventedSecret } from '../../support/invented-secret.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
@@ -163,7 +164,7 @@ describe('authenticateKey with a directory', () => {
 
   const issued = issueSecret();
   /** The same secret with another last character, so that its checksum is wrong. */
-  const invented = issued.slice(0, -1) + (issued.endsWith('0') ? '1' : '0');
+  const invented = inventedSecret(issued);
   const looked = (secret: string) => ({ kind: 'unread', digest: sha256(secret) });
   const refused = (secret: string) => {
     const presented = { status: 'unknown', digestStart: start(secret) };
