@@ -12,6 +12,7 @@ const rooms = [
   'keys',
   'usage',
   'fleet',
+  'notify',
   'config',
   'request',
   'observe',

@@ -12,6 +12,7 @@ import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
+import { isHappening, type Notice } from '../notify/notices.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
 import { createMetricsText } from '../observe/metrics/metrics-text.ts';
@@ -77,7 +78,7 @@ export function createAdminSide({
   const certificates = watchCertificates({
     settings,
     log: logger,
-    onEvent: events.record,
+    onEvent: recordNotice,
     nowMs,
     bounds,
   });
@@ -206,10 +207,15 @@ export function createAdminSide({
     };
   }
 
+  /** @param seenBy the process that observed it, if another process records it */
+  function recordNotice(notice: Notice, seenBy?: string): void {
+    if (isHappening(notice)) events.record(notice, seenBy);
+  }
+
   function recordKeyChange(change: KeyChange): void {
     const { key, by, action } = change;
     changes.record(change);
-    events.record({ kind: 'key_changed', ...change });
+    recordNotice({ kind: 'key_changed', ...change });
     logger.info({ keyId: key, by, action }, 'a key was changed');
   }
 
@@ -224,7 +230,7 @@ export function createAdminSide({
       ...edit,
     });
     recordTokenChange(before.admin.tokens, after.admin.tokens);
-    events.record({ kind: 'reload', ...versions, edits: edit.edits });
+    recordNotice({ kind: 'reload', ...versions, edits: edit.edits });
   }
 
   function reportBug(bug: unknown, requestId?: string): void {
@@ -265,10 +271,9 @@ export function createAdminSide({
       const before = settings.version;
       const after = version === undefined ? {} : { after: version };
       changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
-      events.record({ kind: 'reload_failed', before, after: version, error });
+      recordNotice({ kind: 'reload_failed', before, after: version, error });
     },
-    /** Adds an event to the list of events. */
-    recordEvent: events.record,
+    recordNotice,
     /** Records a change that the holder of a key has made. */
     recordKeyChange,
     /** Sends the events and changes that are not stored yet. */

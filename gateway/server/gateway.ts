@@ -59,7 +59,7 @@ export function createGateway({
   const stores = openStores({
     settings: () => settings,
     log: log.logger,
-    onEvent: (happening) => admin.recordEvent(happening),
+    onEvent: (notice) => admin.recordNotice(notice),
     bounds,
     nowMs,
   });
@@ -68,7 +68,7 @@ export function createGateway({
     processId,
     stores,
     log,
-    onEvent: (happening) => admin.recordEvent(happening),
+    onEvent: (notice) => admin.recordNotice(notice),
     onKeyChange: (change) => admin.recordKeyChange(change),
     bounds,
     nowMs,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Happening } from '../fleet/event-text.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
+import type { Notice } from '../notify/notices.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { createLimiter, type Limiter } from '../request/limit/limiter.ts';
@@ -28,7 +28,7 @@ export interface StoresOptions {
   readonly settings: () => Settings;
   readonly log: Logger;
   /** Called for each logged event of bans, Redis and the usage record. */
-  readonly onEvent: (happening: Happening) => void;
+  readonly onEvent: (notice: Notice) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;

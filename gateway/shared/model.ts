@@ -499,6 +499,42 @@ export interface Certificate {
   readonly notAfterMs: number;
 }
 
+/** The types of the events that the gateway sends to receivers. `gateway/notify/README.md` describes each event. */
+export const webhookEventTypes = [
+  'quota.threshold',
+  'key.banned',
+  'key.unbanned',
+  'key.created',
+  'key.revoked',
+  'key.rotated',
+  'key.expiring',
+  'secret.leaked',
+  'operation.sunset',
+  'target.down',
+  'target.up',
+  'store.away',
+  'store.back',
+  'config.rejected',
+  'config.reloaded',
+  'plan.changed',
+  'usage.paused',
+] as const;
+
+export type WebhookEventType = (typeof webhookEventTypes)[number];
+
+/** A service that receives events by webhook. */
+export interface Receiver {
+  /** The first 12 hex digits of the SHA-256 digest of `url`. The id is the same in all processes. */
+  readonly id: string;
+  /** The path of the URL may contain a token, so no log, message or response may show more than the origin. */
+  readonly url: string;
+  /** One or two secrets in the form `whsec_<base64>`. The first secret is the current one. No log, message or response may show them. */
+  readonly secrets: readonly string[];
+  readonly events: readonly WebhookEventType[];
+  /** The percentages of `quota.threshold`, ascending. The list is empty if `events` does not have `quota.threshold`. */
+  readonly at: readonly number[];
+}
+
 /**
  * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
  * `config/loader/settings-message.ts` sends to other threads and processes.

@@ -61,6 +61,15 @@ export function digestStart(digest: string): string {
   return digest.slice(0, digestDigitsShown);
 }
 
+/** Matches a secret, a token, a secret of webhooks, a complete digest, and the user information of a URL. */
+const secretLike =
+  /\btga?_\w{20,}|\bwhsec_[\w+/=-]+|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])|(?<=:\/\/)[^\s/@]+(?=@)/gi;
+
+/** Replaces each part of a text that may be a secret, a complete digest, or the password of a URL. */
+export function maskSecrets(text: string): string {
+  return text.replace(secretLike, '***');
+}
+
 function checksumOf(random: string): string {
   let rest = crc32(random);
   let checksum = '';

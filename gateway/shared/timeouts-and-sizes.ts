@@ -595,6 +595,17 @@ export const defaultBounds = Object.freeze({
   eventsKeptMs: 604_800_000,
   /** Reports of the same event are merged if several processes send them within this time. */
   eventsMergedWithinMs: 10_000,
+  /** The maximum size of the body of a webhook. */
+  webhookBodyBytesMax: 20_000,
+  /** The maximum length of a text in the body of a webhook, such as a URL or an error message. */
+  webhookTextCharsMax: 1_000,
+  /** The maximum number of entries of a list in the body of a webhook. */
+  webhookListMax: 100,
+  /**
+   * How long after the end of a ban or a window the reports of several processes are merged into one webhook event. A process whose Redis
+   * is away reports late.
+   */
+  noticesMergedAfterEndMs: 86_400_000,
   /** The maximum number of events in one response. */
   eventsPerPageMax: 200,
   /**

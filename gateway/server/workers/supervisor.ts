@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NotInForce, Phase } from '../../admin/readiness.ts';
 import { fullMessage, type SettingsMessage } from '../../config/loader/settings-message.ts';
-import type { Happening } from '../../fleet/event-text.ts';
+import type { Notice } from '../../notify/notices.ts';
 import {
   joinProcessMetrics,
   lastingMetrics,
@@ -104,7 +104,7 @@ export function createSupervisor({
   const stores = openStores({
     settings: () => settings,
     log: logger,
-    onEvent: (happening) => admin.recordEvent(happening),
+    onEvent: (notice) => admin.recordNotice(notice),
     bounds,
     nowMs,
   });
@@ -167,7 +167,7 @@ export function createSupervisor({
         total = undefined;
         return;
       case 'event':
-        hearOf(message.happening, worker.report()?.process.id);
+        hearOf(message.notice, worker.report()?.process.id);
         return;
       case 'key_changed':
         admin.recordKeyChange(message.change);
@@ -179,9 +179,9 @@ export function createSupervisor({
     }
   }
 
-  function hearOf(happening: Happening, workerId: string | undefined): void {
-    if (happening.kind === 'ban' || happening.kind === 'ban_ended') stores.limiter.observeBan(happening);
-    else admin.recordEvent(happening, workerId);
+  function hearOf(notice: Notice, workerId: string | undefined): void {
+    if (notice.kind === 'ban' || notice.kind === 'ban_ended') stores.limiter.observeBan(notice);
+    else admin.recordNotice(notice, workerId);
   }
 
   function endOf(place: Place, worker: WorkerProcess, reason: string): void {
@@ -200,7 +200,7 @@ export function createSupervisor({
     const { number, pauseMs } = place;
     const ended = { worker: number, pid: worker.pid, reason, pauseMs };
     logger.error(ended, 'a worker ended, and is replaced');
-    admin.recordEvent({ kind: 'worker_ended', ...ended });
+    admin.recordNotice({ kind: 'worker_ended', ...ended });
     place.pauseTimer = setTimeout(() => startAt(place), pauseMs);
     findStandIns();
   }

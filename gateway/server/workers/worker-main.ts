@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { applyMessage } from '../../config/loader/settings-message.ts';
-import type { Happening } from '../../fleet/event-text.ts';
+import type { Notice } from '../../notify/notices.ts';
 import { createLog, type Log } from '../../observe/create-log.ts';
 import { createProcessRegistry } from '../../observe/metrics/process-metrics.ts';
 import type { ListeningSocket } from '../../request/listen/listen-on.ts';
@@ -85,7 +85,7 @@ function start(message: Extract<ToWorker, { kind: 'start' }>): Worker {
     log.logger.fatal({ err: bug }, 'a bug ends the worker');
     void log.close().then(() => process.exit(1));
   });
-  const onEvent = (happening: Happening) => tell({ kind: 'event', happening });
+  const onEvent = (notice: Notice) => tell({ kind: 'event', notice });
   const stores = openStores({
     settings: () => worker?.settings ?? settings,
     log: log.logger,

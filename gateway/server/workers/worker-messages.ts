@@ -1,6 +1,6 @@
 import type { SettingsMessage } from '../../config/loader/settings-message.ts';
 import type { KeyChange } from '../../fleet/changes.ts';
-import type { Happening } from '../../fleet/event-text.ts';
+import type { Notice } from '../../notify/notices.ts';
 import type { ProcessMetrics } from '../../observe/metrics/process-metrics.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { Counted, ServingProcess } from '../served.ts';
@@ -42,7 +42,7 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly reason: string }
   /** The report that a worker sends every `workerReportIntervalMs` and before it exits. */
   | { readonly kind: 'report'; readonly process: ServingProcess; readonly counted: Counted }
-  | { readonly kind: 'event'; readonly happening: Happening }
+  | { readonly kind: 'event'; readonly notice: Notice }
   /** The holder of a key has changed the key. */
   | { readonly kind: 'key_changed'; readonly change: KeyChange }
   | { readonly kind: 'metrics'; readonly metrics: ProcessMetrics };
