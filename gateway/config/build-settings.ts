@@ -1,4 +1,13 @@
-import type { Keys, Operation, RedisSettings, Settings, Upstream, UpstreamTls } from '../shared/model.ts';
+import { thresholdsOf } from '../notify/notify-schema.ts';
+import type {
+  Keys,
+  Operation,
+  Receiver,
+  RedisSettings,
+  Settings,
+  Upstream,
+  UpstreamTls,
+} from '../shared/model.ts';
 import type { RawSettings, RawUpstream } from './schema/settings-schema.ts';
 
 /** Builds the settings from validated parts. The parts already contain the defaults. */
@@ -9,12 +18,13 @@ export function buildSettings(parts: {
   readonly keysFile: Settings['keysFile'] | undefined;
   readonly operations: readonly Operation[];
   readonly redis: RedisSettings | undefined;
+  readonly notify: readonly Receiver[];
   readonly upstreamTls: ReadonlyMap<RawUpstream, UpstreamTls>;
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
 }): Settings {
-  const { raw, plans, keys, keysFile, operations, redis, certificates, version, docs } = parts;
+  const { raw, plans, keys, keysFile, operations, redis, notify, certificates, version, docs } = parts;
   return {
     version,
     environment: raw.environment,
@@ -47,6 +57,8 @@ export function buildSettings(parts: {
     addressBucket: raw.addressBucket,
     bodyBytesMax: raw.bodyBytesMax,
     usage: raw.usage,
+    notify,
+    thresholds: thresholdsOf(notify),
     cors: raw.cors,
     hsts: raw.hsts && {
       maxAgeSeconds: raw.hsts.maxAge / 1_000,

@@ -15,6 +15,7 @@ import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
 import { checkCosts, checkLimits, type StatedLimits } from './check/check-limits.ts';
 import { checkOwnPaths } from './check/check-own-paths.ts';
+import { checkReceivers } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
 import {
@@ -31,9 +32,11 @@ import { otherDocument } from './problems/other-document.ts';
 import { type Place, type Problem, wholeFile } from './problems/problem.ts';
 import { type RawSettings, type RawUpstream, settingsSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
+import { readCertificate } from './source/credentials/read-certificate.ts';
+import { readUpstreamTls } from './source/credentials/read-client-tls.ts';
+import { readReceivers } from './source/credentials/read-receivers.ts';
+import { readRedis } from './source/credentials/read-redis.ts';
 import type { YamlSource } from './source/parse-yaml.ts';
-import { readCertificate } from './source/read-certificate.ts';
-import { readUpstreamTls } from './source/read-client-tls.ts';
 import {
   type Contents,
   type Digests,
@@ -41,7 +44,6 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
-import { readRedis } from './source/read-redis.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
@@ -202,13 +204,14 @@ export function loadSettings(options: LoadOptions): Loaded {
 /** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
-  'operations' | 'redis' | 'upstreamTls' | 'certificates' | 'docs'
+  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs'
 > & { readonly apiWarnings: readonly string[] };
 
 const nothingElse: Others = {
   operations: [],
   apiWarnings: [],
   redis: undefined,
+  notify: [],
   upstreamTls: new Map(),
   certificates: {},
 };
@@ -244,6 +247,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
     if (tls !== undefined) upstreamTls.set(upstream, tls);
   }
   const redis = readRedis(raw, context);
+  const notify = readReceivers(raw, context);
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
@@ -255,6 +259,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       apiWarnings: api.warnings,
       upstreamTls,
       redis,
+      notify,
       certificates,
       docs,
     }
@@ -277,6 +282,7 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
     ...checkTimeouts(parsed.data, source),
     ...checkAdmin(parsed.data, source),
     ...checkRedis(parsed.data, source),
+    ...checkReceivers(parsed.data, source),
   );
   return parsed.data;
 }

@@ -2,7 +2,7 @@ import { otherDocument } from './problems/other-document.ts';
 import { type Problem, wholeFile } from './problems/problem.ts';
 import { adminAddressSchema } from './schema/settings-schema.ts';
 import { shapeProblems } from './schema/shape-problems.ts';
-import { parseCertificates } from './source/parse-pem.ts';
+import { parseCertificates } from './source/credentials/parse-pem.ts';
 import { besideFile, createSourceReader } from './source/source-reader.ts';
 
 /** The address of the admin listener in a configuration. */

@@ -582,6 +582,10 @@ export interface Settings {
   readonly bodyBytesMax: number;
   /** The number of days for which the usage record keeps each minute of each key; 0: no usage record. */
   readonly usage: { readonly keepDays: number };
+  /** The receivers of webhooks. */
+  readonly notify: readonly Receiver[];
+  /** The percentages of `quota.threshold` that at least one receiver wants, ascending. Without percentages, no threshold is watched. */
+  readonly thresholds: readonly number[];
   /** The web origins whose pages may call the API from a browser; absent: no origin. */
   readonly cors?: { readonly origins: readonly string[] } | undefined;
   /** The `Strict-Transport-Security` field, which is sent only over TLS; absent: the field is not sent. */

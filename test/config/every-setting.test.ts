@@ -36,6 +36,8 @@ const files = {
   'other.key': other.key,
   password: 'not-a-secret',
   'keys.yaml': '[]\n',
+  'one-hook': `whsec_${'a'.repeat(40)}`,
+  'other-hook': `whsec_${'b'.repeat(40)}`,
 };
 const base: Members = {
   environment: 'test',
@@ -50,6 +52,8 @@ const token = { name: 'alice', sha256: digestOf('a'), may: 'read' };
 const url = 'rediss://redis:6379';
 const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
 const https = { url: 'https://backend:3000' };
+const receiver = { url: 'https://one.example.com/hook', secretFile: 'one-hook', events: ['quota.threshold'] };
+const notify = (members: Members) => ({ notify: [{ ...receiver, ...members }] });
 const free = (members: Members) => ({ plans: { free: members } });
 const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
@@ -120,6 +124,10 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
   'selfService.rotate': [{ limitsPath: '/me', keys: { directory: true } }, { selfService: { rotate: true } }],
+  'notify.[].url': [notify({}), notify({ url: 'https://one.example.com/other' })],
+  'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
+  'notify.[].events': [notify({}), notify({ events: ['quota.threshold', 'key.banned'] })],
+  'notify.[].at': [notify({}), notify({ at: [50] })],
   'cors.origins': [{}, { cors: { origins: ['https://app.example.com'] } }],
   'hsts.maxAge': [{ listen: { tls: pair('one') }, hsts: { maxAge: '1d' } }, { hsts: { maxAge: '2d' } }],
   'hsts.includeSubDomains': [

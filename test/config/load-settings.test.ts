@@ -68,6 +68,8 @@ test('a small configuration gets every default', () => {
     addressBucket: { perMinute: 30 },
     bodyBytesMax: 1_048_576,
     usage: { keepDays: 8 },
+    notify: [],
+    thresholds: [],
     workers: 1,
     trustedProxies: [],
   });

@@ -72,6 +72,7 @@ function settingTexts(before: Settings, after: Settings): string[] {
     ...listTexts('plan', diff.plans, (id) => id),
     ...listTexts('operation', diff.operations, (id) => `operation ${id}`),
     ...listTexts('upstream', diff.upstreams, (id) => `upstream ${id}`),
+    ...listTexts('receiver', diff.notify, (id) => `receiver ${id}`),
     ...diff.settings.filter(({ member }) => !toldElsewhere.has(member)).map(changeText),
   ];
 }

@@ -24,13 +24,21 @@ export interface SettingsDiff {
   readonly plans: ListDiff;
   readonly operations: ListDiff;
   readonly upstreams: ListDiff;
+  /** The receivers of webhooks, by id. */
+  readonly notify: ListDiff;
   /** The changes of all other settings, by the path of the setting. */
   readonly settings: readonly MemberChange[];
 }
 
 export type Members = Readonly<Record<string, unknown>>;
 
-export const lists = { keys: 'id', plans: 'name', operations: 'id', upstreams: 'name' } as const;
+export const lists = {
+  keys: 'id',
+  plans: 'name',
+  operations: 'id',
+  upstreams: 'name',
+  notify: 'id',
+} as const;
 
 /**
  * Settings that the comparison ignores. These settings depend on file paths and file contents, and do not change the
@@ -49,12 +57,13 @@ export function diffSettings(before: Members, after: Members): SettingsDiff {
     plans: listDiff('plans'),
     operations: listDiff('operations'),
     upstreams: listDiff('upstreams'),
+    notify: listDiff('notify'),
     settings: diffMembers(rest(before), rest(after)).filter(({ member }) => !notCompared.has(member)),
   };
 }
 
-export function isEmpty({ keys, plans, operations, upstreams, settings }: SettingsDiff): boolean {
-  const all = [keys, plans, operations, upstreams].flatMap(({ added, removed, changed }) => [
+export function isEmpty({ keys, plans, operations, upstreams, notify, settings }: SettingsDiff): boolean {
+  const all = [keys, plans, operations, upstreams, notify].flatMap(({ added, removed, changed }) => [
     ...added,
     ...removed,
     ...changed,

@@ -10,4 +10,11 @@ export function maskUrl(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${parameters && `?${parameters}`}`;
 }
 
+/** Masks everything after the origin of a URL. The path of a webhook's URL often contains a token. */
+export function maskPath(text: string): string {
+  const url = new URL(text);
+  const isBare = url.pathname === '/' && url.search === '';
+  return `${url.origin}/${isBare ? '' : masked}`;
+}
+
 const masked = '***';

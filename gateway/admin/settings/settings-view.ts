@@ -11,13 +11,15 @@ import {
   type Limits,
   type Plan,
   planWindows,
+  type Receiver,
   type RedisSettings,
   type Settings,
   type Upstream,
   type UpstreamTls,
+  webhookEventTypes,
 } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { digestStart } from '../../shared/secrets.ts';
+import { digestSecret, digestStart } from '../../shared/secrets.ts';
 import {
   count,
   instant,
@@ -31,7 +33,7 @@ import {
   words,
 } from '../api/response-parts.ts';
 import { deprecationShape, deprecationShown, operationCost } from '../operations/operations-view.ts';
-import { maskUrl } from './mask-url.ts';
+import { maskPath, maskUrl } from './mask-url.ts';
 
 const shownWindows = list(z.object({ name: words(...planWindows), limit: positive })).describe(
   'The windows, with the shortest window first.',
@@ -132,6 +134,17 @@ export const settingsShown = z.object({
   addressBucket: z.object({ perMinute: integer }),
   bodyBytesMax: integer,
   usage: z.object({ keepDays: integer }),
+  notify: list(
+    z.object({
+      id: z
+        .string()
+        .describe('The id of the receiver: the first 12 hex digits of the SHA-256 digest of its URL.'),
+      url: z.string().describe('The URL without its path and parameters, which may contain a token.'),
+      events: list(words(...webhookEventTypes)),
+      at: list(positive).describe('The percentages of `quota.threshold`.'),
+      secretDigestStarts: list(shownDigest),
+    }),
+  ).describe('The receivers of webhooks.'),
   cors: z.object({ origins: list(z.string()) }).optional(),
   hsts: z.object({ maxAgeSeconds: integer, includeSubDomains: z.boolean() }).optional(),
   trustedProxies: list(z.string()),
@@ -208,6 +221,7 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     addressBucket,
     bodyBytesMax,
     usage,
+    notify: settings.notify.map(receiverView),
     cors,
     hsts,
     trustedProxies,
@@ -231,6 +245,11 @@ function redisView({
     prefix,
     onFailure,
   };
+}
+
+function receiverView({ id, url, events, at, secrets }: Receiver): SettingsShown['notify'][number] {
+  const secretDigestStarts = secrets.map((secret) => digestStart(digestSecret(secret)));
+  return { id, url: maskPath(url), events, at, secretDigestStarts };
 }
 
 function clientTlsView({ ca, own }: Pick<UpstreamTls, 'ca' | 'own'>): z.output<typeof clientTls> {

@@ -26,6 +26,7 @@ const nouns = [
   ['keys', 'key'],
   ['operations', 'operation'],
   ['upstreams', 'upstream'],
+  ['notify', 'receiver'],
 ] as const;
 
 /**

@@ -15,14 +15,17 @@ export type ShowLine = (start: number, end: number) => string;
 
 /** Makes the function that shows lines of one file. */
 export function createShowLine({ kind, text }: { readonly kind: FileKind; readonly text: string }): ShowLine {
-  const isUnderOtherSetting = createIsUnderOtherSetting(text);
+  const otherSettingAt = createOtherSettingAt(text);
   return (start, end) => {
     const line = text.slice(start, end).replace('\r', '');
     switch (kind) {
       case 'api':
         return maskSecrets(line);
-      case 'settings':
-        return isUnderOtherSetting(start) ? maskSecrets(line) : maskKeyLine(line, shownNames);
+      case 'settings': {
+        const setting = otherSettingAt(start);
+        if (setting === undefined) return maskKeyLine(line, shownNames);
+        return maskSecrets(setting === 'notify' ? maskPaths(line) : line);
+      }
       case 'keys':
         return maskKeyLine(line, shownNames);
     }
@@ -40,37 +43,35 @@ const marginField = /^["']?([\w-]+)["']?\s*:/;
 const keysField = /\bk[eys]{1,4}["']?\s*:(?!\s*["']?[\w./-]+\.(?:pem|key)["']?(?:[\s},]|$))/i;
 
 /**
- * Makes a function that returns whether a line of the main file belongs to a known field other than `keys`. The function examines the lines
- * above, because a file with a syntax error cannot be parsed. The function returns false if it cannot decide.
+ * Makes a function that returns the known field other than `keys` to which a line of the main file belongs. The function examines the lines
+ * above, because a file with a syntax error cannot be parsed. The function returns undefined if it cannot decide.
  *
  * The function examines each line once, in the order of the file, and stores only the lines where the result changes. A separate
  * search for each of a hundred problems at the end of a million lines would take a minute.
  */
-function createIsUnderOtherSetting(text: string): (lineStart: number) => boolean {
-  const changes: { readonly lineStart: number; readonly isUnderOther: boolean }[] = [
-    { lineStart: 0, isUnderOther: false },
-  ];
+function createOtherSettingAt(text: string): (lineStart: number) => string | undefined {
+  const changes: { readonly lineStart: number; readonly setting: string | undefined }[] = [];
   let next = 0;
 
   return (asked) => {
     while (next <= asked && next < text.length) {
       const lineBreak = text.indexOf('\n', next);
       const end = lineBreak === -1 ? text.length : lineBreak;
-      const isUnderOther = settingOf(text.slice(next, end));
-      if (isUnderOther !== undefined && isUnderOther !== changes.at(-1)?.isUnderOther) {
-        changes.push({ lineStart: next, isUnderOther });
-      }
+      const begun = settingOf(text.slice(next, end));
+      const setting = begun === 'keys' ? undefined : begun;
+      if (begun !== undefined && setting !== changes.at(-1)?.setting)
+        changes.push({ lineStart: next, setting });
       next = end + 1;
     }
-    return changes.findLast(({ lineStart }) => lineStart <= asked)?.isUnderOther ?? false;
+    return changes.findLast(({ lineStart }) => lineStart <= asked)?.setting;
   };
 }
 
-/** Whether the line begins a known field other than `keys`. Returns undefined if no field begins on the line. */
-function settingOf(line: string): boolean | undefined {
-  if (keysField.test(line)) return false;
+/** The known field that begins on the line. An unknown field counts as `keys`. Returns undefined if no field begins on the line. */
+function settingOf(line: string): string | undefined {
+  if (keysField.test(line)) return 'keys';
   const name = marginField.exec(line)?.[1];
-  return name === undefined ? undefined : otherSettings.has(name);
+  return name === undefined || otherSettings.has(name) ? name : 'keys';
 }
 
 /**
@@ -88,6 +89,14 @@ const secretShapes = [
   // may contain any character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
+
+/** Masks the path of a webhook's URL, which often contains a token. A value of `url` that is no URL is masked as a whole. */
+function maskPaths(line: string): string {
+  const stars = (secret: string) => '*'.repeat(secret.length);
+  return line
+    .replace(/(?<=:\/\/[^\s/]+\/)[^\s"',}]+/g, stars)
+    .replace(/(?<=\burl["']?\s*:\s*["']?)(?!https?:\/\/)[^\s"',}]+/g, stars);
+}
 
 /** Replaces each character of a secret by an asterisk, so that a caret below the line still points to the right place. */
 function maskSecrets(line: string): string {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
+import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
 import {
   agePattern,
@@ -293,6 +294,7 @@ export const settingsSchema = fields('a mapping of settings', {
   })
     .prefault({})
     .describe('The usage record of each key.'),
+  notify: notifySchema,
   cors: fields('a mapping with origins', {
     origins: list(
       text('an origin such as https://app.example.com, without a path').refine(

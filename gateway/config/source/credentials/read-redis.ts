@@ -1,9 +1,9 @@
-import type { RedisSettings } from '../../shared/model.ts';
-import { isTls } from '../check/check-redis.ts';
-import { wholeFile } from '../problems/problem.ts';
-import type { RawSettings } from '../schema/settings-schema.ts';
+import type { RedisSettings } from '../../../shared/model.ts';
+import { isTls } from '../../check/check-redis.ts';
+import { wholeFile } from '../../problems/problem.ts';
+import type { RawSettings } from '../../schema/settings-schema.ts';
+import type { LoadContext } from '../source-reader.ts';
 import { readClientTls } from './read-client-tls.ts';
-import type { LoadContext } from './source-reader.ts';
 
 /** Reads the Redis settings and the files that they name. Returns undefined for the in-memory store. */
 export function readRedis(

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { type Problem, wholeFile } from '../problems/problem.ts';
+import { type Problem, wholeFile } from '../../problems/problem.ts';
 
 const certificateBegin = '-----BEGIN CERTIFICATE-----';
 const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

@@ -1,9 +1,9 @@
-import type { Certificate } from '../../shared/model.ts';
-import { secureContextOptions } from '../../shared/tls/secure-context.ts';
-import { wholeFile } from '../problems/problem.ts';
+import type { Certificate } from '../../../shared/model.ts';
+import { secureContextOptions } from '../../../shared/tls/secure-context.ts';
+import { wholeFile } from '../../problems/problem.ts';
+import type { Digests } from '../read-config-file.ts';
+import type { LoadContext } from '../source-reader.ts';
 import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from './parse-pem.ts';
-import type { Digests } from './read-config-file.ts';
-import type { LoadContext } from './source-reader.ts';
 
 /**
  * Reads the certificate of a listener and its private key, and creates a TLS context as the listener would. No message quotes the

@@ -1,8 +1,8 @@
-import type { UpstreamTls } from '../../shared/model.ts';
-import { type Problem, wholeFile } from '../problems/problem.ts';
-import type { RawUpstream } from '../schema/settings-schema.ts';
+import type { UpstreamTls } from '../../../shared/model.ts';
+import { type Problem, wholeFile } from '../../problems/problem.ts';
+import type { RawUpstream } from '../../schema/settings-schema.ts';
+import type { LoadContext } from '../source-reader.ts';
 import { foreignKey, parseCertificates, parsePrivateKey, refusalOfOpenSsl } from './parse-pem.ts';
-import type { LoadContext } from './source-reader.ts';
 
 type TlsField = 'ca' | 'cert' | 'key';
 type TlsFiles = { readonly [Field in TlsField]?: string | undefined };

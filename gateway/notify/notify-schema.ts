@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import * as z from 'zod';
+import { type Receiver, type WebhookEventType, webhookEventTypes } from '../shared/model.ts';
+import { adviceOnName } from '../shared/schema/closest-name.ts';
+import { expects, fields, list, text, wholeNumber } from '../shared/schema/schema-parts.ts';
+
+/** The maximum numbers of receivers, and of percentages of one receiver. Each event is stored once for each of its receivers. */
+export const receiversMax = 20;
+const percentagesMax = 10;
+/** The percentages of a receiver that states none: in time to act, and at the limit. */
+const defaultPercentages = [80, 100];
+
+const receiver = fields('a receiver: a mapping with url, secretFile and events', {
+  url: text('an https URL such as https://hooks.example.com/tollgate', /^\S{1,2048}$/)
+    .refine(
+      (url) => URL.parse(url) !== null,
+      expects('an https URL such as https://hooks.example.com/tollgate'),
+    )
+    .describe(
+      'The URL to which the gateway posts events. It needs https, except for a loopback address. Credentials in the path or in parameters are masked wherever the gateway shows the URL.',
+    ),
+  secretFile: text('the path of a file with the secret').describe(
+    'A file with the secret that signs the deliveries, relative to this file: `whsec_` and the base64 of 24 to 64 octets. During a rotation, the file has a second line with the other secret, and each delivery has a signature for each secret. A change needs no restart.',
+  ),
+  events: list(
+    z.enum(webhookEventTypes, {
+      error: ({ input }) =>
+        `must be the type of an event; ${adviceOnName(String(input), webhookEventTypes, 'the types')}`,
+    }),
+    'a list of types such as key.banned',
+  )
+    .min(1, expects('a list with at least one type'))
+    .describe(
+      'The types of the events that the receiver gets. There is no word for all types, so that a new version of the gateway sends no type that the receiver does not expect.',
+    ),
+  at: list(wholeNumber(1, 100), 'a list of whole percentages such as [80, 100]')
+    .min(1, expects('a list with at least one percentage'))
+    .max(percentagesMax, expects(`a list of at most ${percentagesMax} percentages`))
+    .optional()
+    .describe(
+      'The percentages of a limit at which the receiver gets quota.threshold, for limits per hour, day and month. The default is [80, 100].',
+    ),
+});
+
+/** The setting `notify`. */
+export const notifySchema = list(receiver, 'a list of receivers, each with url, secretFile and events')
+  .max(receiversMax, expects(`a list of at most ${receiversMax} receivers`))
+  .default([])
+  .describe(
+    'The receivers of webhooks. The gateway posts events to them in the form of Standard Webhooks. A change needs no restart.',
+  );
+
+/** A receiver as the operator writes it. */
+export type StatedReceiver = z.output<typeof receiver>;
+
+/** @param secrets the secrets in the file of the receiver */
+export function compileReceiver(stated: StatedReceiver, secrets: readonly string[]): Receiver {
+  const { url, at = defaultPercentages } = stated;
+  const events = [...new Set<WebhookEventType>(stated.events)];
+  return {
+    id: receiverId(url),
+    url,
+    secrets,
+    events,
+    at: events.includes('quota.threshold') ? [...new Set(at)].sort((a, b) => a - b) : [],
+  };
+}
+
+/** The percentages that at least one receiver wants, ascending. */
+export function thresholdsOf(receivers: readonly Receiver[]): readonly number[] {
+  return [...new Set(receivers.flatMap(({ at }) => at))].sort((a, b) => a - b);
+}
+
+function receiverId(url: string): string {
+  return hash('sha256', url, 'hex').slice(0, 12);
+}
