@@ -3,7 +3,12 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import { dropRequests, gatherPieces, readInTurns } from '../request/listen/node-patches.ts';
+import {
+  dropRequests,
+  gatherPieces,
+  readBeforeTimeouts,
+  readInTurns,
+} from '../request/listen/node-patches.ts';
 import { addressGroup, plainAddress } from '../shared/addresses/address-group.ts';
 import type { Certificate } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';
@@ -74,6 +79,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     keepAliveTimeout: bounds.keepAliveTimeoutMs,
   });
   http.timeout = bounds.writeTimeoutMs;
+  readBeforeTimeouts(http);
   http.on('request', (req, res) => receive(req, res, responseTo));
   http.on('checkExpectation', (req, res) => {
     receive(req, res, () => Promise.resolve(errorResponse('expectation_failed')));

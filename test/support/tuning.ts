@@ -37,9 +37,15 @@ export const patientStore = {
   readingStuckMs: 60_000,
 } as const satisfies Tuning['bounds'];
 
-/** The deadlines of `patientStore`, and a long timeout for health checks, so that a slow target does not count as unavailable. */
+/**
+ * The deadlines of `patientStore`, and further patient timeouts. A slow target does not count as unavailable, and a slow client of a busy
+ * machine is not disconnected before it sends its request.
+ */
 export const patientGateway = {
   ...patientStore,
+  headersTimeoutMs: 60_000,
+  requestTimeoutMs: 120_000,
+  tlsHandshakeTimeoutMs: 60_000,
   healthTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 

@@ -13,7 +13,13 @@ import { createTlsFront, tlsRequiredMessage } from '../../shared/tls/tls-front.t
 import { ClientResponse } from '../respond/client-response.ts';
 import { ClientConnection } from './client-connection.ts';
 import { type ListenAt, type ListeningSocket, listenOn } from './listen-on.ts';
-import { gatherPieces, hidePreface, isOtherProtocol, reportBodyFaults } from './node-patches.ts';
+import {
+  gatherPieces,
+  hidePreface,
+  isOtherProtocol,
+  readBeforeTimeouts,
+  reportBodyFaults,
+} from './node-patches.ts';
 import { isHead, type ParserError, parserRejection } from './parser-rejection.ts';
 
 /** A request, a WebSocket handshake, or input that Node's parser has refused. `res.rejection` is the reason for a refusal. */
@@ -85,6 +91,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
   // Node would silently drop header fields above its maximum. `screen-fields.ts` counts the fields and refuses a request with too many.
   server.maxHeadersCount = 0;
   server.timeout = Math.min(bounds.writeTimeoutMs, bounds.keepAliveTimeoutMs);
+  readBeforeTimeouts(server);
 
   const front =
     certificate &&
@@ -110,7 +117,8 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
     connections.get(socket)?.reject(lacksTls(socket) ? tlsRequired : tunnelRefused, { isHead: false });
   });
   server.on('clientError', onClientError);
-  server.on('timeout', (socket) => connections.get(socket)?.onInactive());
+  // After a long pause of the process, this timer runs before sockets are read. `setImmediate` lets Node read pending octets first.
+  server.on('timeout', (socket) => setImmediate(() => connections.get(socket)?.onInactive()));
 
   function accept(socket: Socket): void {
     if (admit(socket) === undefined) socket.destroy();

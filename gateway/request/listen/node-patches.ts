@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
@@ -12,6 +12,7 @@ import type { Socket } from 'node:net';
  * The changed `req.push` joins small pieces of a body.
  * The changed `socket.push` parses a packet in several turns of the event loop.
  * The changed `socket.destroySoon` closes the connection gently.
+ * The changed timer of the server lets Node read requests before Node checks their timeouts.
  *
  * The gateway also calls `parser.getCurrentBuffer`, but does not change it.
  */
@@ -187,6 +188,41 @@ export function readInTurns(
     socket.push = (packet: Buffer | null) => packet !== null || pushEnd();
     socket._read(0);
   };
+}
+
+/**
+ * Makes Node read pending requests before Node checks the timeouts of requests. After a long pause of the process, timers run before sockets
+ * are read. Node would therefore end a connection whose request is already in the socket. Call this for a server that does not listen yet.
+ */
+export function readBeforeTimeouts(server: TimedServer): void {
+  // Node starts a new timer at each `listening` event. Node's own listener of this event is called first.
+  server.on('listening', () => {
+    const timer = timeoutsTimerOf(server);
+    if (timer === undefined) return;
+    const { _onTimeout: check } = timer;
+    timer._onTimeout = () => void setImmediate(checkAsOf, performance.now(), check);
+  });
+
+  /** Runs Node's check as of `firedMs`, because the process may pause again before the check. */
+  function checkAsOf(firedMs: number, check: () => void): void {
+    const { headersTimeout, requestTimeout } = server;
+    const sinceMs = Math.ceil(performance.now() - firedMs);
+    server.headersTimeout = headersTimeout + sinceMs;
+    server.requestTimeout = requestTimeout + sinceMs;
+    check();
+    Object.assign(server, { headersTimeout, requestTimeout });
+  }
+}
+
+/** A server of node:http with responses of any class. */
+type TimedServer = NodeJS.EventEmitter & Pick<Server, 'headersTimeout' | 'requestTimeout'>;
+
+/** The timer that checks the timeouts of a server's requests. Node keeps this timer in a member whose name is a symbol. */
+export function timeoutsTimerOf(server: object): { _onTimeout: () => void } | undefined {
+  const name = Object.getOwnPropertySymbols(server).find(
+    ({ description }) => description === 'http.server.connectionsCheckingInterval',
+  );
+  return name && (server as Record<symbol, { _onTimeout: () => void }>)[name];
 }
 
 /** The number of pieces that are passed on unchanged at the beginning of a body. Most bodies have fewer pieces. */

@@ -18,6 +18,7 @@ import {
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { openRawClient } from '../../support/raw-http.ts';
+import { requestDuringStop } from '../../support/request-during-stop.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { until } from '../../support/until.ts';
 
@@ -270,6 +271,12 @@ it('an incomplete request gets 408, with the body and fields of every error', as
   expect([status, JSON.parse(body).code]).toEqual([408, 'request_timeout']);
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   await client.closed;
+});
+
+it('a request that arrives while the process is stopped for longer than the timeouts is served', async () => {
+  const hasty = await startHasty({ headersTimeoutMs: 100, connectionsCheckingIntervalMs: 20 });
+  const request = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+  expect(await requestDuringStop(hasty, request, 300)).toMatch(/^HTTP\/1.1 200 /);
 });
 
 it('a refusal does not wait for the body, and ends the connection', async () => {

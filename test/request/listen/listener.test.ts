@@ -8,6 +8,7 @@ import { plainAddress } from '../../../gateway/shared/addresses/address-group.ts
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { answer, expectRejection, refuse, startListener } from '../../support/listener-fixture.ts';
 import { exchangeRaw, openRawClient } from '../../support/raw-http.ts';
+import { requestDuringStop } from '../../support/request-during-stop.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -127,6 +128,14 @@ describe('times', () => {
   test('a connection without a byte is closed without a response', async () => {
     const { port } = await startListener({ bounds: { headersTimeoutMs: 60, requestTimeoutMs: 120 } });
     expect(await exchangeRaw(port, '')).toEqual([]);
+  });
+
+  test('a request that arrives while the process is stopped for longer than the timeouts is served', async () => {
+    const { port } = await startListener({
+      bounds: { headersTimeoutMs: 100, requestTimeoutMs: 150, keepAliveTimeoutMs: 100 },
+    });
+    const request = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    expect(await requestDuringStop(port, request, 300)).toMatch(/^HTTP\/1.1 200 /);
   });
 
   test('an idle connection is closed without a response', async () => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { readInTurns } from '../../../gateway/request/listen/node-patches.ts';
+import { readInTurns, timeoutsTimerOf } from '../../../gateway/request/listen/node-patches.ts';
 
 /**
  * `gateway/request/listen/node-patches.ts` replaces the members of Node's objects that this test names. The tests of
@@ -31,6 +31,7 @@ it('Node has every undocumented member that the gateway replaces', async () => {
     push,
     pushPacket,
     _read,
+    timeoutsTimerOf(server)?._onTimeout,
   ];
   expect(members.map((member) => typeof member)).toEqual(members.map(() => 'function'));
 });
