@@ -32,6 +32,8 @@ export interface EventReport {
   readonly event: WebhookEvent;
   /** Reports of several processes with the same identity are one event. The queue keeps the event that it got first. */
   readonly identity: NoticeIdentity;
+  /** The process that observed the event, if another process reports it: the worker of a supervisor. Absent: this process. */
+  readonly seenBy?: string | undefined;
   /** The ids of the receivers that want the event; at least one. */
   readonly receivers: readonly string[];
 }
