@@ -195,6 +195,28 @@ it.each(allPages)(
   },
 );
 
+it.each(widths)(
+  'the page of a key, %i px wide, does not move when it shows that its figures are old',
+  {
+    tags: 'full',
+  },
+  async (width) => {
+    const { page } = await watchedPage(browser, shared.origin, width);
+    await open(page, shared, '/keys/acme', '.chart canvas');
+    await askAgain(page, '/keys/acme/usage');
+    await page.evaluate(watchLayout);
+    await page.setRequestInterception(true);
+    // The page gets no response while the test holds each request.
+    const held: HTTPRequest[] = [];
+    page.on('request', (request) => held.push(request));
+    await expect.poll(() => textOf(page, '.heading .age')).toEqual([expect.stringMatching(/^\d+ s old$/)]);
+    expect(await page.evaluate('window.moved')).toEqual([]);
+    page.removeAllListeners('request');
+    await page.setRequestInterception(false);
+    await Promise.all(held.map((request) => request.continue()));
+  },
+);
+
 /** Records the distance and the elements of each layout shift. */
 const watchLayout = `
   window.moved = [];
@@ -202,7 +224,7 @@ const watchLayout = `
     // A right-aligned figure begins further left when it gains a digit. Such a change does not count as a layout shift.
     const grew = ({ previousRect: before, currentRect: after }) => before.top === after.top && Math.abs(before.right - after.right) < 1;
     const entries = list.getEntries().filter(({ sources }) => !sources.every(grew));
-    window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? '').slice(0, 100))]));
+    window.moved.push(...entries.map(({ value, sources }) => [value, ...sources.map(({ node }) => (node?.outerHTML ?? node?.parentElement?.outerHTML ?? '').slice(0, 200))]));
   }).observe({ type: 'layout-shift' })`;
 
 /** Makes a page request the API immediately, and waits until the page shows the response. */
