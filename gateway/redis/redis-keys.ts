@@ -8,7 +8,7 @@ export const redisKeys = {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
-    bytesMax: 400,
+    bytesMax: 480,
   },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,

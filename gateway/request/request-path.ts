@@ -110,7 +110,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   let { key } = authenticated;
   // A request that matches no operation costs 1 unit.
   const units = offered?.operation.cost ?? 1;
-  let decision = await decideUnits(key, units, snapshot.settings.bans, stations.limiter);
+  let decision = await decideUnits(key, units, snapshot.rules, stations.limiter);
   if (decision.kind === 'stale') {
     const again = await decideAgain(authenticated, units, stations);
     if (again.kind !== 'decided') return again;

@@ -1,6 +1,6 @@
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
 import { type AddressRanges, compileRanges } from '../shared/addresses/address-ranges.ts';
-import { countedBy, type Key, type Settings } from '../shared/model.ts';
+import { countedBy, type Key, type QuotaRules, type Settings } from '../shared/model.ts';
 import {
   type AuthenticateKey,
   createAuthenticateKey,
@@ -17,6 +17,8 @@ import { createOperationTable, type OperationTable } from './route/operation-tab
 /** The current configuration: the settings, and lookup tables that are built from the settings. A reload replaces the snapshot. */
 export interface Snapshot {
   readonly settings: Settings;
+  /** The rules for all keys. The object is small, so the limiter may keep it longer than the snapshot. */
+  readonly rules: QuotaRules;
   readonly operations: OperationTable;
   /** Whether limits count requests or units (`countedBy`). */
   readonly counted: 'request' | 'unit';
@@ -50,6 +52,7 @@ export function createSnapshot(
 ): Snapshot {
   return Object.freeze({
     settings,
+    rules: { bans: settings.bans, thresholds: settings.thresholds },
     operations: createOperationTable(settings.operations, settings.basePath, operationMember),
     counted: countedBy(settings.operations),
     pages: createOwnPages(settings, assets),

@@ -277,6 +277,13 @@ export interface BanPolicy {
   readonly maxMs: number;
 }
 
+/** The settings that apply to the decisions on all keys. */
+export interface QuotaRules {
+  readonly bans: BanPolicy;
+  /** The percentages of a limit that are reported when a key reaches them: whole numbers, ascending. Absent or empty: none. */
+  readonly thresholds?: readonly number[] | undefined;
+}
+
 /** Events about bans, Redis and targets. Each event is written once to the log and once to the list of events. */
 export type BanEvent =
   | {

@@ -185,6 +185,12 @@ export const defaultBounds = Object.freeze({
   loggedBansMax: 10_000,
   banEndIntervalMs: 1_000,
   /**
+   * The maximum number of reported thresholds that a process remembers. The oldest is forgotten first, and may be reported again. A
+   * threshold is also reported again if it is not confirmed within `thresholdRepeatMs`. Repeated reports do not lead to a second event.
+   */
+  reportedThresholdsMax: 20_000,
+  thresholdRepeatMs: 60_000,
+  /**
    * A process may refuse a request without a call to the store, and report the refusal later. A report contains at most
    * `strikesPerReportMax` refusals of one key. At most the share `strikesHeldShareMax` of the refusals that remain until the ban may wait
    * for a report. If fewer than a hundred refusals remain, each refusal is reported immediately. A key is therefore banned at its threshold

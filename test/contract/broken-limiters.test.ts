@@ -10,14 +10,16 @@ import type { QuotaReply, QuotaStore } from '../../gateway/request/limit/store/q
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
 import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import { allRedisForms, startForm, tagsOf } from '../support/start-form.ts';
+import { brokenThresholds } from './broken-thresholds.ts';
 import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
+import { thresholdGuarantees } from './threshold-guarantees.ts';
 
 /**
  * Checks that the contract detects mistakes. Each limiter in the list makes one classic mistake, and the guarantee in the same row must
  * fail.
  */
-const all = { ...guarantees, ...sharedGuarantees };
+const all = { ...guarantees, ...thresholdGuarantees, ...sharedGuarantees };
 const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
@@ -156,6 +158,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     caughtBy: staleCalls,
     make: (deps) => altered((store) => decideNewer(store, deps))(deps),
   },
+  ...brokenThresholds,
 ];
 
 for (const form of allRedisForms) {
@@ -191,6 +194,7 @@ function limiter(charge: Charge, time: 'store clock' | 'own clock' = 'store cloc
     liftBan: unneeded,
     reset: unneeded,
     setGrant: unneeded,
+    confirmTold: unneeded,
   });
 
   async function decideOne(deps: Deps, call: QuotaCall): Promise<QuotaReply> {

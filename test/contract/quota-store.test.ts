@@ -15,6 +15,7 @@ import {
   sharedGuarantees,
 } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
+import { thresholdGuarantees } from './threshold-guarantees.ts';
 
 for (const form of allRedisForms)
   describe(`the Redis store on ${form.name}`, { tags: tagsOf(form, ['a Cluster']) }, () => {
@@ -34,7 +35,11 @@ for (const form of allRedisForms)
       expect(keys.length).toBeGreaterThan(5);
     });
 
-    for (const [name, check] of Object.entries({ ...guarantees, ...sharedGuarantees })) {
+    for (const [name, check] of Object.entries({
+      ...guarantees,
+      ...thresholdGuarantees,
+      ...sharedGuarantees,
+    })) {
       it.concurrent(name, () => check(subject));
     }
 
@@ -121,5 +126,7 @@ describe('the memory store', () => {
     },
     nowMs: () => Promise.resolve(Date.now()),
   };
-  for (const [name, check] of Object.entries(guarantees)) it.concurrent(name, () => check(subject));
+  for (const [name, check] of Object.entries({ ...guarantees, ...thresholdGuarantees })) {
+    it.concurrent(name, () => check(subject));
+  }
 });

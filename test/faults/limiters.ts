@@ -52,7 +52,9 @@ export async function decideAtOnce(
   key: Key,
   requests: number,
 ): Promise<readonly Decision[]> {
-  const decisions = await Promise.all(Array.from({ length: requests }, () => limiter.decide(key, bans, 1)));
+  const decisions = await Promise.all(
+    Array.from({ length: requests }, () => limiter.decide(key, { bans }, 1)),
+  );
   return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
 }
 

@@ -6,6 +6,8 @@ import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.t
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
+import { thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
+import { windowIndex } from '../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
@@ -103,6 +105,11 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const grant = { limits: toLimits({ perMinute: 600, perDay: 50_000 }), untilMs: Date.now() + 600_000 };
   for (const { id } of [greedy.entry, freed.entry]) {
     expect((await limiter.grant(id, grant)).kind).toBe('changed');
+  }
+  for (const window of thresholdWindows) {
+    const index = windowIndex(defaultBounds.windowsMs[window], Date.now());
+    const mark = { keyId: greedy.entry.id, window, index, percent: 100, resetMs: 0 };
+    expect((await limiter.confirmTold(mark)).kind).toBe('confirmed');
   }
 
   // The gateway writes the totals of a day at least one day after the day has ended.

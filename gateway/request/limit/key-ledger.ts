@@ -16,20 +16,24 @@ import {
   usedIn,
   type WindowCounts,
 } from './store/decide-quota.ts';
+import { tellAll } from './store/thresholds.ts';
 
 export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
-/** A key with its limits and its ban policy. */
+/** A key with its limits and the rules that apply to it. */
 export interface KeyTerms {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
+  /** See `QuotaCall`. */
+  readonly thresholds?: readonly number[] | undefined;
 }
 
 interface Entry {
   readonly keyId: string;
   limits: Limits;
   bans: BanPolicy;
+  thresholds: readonly number[] | undefined;
   state: Readonly<QuotaState>;
   /** The time of the reply that contained `state`, on the store's clock; undefined without a reply, or after a local change. */
   seenMs: number | undefined;
@@ -102,7 +106,7 @@ export function createKeyLedger(bounds: Bounds) {
 
     /**
      * Decides without the store, with the last known counts. The decision is sent to the store later, unless the store may already have
-     * charged the requests.
+     * charged the requests. Each threshold is returned once, because the store cannot mark it as reported.
      */
     decideAlone(
       terms: KeyTerms,
@@ -112,10 +116,11 @@ export function createKeyLedger(bounds: Bounds) {
       slots?: number,
     ) {
       const entry = entryOf(terms);
-      const { keyId, limits, bans } = terms;
-      const call = { keyId, limits, bans, requests, units, later };
+      const { keyId, limits, bans, thresholds } = terms;
+      const call = { keyId, limits, bans, thresholds, requests, units, later };
       const outcome = decideQuota(entry.state, call, windowsMs, nowMs, slots);
-      entry.state = outcome.state;
+      const { state, reached } = outcome;
+      entry.state = reached === undefined ? state : { ...state, told: tellAll(state.told, reached) };
       entry.seenMs = undefined;
       if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, call));
       return outcome;
@@ -169,11 +174,12 @@ export function createKeyLedger(bounds: Bounds) {
   }
 
   function entryOf(terms: KeyTerms): Entry {
-    const { keyId, limits, bans } = terms;
+    const { keyId, limits, bans, thresholds } = terms;
     const known = entries.get(keyId);
     if (known !== undefined) {
       known.limits = limits;
       known.bans = bans;
+      known.thresholds = thresholds;
       return known;
     }
     if (entries.size >= bounds.rememberedKeysMax) forgetOldest();
@@ -181,6 +187,7 @@ export function createKeyLedger(bounds: Bounds) {
       keyId,
       limits,
       bans,
+      thresholds,
       state: emptyQuotaState,
       seenMs: undefined,
       seenLimits: undefined,
@@ -205,13 +212,13 @@ export function createKeyLedger(bounds: Bounds) {
   }
 
   function toCall(entry: Entry, { requests, units, later }: Asked, generation?: number): QuotaCall {
-    const { keyId, limits, bans, unsent } = entry;
+    const { keyId, limits, bans, thresholds, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, bans, requests, units, later, generation, unsent };
+    return { keyId, limits, bans, thresholds, requests, units, later, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {

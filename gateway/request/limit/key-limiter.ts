@@ -1,4 +1,4 @@
-import type { BanPolicy, Decision, DecisionSource, Key, StaleKey } from '../../shared/model.ts';
+import type { BanPolicy, Decision, DecisionSource, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createActiveRequests } from './active-requests.ts';
 import type { BanLog } from './ban-log.ts';
@@ -8,6 +8,7 @@ import { rateLimitState } from './rate-limit-state.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState, Run } from './store/decide-quota.ts';
 import type { QuotaStore } from './store/quota-store.ts';
 import type { StoreClock } from './store/store-clock.ts';
+import type { ThresholdReports } from './threshold-reports.ts';
 
 /** The availability of the store. `StoreWatch` implements this interface for Redis. The memory store is always available. */
 export interface StoreHealth {
@@ -56,6 +57,8 @@ export function createKeyLimiter(deps: {
   onUnusable: (keyId: string) => void;
   /** Receives the state of a key after each decision by the store or by this process. */
   bans: Pick<BanLog, 'observe'>;
+  /** Receives each decision by the store or by this process. */
+  thresholds: Pick<ThresholdReports, 'observe'>;
   bounds: Bounds;
 }) {
   const { store, source, health, ledger, clock, nowMs, onFailure, bounds } = deps;
@@ -66,10 +69,10 @@ export function createKeyLimiter(deps: {
   /** Keys whose next call is delayed by `bounds.crowdedPauseMs`, each with the batch that the store has just refused. */
   const paused = new Map<string, { readonly batch: Batch; readonly timer: NodeJS.Timeout }>();
   /**
-   * The last used definition and ban policy of each key with a concurrency limit. A call that reports the end of requests needs the
-   * definition and the ban policy.
+   * The last used definition and rules of each key with a concurrency limit. A call that reports the end of requests needs the
+   * definition and the rules.
    */
-  const lastTerms = new Map<string, { readonly key: Key; readonly bans: BanPolicy }>();
+  const lastTerms = new Map<string, { readonly key: Key; readonly rules: QuotaRules }>();
   let turn: Batch[] = [];
   let openBatches = new Map<string, Batch>();
   /** Recent decisions on banned keys, by key id. When `bounds.banRepeatedMs` has passed since `toldFromMs`, a new map replaces this map. */
@@ -83,12 +86,12 @@ export function createKeyLimiter(deps: {
   let failed = 0;
 
   return {
-    decide(key: Key, bans: BanPolicy, units: number): Promise<Decision | StaleKey> {
+    decide(key: Key, rules: QuotaRules, units: number): Promise<Decision | StaleKey> {
       const open = openBatchOf(key);
-      if (open !== undefined && canJoin(open, key, bans)) return join(open, units);
+      if (open !== undefined && canJoin(open, key, rules)) return join(open, units);
       // If the key has an open batch, the request is not refused from memory, because earlier requests wait in the batch.
-      const refused = open === undefined ? refuseFromMemory(key, bans, units) : undefined;
-      return refused === undefined ? join(openBatch(key, bans, units), units) : Promise.resolve(refused);
+      const refused = open === undefined ? refuseFromMemory(key, rules.bans, units) : undefined;
+      return refused === undefined ? join(openBatch(key, rules, units), units) : Promise.resolve(refused);
     },
     /** Returns the local counts of a key. If `onFailure` is `refuse`, returns `unavailable`. Called while the store is unavailable. */
     readAlone(key: Key) {
@@ -134,11 +137,12 @@ export function createKeyLimiter(deps: {
   }
 
   /** Whether a request can join a batch. A reload between two requests of a turn may change the limits. */
-  function canJoin(batch: Batch, key: Key, bans: BanPolicy): boolean {
+  function canJoin(batch: Batch, key: Key, { bans, thresholds }: QuotaRules): boolean {
     return (
       batch.limits === key.limits &&
       batch.generation === key.generation &&
       batch.bans === bans &&
+      batch.thresholds === thresholds &&
       batch.concurrent === key.concurrent &&
       batch.size < bounds.requestsPerCallMax
     );
@@ -159,12 +163,13 @@ export function createKeyLimiter(deps: {
     );
   }
 
-  function openBatch(key: Key, bans: BanPolicy, units: number): Batch {
+  function openBatch(key: Key, rules: QuotaRules, units: number): Batch {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
       generation: key.generation,
-      bans,
+      bans: rules.bans,
+      thresholds: rules.thresholds,
       concurrent: key.concurrent,
       units,
       requests: 0,
@@ -172,7 +177,7 @@ export function createKeyLimiter(deps: {
       size: 0,
       answer: Promise.withResolvers<Answer>(),
     };
-    if (key.concurrent !== undefined) lastTerms.set(key.id, { key, bans });
+    if (key.concurrent !== undefined) lastTerms.set(key.id, { key, rules });
     if (key.concurrent !== undefined && active.isAsking(key.id)) {
       const before = waiting.get(key.id);
       if (before === undefined) waiting.set(key.id, [batch]);
@@ -319,7 +324,7 @@ export function createKeyLimiter(deps: {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || active.isAsking(keyId)) return;
     // No request waits for the reply to this report, so a failure needs no handling here.
-    openBatch(terms.key, terms.bans, 1).answer.promise.catch(() => {});
+    openBatch(terms.key, terms.rules, 1).answer.promise.catch(() => {});
   }
 
   async function send(part: StorePart, calls: readonly QuotaCall[], sentMs: number) {
@@ -332,6 +337,7 @@ export function createKeyLimiter(deps: {
         clock.observe(sentMs, reply.outcome.nowMs);
         ledger.settle(call, reply.outcome);
         deps.bans.observe(call.keyId, reply.outcome.state, reply.outcome.nowMs);
+        deps.thresholds.observe(call.keyId, reply.outcome, source);
       } else if (reply?.kind === 'stale') {
         decided += 1;
         ledger.giveUp(call, false);
@@ -358,6 +364,7 @@ export function createKeyLimiter(deps: {
     const outcome = ledger.decideAlone(batch, batch, storeNowMs, mayBeCharged, slots);
     served(batch, outcome.admitted, false);
     deps.bans.observe(batch.keyId, outcome.state, storeNowMs);
+    deps.thresholds.observe(batch.keyId, outcome, 'local');
     deps.onDecidedAlone(batch.size);
     resolve(batch, outcome, 'local');
   }
@@ -409,6 +416,7 @@ interface Batch extends OpenRun {
   readonly limits: Key['limits'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
+  readonly thresholds: readonly number[] | undefined;
   readonly concurrent: number | undefined;
   later: OpenRun[] | undefined;
   /** The number of requests in all runs. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { QuotaThreshold } from '../../notify/notices.ts';
 import { watchMissingCommands } from '../../redis/missing-commands.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
@@ -28,6 +29,8 @@ import type { QuotaChanged, QuotaStore, StoreFailure } from './store/quota-store
 import { createRedisQuotaStore } from './store/redis-quota-store.ts';
 import { createStoreClock } from './store/store-clock.ts';
 import { type WatchedState, watchStore } from './store/store-watch.ts';
+import type { ToldMark } from './store/thresholds.ts';
+import { createThresholdReports } from './threshold-reports.ts';
 
 export type Limiter = ReturnType<typeof createLimiter>;
 
@@ -51,8 +54,8 @@ export interface LimiterDeps {
   readonly nowMs: () => number;
   /** Returns the plan of a key, for the log. */
   readonly planOf: (keyId: string) => string | undefined;
-  /** Called with each logged event about bans or Redis. */
-  readonly onEvent?: ((event: BanEvent | StoreEvent) => void) | undefined;
+  /** Called with each logged event about bans or Redis, and with each threshold that a key has reached. */
+  readonly onEvent?: ((event: BanEvent | StoreEvent | QuotaThreshold) => void) | undefined;
   /** The log for bans, if it differs from `log`. */
   readonly banLog?: Logger | undefined;
   readonly bounds: Bounds;
@@ -67,6 +70,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   const { buckets } = backing;
   const source: DecisionSource = redis === undefined ? 'memory' : 'shared';
   const bans = createBanLog({ log: deps.banLog ?? log, nowMs: clock.nowMs, planOf, onEvent, bounds });
+  const thresholds = createThresholdReports({ nowMs, planOf, onEvent, bounds });
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   let decidedAlone = 0;
   let decidedLocally = 0;
@@ -81,6 +85,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     bounds,
     onFailure: redis?.onFailure ?? 'local',
     bans,
+    thresholds,
     onUnusable(keyId) {
       const name = redisKeys.quota.name(redis?.prefix ?? '', keyId);
       const meanwhile = redis?.onFailure === 'refuse' ? 'the key gets 503' : 'each process counts on its own';
@@ -140,7 +145,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Lifts a key's ban: in this process immediately, in other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
     /**
-     * Resets all counts and bans of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does not change a grant.
+     * Resets all counts, bans and reported thresholds of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does not change a grant.
      */
     reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
     /**
@@ -150,6 +155,12 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     grant: (keyId: string, grant: Grant) => change(keyId, (store) => store.setGrant(keyId, grant)),
     /** Removes a key's grant. Other processes apply the removal within `bounds.refusalRememberedMs`. */
     ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
+    /**
+     * Marks a threshold as reported. Called when the queue of webhooks has stored the report. Until then, the store returns the threshold
+     * with each decision on the key, so that a process that dies loses no report.
+     */
+    confirmTold: ({ keyId, ...mark }: ToldMark & { readonly keyId: string }) =>
+      backing.store.confirmTold(keyId, mark),
     /** Makes the store decide the next request of each key. Called after a reload, because a reload may raise limits. */
     forgetRefusals: ledger.forgetRefusals,
     /** Receives a ban that a worker of this gateway detected. The supervisor logs and counts each ban once for all workers. */

@@ -1,4 +1,4 @@
-import type { BanPolicy, Decision, Key, StaleKey } from '../../shared/model.ts';
+import type { Decision, Key, QuotaRules, StaleKey } from '../../shared/model.ts';
 import { type Authenticated, found } from '../exchange.ts';
 import type { KnownKey } from '../snapshot.ts';
 import type { Stations } from '../stations.ts';
@@ -13,22 +13,22 @@ import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts
 export function decideUnits(
   key: Key,
   units: number,
-  bans: BanPolicy,
+  rules: QuotaRules,
   limiter: Pick<Stations['limiter'], 'decide' | 'release'>,
 ): Promise<Decision | StaleKey> {
   return units > 1 && key.limits.some(({ max }) => max < units)
-    ? decideAboveLimit(key, units, bans, limiter)
-    : limiter.decide(key, bans, units);
+    ? decideAboveLimit(key, units, rules, limiter)
+    : limiter.decide(key, rules, units);
 }
 
 /** A grant can raise the limits. Only a decision shows the limits of a grant. */
-async function decideAboveLimit(...[key, units, bans, limiter]: Parameters<typeof decideUnits>) {
-  const free = await limiter.decide(key, bans, 0);
+async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<typeof decideUnits>) {
+  const free = await limiter.decide(key, rules, 0);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
   if (!isRaised) return free;
   // The second decision counts the request again, so the first decision must no longer count towards the concurrency limit.
   if (key.concurrent !== undefined) limiter.release(key.id);
-  return limiter.decide(key, bans, units);
+  return limiter.decide(key, rules, units);
 }
 
 /** Reads a changed key again and decides the request with the new limits. */
@@ -45,7 +45,7 @@ export async function decideAgain(
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
-    const decision = await decideUnits(key, units, exchange.snapshot.settings.bans, limiter);
+    const decision = await decideUnits(key, units, exchange.snapshot.rules, limiter);
     if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
   }
   return refuseUnread(exchange, stations);

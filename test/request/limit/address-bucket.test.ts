@@ -4,7 +4,12 @@ import { redisUrl } from '../../support/redis.ts';
 import { type RedisServer, startRedis } from '../../support/start-redis.ts';
 import { openLimiter, openLimiters, untilAway, untilBack } from './limiter-fixture.ts';
 
-async function charge(limiter: Limiter, address: string, times: number, perMinute = 3) {
+async function charge(
+  limiter: Pick<Limiter, 'chargeAddress'>,
+  address: string,
+  times: number,
+  perMinute = 3,
+) {
   const decisions = [];
   for (let index = 0; index < times; index++) decisions.push(await limiter.chargeAddress(address, perMinute));
   return decisions;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import type { QuotaThreshold } from '../../../gateway/notify/notices.ts';
 import { createLimiter, type Limiter, type LimiterDeps } from '../../../gateway/request/limit/limiter.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import type { BanPolicy, Decision, Key } from '../../../gateway/shared/model.ts';
@@ -13,13 +14,17 @@ import { patientStore } from '../../support/tuning.ts';
 import { until } from '../../support/until.ts';
 
 /**
- * A limiter and its log lines. `decide` is for keys that are never stale; `decideFresh` is for all other keys. By default a request costs 1
- * unit.
+ * A limiter, its log lines and its events. `decide` is for keys that are never stale; `decideFresh` is for all other keys. By default a
+ * request costs 1 unit.
  */
 export interface LoggedLimiter extends Omit<Limiter, 'decide'> {
   decide(key: Key, bans: BanPolicy, units?: number): Promise<Decision>;
   decideFresh(key: Key, bans: BanPolicy): ReturnType<Limiter['decide']>;
+  /** The limiter itself, without changes. */
+  readonly own: Limiter;
   readonly logged: readonly LogLine[];
+  /** The thresholds that this limiter has reported. */
+  readonly reported: readonly QuotaThreshold[];
 }
 
 export interface LogLine {
@@ -34,29 +39,36 @@ type Options = {
   /** The default is `patientStore`, so that a busy machine does not count as an outage. */
   tuning?: Partial<Bounds>;
   windowsMs?: Partial<WindowsMs>;
+  thresholds?: readonly number[];
 } & Partial<Pick<LimiterDeps, 'nowMs'>>;
 
 /** A limiter that is closed when the test ends. */
 export function openLimiter(options: Options): LoggedLimiter {
   const { url, prefix = freshPrefix(), onFailure = 'local', nowMs = Date.now } = options;
-  const { tuning = patientStore, windowsMs = freshWindows(Date.now()) } = options;
+  const { tuning = patientStore, windowsMs = freshWindows(Date.now()), thresholds } = options;
   const logged: LogLine[] = [];
+  const reported: QuotaThreshold[] = [];
   const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const redis = url === undefined ? {} : { redis: { url, prefix, onFailure } };
   const limiter = createLimiter({
     log,
     nowMs,
     planOf: () => 'free',
+    onEvent(event) {
+      if (event.kind === 'quota_threshold') reported.push(event);
+    },
     bounds: tunedBounds({ ...tuning, windowsMs }),
     ...redis,
   });
   onTestFinished(() => limiter.close());
   return {
     ...limiter,
+    own: limiter,
     logged,
-    decideFresh: (key, bans) => limiter.decide(key, bans, 1),
+    reported,
+    decideFresh: (key, bans) => limiter.decide(key, { bans, thresholds }, 1),
     async decide(key, bans, units = 1) {
-      const decision = await limiter.decide(key, bans, units);
+      const decision = await limiter.decide(key, { bans, thresholds }, units);
       if (decision.kind === 'stale') throw new Error('a key without a generation is stale');
       return decision;
     },

@@ -45,6 +45,11 @@ export const runs: fc.Arbitrary<Asked> = fc.record(
   { requiredKeys: ['requests', 'units'] },
 );
 
+/** Percentages of a limit, mostly several. */
+export const thresholds: fc.Arbitrary<readonly number[]> = fc
+  .uniqueArray(fc.constantFrom(1, 20, 50, 75, 80, 99, 100), { maxLength: 4 })
+  .map((percents) => percents.toSorted((one, other) => one - other));
+
 /** Two processes with a few requests each, and leases that expire during a run. */
 export const concurrency: fc.Arbitrary<Concurrency> = fc.record({
   max: fc.integer({ min: 1, max: 8 }),

@@ -17,8 +17,14 @@ import {
   usedIn,
 } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { freeSlots, type Lease, renewLease } from '../../../gateway/request/limit/store/leases.ts';
-import type { QuotaReply } from '../../../gateway/request/limit/store/quota-store.ts';
+import type { QuotaReply, QuotaStore } from '../../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
+import {
+  confirmTold,
+  type Told,
+  type ToldMark,
+  thresholdWindows,
+} from '../../../gateway/request/limit/store/thresholds.ts';
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';
@@ -32,16 +38,26 @@ beforeAll(async () => {
 afterAll(() => subject.close());
 
 /** Windows of a few ms, so that a run crosses many boundaries on the clock of Redis. */
-const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 80 };
+const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 400 };
 
 const request = fc.record({
   pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
-  verb: fc.constantFrom(...Array<'decide'>(9).fill('decide'), 'lift', 'reset', 'grant', 'ungrant'),
+  verb: fc.constantFrom(
+    ...Array<'decide'>(9).fill('decide'),
+    ...Array<'confirm'>(3).fill('confirm'),
+    ...(['lift', 'reset', 'grant', 'ungrant'] as const),
+  ),
   key: fc.nat({ max: 2 }),
   grant: fc.record({
     limits: arbitrary.limits,
     afterMs: fc.option(fc.integer({ min: -1, max: 40 }), { nil: undefined }),
     forMs: fc.integer({ min: -1, max: 60 }),
+  }),
+  mark: fc.record({
+    window: fc.constantFrom(...thresholdWindows),
+    windowsBack: fc.constantFrom(0, 0, 0, 1),
+    percent: fc.constantFrom(20, 75, 80, 100),
+    ofOlderCounts: fc.constantFrom(false, false, false, true),
   }),
   /** The calls of one batch: calls for several keys, and several calls for one key. */
   calls: fc.array(
@@ -55,20 +71,26 @@ const request = fc.record({
   ),
 });
 
-it('the scripts in Redis and the pure functions decide, lift, reset and grant alike in every sequence', async () => {
+it('the scripts in Redis and the pure functions decide, lift, reset, grant and confirm alike in every sequence', async () => {
   const store = await subject.open(windowsMs);
   await fc.assert(
     fc.asyncProperty(
       fc.array(arbitrary.limits, { minLength: 1, maxLength: 2 }),
       arbitrary.bans,
+      arbitrary.thresholds,
       fc.array(request, { maxLength: 25 }),
-      async (plans, bans, sequence) => {
+      async (plans, bans, thresholds, sequence) => {
         const prefix = freshPrefix();
         const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
         const leases: (readonly Lease[])[] = [[], [], []];
         const modelOf = (key: number) => models[key] ?? emptyQuotaState;
-        for (const [index, { pauseMs, verb, key, calls, grant }] of sequence.entries()) {
+        for (const [index, { pauseMs, verb, key, calls, grant, mark }] of sequence.entries()) {
           if (pauseMs > 0) await sleep(pauseMs);
+          if (verb === 'confirm') {
+            const told = await confirmOnce(store, `${prefix}-${key}`, mark);
+            models[key] = { ...modelOf(key), told };
+            continue;
+          }
           if (verb !== 'decide') {
             const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
             const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
@@ -91,12 +113,13 @@ it('the scripts in Redis and the pure functions decide, lift, reset and grant al
             limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
             keyId: `${prefix}-${key}`,
             bans,
+            thresholds,
             unsent: unsent && toUnsent(unsent, modelOf(key)),
             concurrency,
           }));
           const replies = await store.decide(sent);
           for (const [at, { key, ...call }] of sent.entries()) {
-            const actual = outcomeOf(replies[at]);
+            const actual = withoutTold(outcomeOf(replies[at]));
             const { concurrency } = call;
             const held = leases[key] ?? [];
             const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
@@ -126,6 +149,52 @@ it('a grant that ends within the millisecond is in the reply to its own command'
   }
 });
 
+/**
+ * Confirms a threshold, and compares the key's counts before and after with the pure function. The counts of windows of a few ms may expire
+ * meanwhile.
+ *
+ * @returns the reported thresholds of the key after the confirmation
+ */
+async function confirmOnce(
+  store: QuotaStore,
+  keyId: string,
+  {
+    windowsBack,
+    ofOlderCounts,
+    ...rest
+  }: Omit<ToldMark, 'index' | 'resetMs'> & {
+    windowsBack: number;
+    ofOlderCounts: boolean;
+  },
+): Promise<Told | undefined> {
+  const before = await storedState(store, keyId);
+  const index = before[rest.window] - windowsBack;
+  const mark = { ...rest, index, resetMs: before.resetMs - (ofOlderCounts ? 1 : 0) };
+  const expected = confirmTold(before, mark);
+  const reply = await store.confirmTold(keyId, mark);
+  if (reply.kind === 'failed') throw new Error(reply.reason);
+  const after = await storedState(store, keyId);
+  const isExpired = after[rest.window] !== before[rest.window];
+  if (!isExpired) {
+    // The counts of a key without requests are not in Redis, so a mark for window 0 is not stored.
+    const isStored = expected !== undefined && before[rest.window] > 0;
+    expect([reply.isStored, after.told]).toEqual([isStored, isStored ? expected : before.told]);
+  }
+  return after.told;
+}
+
+async function storedState(store: QuotaStore, keyId: string): Promise<Readonly<QuotaState>> {
+  const read = await store.read([keyId]);
+  const state = read.kind === 'read' ? read.states[0] : undefined;
+  if (state === undefined) throw new Error(`no counts: ${JSON.stringify(read)}`);
+  return state;
+}
+
+/** The script's reply contains `told` only if a threshold is reached. The thresholds of the outcome show the same. */
+function withoutTold({ state, ...outcome }: QuotaOutcome): QuotaOutcome {
+  return { ...outcome, state: { ...state, told: undefined } };
+}
+
 function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
   if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
   return reply.outcome;
@@ -148,7 +217,8 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
  * opens new windows, Redis stores nothing.
  */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
-  const open = { ...state, grant: unendedGrant(state.grant, nowMs) };
+  // The mark of an ended window may still be in Redis.
+  const open = { ...state, grant: unendedGrant(state.grant, nowMs), told: undefined };
   openWindows(
     open,
     planWindows.map((window) => ({ window, max: 1 })),
@@ -160,7 +230,10 @@ function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number
 
 /** Returns the outcome in the form of the script's reply, which leaves out windows without a limit. */
 function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
-  return { ...outcome, state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) } };
+  return withoutTold({
+    ...outcome,
+    state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) },
+  });
 }
 
 function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {

@@ -1,5 +1,6 @@
 --[[
-Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits).
+Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits). A reset
+also removes the reported thresholds, so that they are reported again.
 The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts. The script changes the hash that decide-quota.lua
 describes. The script uses Redis's clock.
 
@@ -30,6 +31,7 @@ else
   redis.call('HSET', KEYS[1], 'strikes', 0, 'strikesFromMs', 0, 'bannedUntilMs', 0, 'banLevel', 0, 'liftedMs', liftedMs)
   if ARGV[1] == 'reset' then
     redis.call('HSET', KEYS[1], 'resetMs', liftedMs)
+    redis.call('HDEL', KEYS[1], 'told')
     for i = 3, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. 'Used') end
   end
   expiresMs = liftedMs + tonumber(ARGV[2])

@@ -26,12 +26,17 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
 
   `changedMs`: the time of the last change of the key itself. Only keys of the key directory have this field.
 
+  `told`: the reported thresholds. For each window with a reported threshold, the field contains the name and the number of the
+  window, and the highest reported percentage, for example `day 20700 80 month 680 100`. The script confirm-told.lua writes this
+  field.
+
 ARGV  the arguments of the keys, one key after the other. Each key has these arguments:
 
-  1. The terms of the key, which are several arguments. The first argument is the number of limited windows. The next four
-     arguments are the ban policy: after, within ms, for ms, max ms. The next arguments are, for each window, its name, its length
-     in ms (0 for a calendar month) and its limit. If the terms are the same as for the previous key, all these arguments are
-     replaced by one empty string.
+  1. The terms of the key, which are several arguments. The first argument is the number of limited windows. If the gateway
+     reports thresholds, the lowest percentage follows in the same argument, for example `2 80`. The next four arguments are the
+     ban policy: after, within ms, for ms, max ms. The next arguments are, for each window, its name, its length in ms (0 for a
+     calendar month) and its limit. If the terms are the same as for the previous key, all these arguments are replaced by one
+     empty string.
 
   2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not all requests cost
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
@@ -50,6 +55,10 @@ Reply  nowMs, and then the results of the keys, one key after the other. Each re
   strikes, strikesFromMs, bannedUntilMs, banLevel, liftedMs, resetMs, for each window its number and charged units, and the field
   `grant` or 0.
 
+  If the gateway reports thresholds, the next part is the field `told` when an hour, day or month has reached the lowest percentage of
+  its limit, and otherwise 0. The gateway compares the field with the counts, and reports what is missing. Each call therefore
+  returns a threshold until confirm-told.lua has written the threshold to the field.
+
   If the key has a concurrency limit, the next part is the number of requests that exceeded this limit. These requests are the
   last requests of the call. If the call has several runs for the key, the last part is the number of admitted requests of each
   run. If the key has changed since the process read it, no request is decided, and the reply for the key is -1. If the Redis
@@ -66,9 +75,14 @@ local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 -- `at` is the number of arguments that were read. `windowsAt` is the number of arguments before the windows of the current
 -- terms.
 local at, windowsAt = 0, 0
-local windows, numbers, after, withinMs, forMs, maxMs
+local windows, lowest, numbers, after, withinMs, forMs, maxMs
 -- The names of the hash fields that a decision needs.
 local names
+
+-- A running grant replaces the limits of its windows.
+local function limitOf(i, granted)
+  return tonumber(granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i])
+end
 
 local function banFrom(bannedUntilMs, banLevel)
   if nowMs >= bannedUntilMs + maxMs then banLevel = 0 end
@@ -80,7 +94,11 @@ for each = 1, #KEYS do
   if ARGV[at + 1] == '' then
     at = at + 1
   else
-    windows = tonumber(ARGV[at + 1])
+    windows, lowest = tonumber(ARGV[at + 1]), nil
+    if windows == nil then
+      windows, lowest = string.match(ARGV[at + 1], '^(%d+) (%d+)$')
+      windows, lowest = tonumber(windows), tonumber(lowest)
+    end
     after, withinMs = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     forMs, maxMs = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
     windowsAt = at + 5
@@ -198,8 +216,7 @@ for each = 1, #KEYS do
     local room, charged, run = math.huge, 0, 1 -- `run`: the place of the current run in `runs`
     if bannedUntilMs <= nowMs then
       for i = 1, windows do
-        local limit = granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i]
-        room = math.min(room, tonumber(limit) - reply[windowFieldsAt + 2 * i + 1])
+        room = math.min(room, limitOf(i, granted) - reply[windowFieldsAt + 2 * i + 1])
       end
     end
     repeat
@@ -249,6 +266,17 @@ for each = 1, #KEYS do
     reply[fieldsAt + 5], reply[fieldsAt + 6] = liftedMs, resetMs
     last = fieldsAt + numbers + 1
     reply[last] = grant or 0
+    if lowest then
+      last = last + 1
+      reply[last] = 0
+      for i = windows, 1, -1 do
+        local name = names[5 + 2 * i]
+        if name ~= 'second' and name ~= 'minute' and reply[windowFieldsAt + 2 * i + 1] * 100 >= lowest * limitOf(i, granted) then
+          reply[last] = redis.call('HGET', key, 'told') or ''
+          break
+        end
+      end
+    end
     if most then
       last = last + 1
       reply[last] = crowded

@@ -7,6 +7,7 @@ import {
   planWindows,
 } from '../../../shared/model.ts';
 import type { Concurrency } from './leases.ts';
+import { type Reached, type Told, untoldThresholds } from './thresholds.ts';
 
 /**
  * Decides the requests of one key in order of arrival, all with the same timestamp. A ban is checked first, then every limited window. An
@@ -16,6 +17,9 @@ import type { Concurrency } from './leases.ts';
  * A single decision on n requests has the same result as n decisions on one request each. All requests of a run have the same cost. Once
  * the windows have no room for one request of a run, they have no room for the rest of the run. A request is refused if a window has no
  * room for it. When the number of refusals reaches `bans.after`, the key is banned. This refusal and all later requests count as `banned`.
+ *
+ * Thresholds are compared with the counts after all requests, also if no request was admitted, because an edit may have lowered a limit. The
+ * decision does not mark thresholds as reported. Each decision returns them until `confirmTold` is called.
  *
  * @param slots the number of requests that may begin now under the concurrency limit of the key. The concurrency limit is checked before
  *   the windows. A request that exceeds the concurrency limit is not counted as a strike.
@@ -35,24 +39,38 @@ export function decideQuota(
     addUnsent(state, unsent, call, nowMs);
     if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
   }
-  const { later } = call;
+  const decided = decideRuns(state, call, nowMs, slots);
+  const reached = reachedIn(state, call, nowMs);
+  return { nowMs, ...decided, ...(reached && { reached }), state };
+}
+
+function decideRuns(state: QuotaState, call: QuotaCall, nowMs: number, slots: number): DecidedRuns {
   const first = decideRun(state, call, call, nowMs, slots);
-  if (later === undefined) return { nowMs, ...first, state };
+  if (call.later === undefined) return first;
   const runs = [first];
-  for (const run of later) {
+  for (const run of call.later) {
     runs.push(decideRun(state, run, call, nowMs, slots - sumOf(runs, 'admitted')));
   }
   return {
-    nowMs,
     admitted: sumOf(runs, 'admitted'),
     refused: sumOf(runs, 'refused'),
     banned: sumOf(runs, 'banned'),
     ...(first.crowded !== undefined && { crowded: sumOf(runs, 'crowded') }),
     admittedOf: runs.map(({ admitted }) => admitted),
-    state,
   };
 }
 
+/** Returns the thresholds that the counts have reached and that are not reported. */
+export function reachedIn(
+  state: Readonly<QuotaState>,
+  { limits, thresholds }: Pick<QuotaCall, 'limits' | 'thresholds'>,
+  nowMs: number,
+): readonly Reached[] | undefined {
+  if (thresholds === undefined || thresholds.length === 0) return undefined;
+  return untoldThresholds(state, limitsAt(nowMs, limits, state.grant), thresholds);
+}
+
+type DecidedRuns = DecidedRun & Pick<QuotaOutcome, 'admittedOf'>;
 type DecidedRun = Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'crowded'>;
 
 function sumOf(runs: readonly DecidedRun[], kind: keyof DecidedRun): number {
@@ -98,6 +116,8 @@ export interface QuotaState extends WindowCounts {
   resetMs: number;
   /** Temporary limits that an operator has set. An ended grant may still be stored, but has no effect. */
   grant: Grant | undefined;
+  /** The reported thresholds. In the store's reply, the member is undefined while no window has reached the lowest threshold. */
+  told: Told | undefined;
 }
 
 /** A process's decisions on a key that were made without the store and have not been sent to the store. */
@@ -129,6 +149,8 @@ export interface QuotaCall extends Asked {
   readonly keyId: string;
   readonly limits: Limits;
   readonly bans: BanPolicy;
+  /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
+  readonly thresholds?: readonly number[] | undefined;
   /** The `generation` of the `Key`. The store does not decide the requests if the key has a newer generation. */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
@@ -149,6 +171,8 @@ export interface QuotaOutcome {
   readonly crowded?: number;
   /** The number of admitted requests of each run. Absent if the call has one run. */
   readonly admittedOf?: readonly number[];
+  /** The thresholds that the key has reached and that are not reported, the shortest window first. Absent if there are none. */
+  readonly reached?: readonly Reached[];
   /** The counts after all requests of the call. */
   readonly state: Readonly<QuotaState>;
 }
@@ -171,6 +195,7 @@ export const emptyQuotaState: Readonly<QuotaState> = Object.freeze({
   liftedMs: 0,
   resetMs: 0,
   grant: undefined,
+  told: undefined,
 });
 
 /** Returns the number of units that every window still has room for; negative if a limit was lowered below the used units. */
@@ -282,8 +307,8 @@ export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState
 }
 
 /**
- * Resets all counts and bans, but not a grant. The new generation makes the store ignore older decisions, even if processes send them
- * later.
+ * Resets all counts, bans and reported thresholds, but not a grant. The new generation makes the store ignore older decisions, even if
+ * processes send them later.
  */
 export function resetQuota(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const { liftedMs, grant } = liftBan(before, nowMs);

@@ -11,6 +11,7 @@ import {
 } from './decide-quota.ts';
 import { freeSlots, type Lease, renewLease } from './leases.ts';
 import type { QuotaChanged, QuotaDecided, QuotaStore } from './quota-store.ts';
+import { confirmTold } from './thresholds.ts';
 
 /** Creates the memory store of a single process, which applies `decideQuota` to at most `bounds.rememberedKeysMax` keys. */
 export function createMemoryQuotaStore(deps: {
@@ -35,6 +36,12 @@ export function createMemoryQuotaStore(deps: {
     reset: (keyId, bans) => Promise.resolve(change(keyId, resetQuota, bans.maxMs)),
     setGrant(keyId, grant) {
       return Promise.resolve(change(keyId, (before, atMs) => setGrant(before, atMs, grant), 0));
+    },
+    confirmTold(keyId, mark) {
+      const entry = entries.get(keyId);
+      const told = entry && confirmTold(entry.state, mark);
+      if (told) entries.set(keyId, { ...entry, state: { ...entry.state, told } });
+      return Promise.resolve({ kind: 'confirmed', isStored: told !== undefined });
     },
   };
 

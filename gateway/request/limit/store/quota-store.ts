@@ -1,5 +1,6 @@
 import type { BanPolicy, Grant, StaleKey } from '../../../shared/model.ts';
 import type { QuotaCall, QuotaOutcome, QuotaState } from './decide-quota.ts';
+import type { ToldMark } from './thresholds.ts';
 
 /** The store of the counts of all keys. All implementations pass the same tests (`test/contract/`). No promise rejects. */
 export interface QuotaStore {
@@ -12,10 +13,12 @@ export interface QuotaStore {
   read(keyIds: readonly string[]): Promise<QuotaRead | StoreFailure>;
   /** Lifts the key's ban. Older decisions cannot restore the ban, even if processes send them later (`liftedMs` in `decide-quota.ts`). */
   liftBan(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
-  /** Resets all counts and bans of the key. Does not change a grant. */
+  /** Resets all counts, bans and reported thresholds of the key. Does not change a grant. */
   reset(keyId: string, bans: BanPolicy): Promise<QuotaChanged | StoreFailure>;
   /** Replaces the key's grant, or removes it if `grant` is undefined. The counts do not change. */
   setGrant(keyId: string, grant: Grant | undefined): Promise<QuotaChanged | StoreFailure>;
+  /** Marks a threshold as reported, so that decisions no longer return it (`confirmTold` in `thresholds.ts`). */
+  confirmTold(keyId: string, mark: ToldMark): Promise<ToldConfirmed | StoreFailure>;
 }
 
 export type QuotaReply = QuotaDecided | StaleKey | StoreFailure;
@@ -41,6 +44,12 @@ export interface QuotaChanged {
   /** The store's clock, epoch ms. */
   readonly nowMs: number;
   readonly state: Readonly<QuotaState>;
+}
+
+export interface ToldConfirmed {
+  readonly kind: 'confirmed';
+  /** Whether the mark is stored. It is not stored if the window has ended, or if the counts were reset meanwhile. */
+  readonly isStored: boolean;
 }
 
 /** A call without a valid reply. If `mayHaveRun` is true, the call must not be sent again, because it could be charged twice. */

@@ -17,14 +17,17 @@ import {
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
+  reachedIn,
   type Unsent,
   usedIn,
 } from './decide-quota.ts';
 import type { Concurrency } from './leases.ts';
-import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure } from './quota-store.ts';
+import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';
+import { unpackTold } from './thresholds.ts';
 
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
+const confirmScript = readScript('confirm-told.lua');
 
 /**
  * Creates the store that keeps the counts in Redis, in one hash per key (`redis-keys.ts`). The script `decide-quota.lua` makes the
@@ -35,7 +38,7 @@ export function createRedisQuotaStore(deps: {
   windowsMs: WindowsMs;
   /** The deadline of decisions. A decision without a reply before the deadline counts as failed, although the script may have run. */
   deadlineMs: number;
-  /** The deadline of operators' calls: read, lift, reset, grant. */
+  /** The deadline of calls for which no request waits: read, lift, reset, grant, confirm. */
   patientDeadlineMs: number;
   /** The maximum number of keys in one call to a single server. */
   keysPerCallMax: number;
@@ -45,6 +48,7 @@ export function createRedisQuotaStore(deps: {
   const termsOfLimits = new WeakMap<Limits, Terms>();
   client.defineCommand('decideQuotas', { lua: decideScript });
   client.defineCommand('changeQuota', { numberOfKeys: 1, lua: changeScript });
+  client.defineCommand('confirmTold', { numberOfKeys: 1, lua: confirmScript });
 
   return {
     async decide(calls) {
@@ -82,6 +86,19 @@ export function createRedisQuotaStore(deps: {
     liftBan: (keyId, bans) => change('lift', keyId, String(bans.maxMs)),
     reset: (keyId, bans) => change('reset', keyId, String(bans.maxMs), ...planWindows),
     setGrant: (keyId, grant) => change('grant', keyId, grant === undefined ? '' : packGrant(grant)),
+
+    async confirmTold(keyId, { window, index, percent, resetMs }) {
+      const name = nameOf(keyId);
+      if (!redis.isReady(name)) return notConnected;
+      const confirmed = client
+        .confirmTold(name, window, index, percent, resetMs)
+        .then((reply): ToldConfirmed => ({ kind: 'confirmed', isStored: reply === 1 }));
+      return withinDeadline<ToldConfirmed | StoreFailure>(
+        confirmed.catch(toFailure),
+        patientDeadlineMs,
+        () => late,
+      );
+    },
   };
 
   function nameOf(keyId: string): string {
@@ -99,8 +116,8 @@ export function createRedisQuotaStore(deps: {
     for (const { keyId } of calls) args.push(nameOf(keyId));
     let before: Terms | undefined;
     for (const call of calls) {
-      const { limits, bans, generation, unsent, concurrency } = call;
-      const terms = termsOf(limits, bans);
+      const { limits, generation, unsent, concurrency } = call;
+      const terms = termsOf(call);
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
       before = terms;
@@ -132,12 +149,14 @@ export function createRedisQuotaStore(deps: {
   }
 
   /** Returns the script arguments that are the same in every call for a key. These arguments are converted to strings only once. */
-  function termsOf(limits: Limits, bans: BanPolicy): Terms {
+  function termsOf({ limits, bans, thresholds }: QuotaCall): Terms {
+    const lowest = thresholds?.[0];
     const known = termsOfLimits.get(limits);
-    if (known?.bans === bans) return known;
+    if (known?.bans === bans && known.lowest === lowest) return known;
     const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], max]);
-    const args = [limits.length, bans.after, bans.withinMs, bans.forMs, bans.maxMs, ...windows].map(String);
-    const terms = { bans, args, text: args.join(' ') };
+    const head = lowest === undefined ? limits.length : `${limits.length} ${lowest}`;
+    const args = [head, bans.after, bans.withinMs, bans.forMs, bans.maxMs, ...windows].map(String);
+    const terms = { bans, lowest, args, text: args.join(' ') };
     termsOfLimits.set(limits, terms);
     return terms;
   }
@@ -149,6 +168,8 @@ function readScript(name: string): string {
 
 interface Terms {
   readonly bans: BanPolicy;
+  /** The lowest threshold, in percent; undefined without thresholds. */
+  readonly lowest: number | undefined;
   readonly args: readonly string[];
   /** All arguments as one text, which is compared with the text of another key. */
   readonly text: string;
@@ -194,9 +215,13 @@ function readReplies(
       at += 1;
     } else {
       arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, call) };
-      at += 10 + 2 * call.limits.length + (call.concurrency === undefined ? 0 : 1) + runsInReply(call);
+      at += 10 + 2 * call.limits.length + optionalPartsOf(call) + runsInReply(call);
     }
   }
+}
+
+function optionalPartsOf({ concurrency, thresholds }: QuotaCall): number {
+  return (concurrency === undefined ? 0 : 1) + (thresholds?.[0] === undefined ? 0 : 1);
 }
 
 /** Returns the number of runs in the reply. The reply lists the runs only if the call has several runs. */
@@ -223,7 +248,14 @@ function toOutcome(nowMs: number, reply: ScriptReply, from: number, call: QuotaC
   }
   const grant = reply[at++];
   if (typeof grant === 'string') state.grant = unpackGrant(grant);
-  const decided = { nowMs, admitted, refused, banned, ...(call.concurrency && { crowded: next() }), state };
+  const told = call.thresholds?.[0] === undefined ? 0 : reply[at++];
+  if (typeof told === 'string') state.told = unpackTold(told);
+  const reached = typeof told === 'string' ? reachedIn(state, call, nowMs) : undefined;
+  const decided = {
+    ...{ nowMs, admitted, refused, banned, ...(call.concurrency && { crowded: next() }) },
+    ...(reached && { reached }),
+    state,
+  };
   if (call.later === undefined) return decided;
   const admittedOf = reply.slice(at, at + runsInReply(call)).map(Number);
   return { ...decided, admittedOf };
@@ -238,15 +270,14 @@ function toHash(flat: readonly (string | number)[]): Record<string, string> {
 /** Converts a Redis hash to a state. The fields of the hash have the names of the members. */
 function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
   const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
-  const state: QuotaState = { ...emptyQuotaState, grant };
+  const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(hash.told ?? '') };
   for (const field of numberFields) state[field] = Number(hash[field] ?? 0);
   return state;
 }
 
-const numberFields = Object.keys(emptyQuotaState).filter((field) => field !== 'grant') as Exclude<
-  keyof QuotaState,
-  'grant'
->[];
+const numberFields = Object.keys(emptyQuotaState).filter(
+  (field) => field !== 'grant' && field !== 'told',
+) as Exclude<keyof QuotaState, 'grant' | 'told'>[];
 
 /**
  * Makes the hash field of a grant: `<untilMs> <window> <limit> …`. A grant that starts later also has `from <fromMs>`. A grant that exempts
@@ -292,6 +323,10 @@ function toRefusal(reason: string): StoreFailure {
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     decideQuotas(...countKeysAndArgs: string[]): Result<ScriptReply, Context>;
+    confirmTold(
+      key: string,
+      ...windowIndexPercentAndReset: [string, number, number, number]
+    ): Result<number, Context>;
     changeQuota(key: string, verb: string, ...args: string[]): Result<[number, ...string[]], Context>;
   }
 }

@@ -62,32 +62,43 @@ it('requests beyond the concurrency limit are the last of a call, take no unit a
 
 it('deciding n requests of any costs at once equals deciding them one by one, including bans', () => {
   fc.assert(
-    fc.property(arbitrary.limits, arbitrary.bans, steps, (limits, bans, sequence) => {
-      let together: Readonly<QuotaState> = emptyQuotaState;
-      let oneByOne: Readonly<QuotaState> = emptyQuotaState;
-      let nowMs = 1_000_000;
-      for (const { pauseMs, runs } of sequence) {
-        nowMs += pauseMs;
-        const call = { keyId: 'k', limits, bans };
-        const batch = decideQuota(together, { ...call, ...runs }, windowsMs, nowMs);
-        together = batch.state;
-        const decided = decidedRuns(runs, batch, { source: 'memory', limits, windowsMs });
-        for (const [at, { requests, units }] of [runs, ...(runs.later ?? [])].entries()) {
-          for (let index = 0; index < requests; index++) {
-            const single = decideQuota(oneByOne, { ...call, requests: 1, units }, windowsMs, nowMs);
-            oneByOne = single.state;
-            const [alone] = decidedRuns({ requests: 1, units }, single, {
-              source: 'memory',
-              limits,
-              windowsMs,
-            });
-            const inBatch = decisionAt(index, decided[at] as DecidedTogether);
-            expect(inBatch).toEqual(decisionAt(0, alone as DecidedTogether));
+    fc.property(
+      arbitrary.limits,
+      arbitrary.bans,
+      arbitrary.thresholds,
+      steps,
+      (limits, bans, thresholds, sequence) => {
+        let together: Readonly<QuotaState> = emptyQuotaState;
+        let oneByOne: Readonly<QuotaState> = emptyQuotaState;
+        let nowMs = 1_000_000;
+        for (const { pauseMs, runs } of sequence) {
+          nowMs += pauseMs;
+          const call = { keyId: 'k', limits, bans, thresholds };
+          const batch = decideQuota(together, { ...call, ...runs }, windowsMs, nowMs);
+          together = batch.state;
+          let reached: QuotaOutcome['reached'];
+          const decided = decidedRuns(runs, batch, { source: 'memory', limits, windowsMs });
+          for (const [at, { requests, units }] of [runs, ...(runs.later ?? [])].entries()) {
+            for (let index = 0; index < requests; index++) {
+              const single = decideQuota(oneByOne, { ...call, requests: 1, units }, windowsMs, nowMs);
+              oneByOne = single.state;
+              reached = single.reached;
+              const [alone] = decidedRuns({ requests: 1, units }, single, {
+                source: 'memory',
+                limits,
+                windowsMs,
+              });
+              const inBatch = decisionAt(index, decided[at] as DecidedTogether);
+              expect(inBatch).toEqual(decisionAt(0, alone as DecidedTogether));
+            }
+          }
+          if (runs.requests > 0 || runs.later) {
+            expect(oneByOne).toEqual(together);
+            expect(reached).toEqual(batch.reached);
           }
         }
-        if (runs.requests > 0 || runs.later) expect(oneByOne).toEqual(together);
-      }
-    }),
+      },
+    ),
     { numRuns: 500 },
   );
 });
