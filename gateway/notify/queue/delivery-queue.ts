@@ -116,6 +116,24 @@ export interface QueueCounts {
   readonly unsent: number;
 }
 
+/** The state of the sender of this process, for metrics and for the state of the gateway. */
+export interface SenderState {
+  /** Ended attempts since the start of the process. */
+  readonly attempts: { readonly delivered: number; readonly failed: number };
+  /** The receivers whose last attempt by this process has failed. */
+  readonly failing: readonly FailingReceiver[];
+}
+
+export interface FailingReceiver {
+  readonly receiver: string;
+  /** The origin of the receiver's URL. */
+  readonly origin: string;
+  /** The time of the first failed attempt since the last success, epoch ms. */
+  readonly sinceMs: number;
+  /** Why the last attempt failed, without secrets and without the path of the URL. */
+  readonly error: string;
+}
+
 /** A delivery that one process may now attempt, until the claim ends. */
 export interface ClaimedDelivery {
   readonly receiver: string;
