@@ -105,7 +105,7 @@ async function send(api: string, secret: string, times: number, path = '/pets?li
 
 beforeAll(async () => {
   profile = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
-  [browser, store] = await Promise.all([startBrowser(profile), startStoreHere()]);
+  [browser, store] = await Promise.all([startBrowser({ userDataDir: profile }), startStoreHere()]);
   shared = await start();
   await send(shared.api, calm.secret, 20);
   await send(shared.api, calm.secret, 2, '/pets/1');
@@ -660,7 +660,7 @@ describe('a fleet', () => {
   });
 });
 
-/** This test comes last, because the browser writes its files when it ends. */
+/** This test ends the browser of the other tests, because the browser writes its files when it ends. */
 it('the token is sent only in Authorization to its own origin; the browser keeps it in the storage of the tab and in no other file', async () => {
   const { page } = tab;
   await tab.show('/keys?sort=id', 'tbody tr');
@@ -681,15 +681,28 @@ it('the token is sent only in Authorization to its own origin; the browser keeps
   ]);
   expect(await page.content()).not.toContain(token);
   await browser.close();
-  expect(await filesWith(`${shared.origin}/keys?sort=id`)).toContain('History');
-  expect(await filesWith(token)).toEqual(['Session Storage']);
+  expect(await filesWith(profile, token)).toEqual(['Session Storage']);
+});
+
+it('the whole browser, which has a history and saves forms, keeps the token in no other file either', {
+  tags: 'full',
+}, async () => {
+  const userDataDir = await mkdtemp(join(tmpdir(), 'tollgate-browser-'));
+  onTestFinished(() => rm(userDataDir, { recursive: true, force: true }));
+  const whole = await startBrowser({ userDataDir, isWhole: true });
+  onTestFinished(() => whole.close());
+  const { show } = await openTab(whole, shared.origin, token);
+  await show('/keys?sort=id', 'tbody tr');
+  await whole.close();
+  expect(await filesWith(userDataDir, `${shared.origin}/keys?sort=id`)).toContain('History');
+  expect(await filesWith(userDataDir, token)).toEqual(['Session Storage']);
 });
 
 /**
- * Returns the name of each file in the browser's profile whose content includes the text, in UTF-8 or UTF-16. File names in `Session
+ * Returns the name of each file in a browser's profile whose content includes the text, in UTF-8 or UTF-16. File names in `Session
  * Storage` vary, so the result contains the name of this folder and not the names of its files.
  */
-async function filesWith(text: string): Promise<readonly string[]> {
+async function filesWith(profile: string, text: string): Promise<readonly string[]> {
   const files = await readdir(profile, { recursive: true, withFileTypes: true });
   const found: string[] = [];
   for (const file of files.filter((file) => file.isFile())) {

@@ -26,12 +26,16 @@ export async function requireProgram(options: {
   );
   // When apt-get installs a server such as Redis, `RUNLEVEL` prevents the package from starting the server.
   const install = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' } };
-  const commands = `apt-get update && apt-get install --yes --no-install-recommends ${packageName}`;
+  const installed = names.map((name) => `command -v ${name}`).join(' || ');
+  const installing = `apt-get install --yes --no-install-recommends ${packageName}`;
+  // A fresh image has no list of packages, and an old list may name packages that are gone. `apt-get update` costs a second of CPU time, so
+  // it runs only when the installation fails.
+  const commands = `${installed} || ${installing} || (apt-get update && ${installing})`;
   // Test files that run at the same time may need the same program, and apt-get fails while another apt-get runs.
   await run('flock', [join(tmpdir(), 'tollgate-tests-apt.lock'), 'sh', '-c', commands], install);
-  const installed = await findOnPath(names);
-  if (installed === undefined) throw new Error(advice);
-  return installed;
+  const path = await findOnPath(names);
+  if (path === undefined) throw new Error(advice);
+  return path;
 }
 
 async function findOnPath(names: readonly string[]): Promise<string | undefined> {
