@@ -57,7 +57,8 @@ Reply  nowMs, and then the results of the keys, one key after the other. Each re
 
   If the gateway reports thresholds, the next part is the field `told` when an hour, day or month has reached the lowest percentage of
   its limit, and otherwise 0. The gateway compares the field with the counts, and reports what is missing. Each call therefore
-  returns a threshold until confirm-told.lua has written the threshold to the field.
+  returns a threshold until confirm-told.lua has written the threshold to the field. With limits for four windows, a decision with
+  thresholds takes up to 3 % more CPU time of Redis, and 8 % more from the lowest percentage on.
 
   If the key has a concurrency limit, the next part is the number of requests that exceeded this limit. These requests are the
   last requests of the call. If the call has several runs for the key, the last part is the number of admitted requests of each
@@ -78,11 +79,6 @@ local at, windowsAt = 0, 0
 local windows, lowest, numbers, after, withinMs, forMs, maxMs
 -- The names of the hash fields that a decision needs.
 local names
-
--- A running grant replaces the limits of its windows.
-local function limitOf(i, granted)
-  return tonumber(granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or ARGV[windowsAt + 3 * i])
-end
 
 local function banFrom(bannedUntilMs, banLevel)
   if nowMs >= bannedUntilMs + maxMs then banLevel = 0 end
@@ -214,9 +210,16 @@ for each = 1, #KEYS do
 
     local admitted, refused, banned, crowded = 0, 0, 0, 0
     local room, charged, run = math.huge, 0, 1 -- `run`: the place of the current run in `runs`
-    if bannedUntilMs <= nowMs then
+    -- The number of units, times 100, after which the first hour, day or month has reached the lowest threshold.
+    local belowLowest = math.huge
+    if bannedUntilMs <= nowMs or lowest then
       for i = 1, windows do
-        room = math.min(room, limitOf(i, granted) - reply[windowFieldsAt + 2 * i + 1])
+        local name, used = names[5 + 2 * i], reply[windowFieldsAt + 2 * i + 1]
+        local limit = tonumber(granted and string.match(granted, ' ' .. name .. ' (%d+)') or ARGV[windowsAt + 3 * i])
+        room = math.min(room, limit - used)
+        if lowest and name ~= 'second' and name ~= 'minute' then
+          belowLowest = math.min(belowLowest, lowest * limit - 100 * used)
+        end
       end
     end
     repeat
@@ -268,14 +271,7 @@ for each = 1, #KEYS do
     reply[last] = grant or 0
     if lowest then
       last = last + 1
-      reply[last] = 0
-      for i = windows, 1, -1 do
-        local name = names[5 + 2 * i]
-        if name ~= 'second' and name ~= 'minute' and reply[windowFieldsAt + 2 * i + 1] * 100 >= lowest * limitOf(i, granted) then
-          reply[last] = redis.call('HGET', key, 'told') or ''
-          break
-        end
-      end
+      reply[last] = 100 * charged >= belowLowest and (redis.call('HGET', key, 'told') or '') or 0
     end
     if most then
       last = last + 1
