@@ -625,6 +625,71 @@ export const defaultBounds = Object.freeze({
   eventsSummaryPauseMaxMs: 60_000,
 
   /**
+   * The maximum number of events in the queue of webhook deliveries, and how long an event is kept: 30 days. A process keeps the same number
+   * of events while Redis is away.
+   */
+  webhooksMax: 10_000,
+  webhooksKeptMs: 2_592_000_000,
+  /** How long the queue merges late reports about an event whose identity may occur again: a day. */
+  webhookIdentityKeptMs: 86_400_000,
+  /** The maximum number of event identities that the queue remembers if no Redis is configured. The oldest is forgotten first. */
+  webhookIdentitiesInMemoryMax: 100_000,
+  /** The timeout from the start of an attempt to the end of the response head. Standard Webhooks recommends 15 to 30 s. */
+  webhookTimeoutMs: 15_000,
+  /**
+   * How long a process may work on a delivery that it has claimed. Then any process may claim the delivery again. The claim is longer than
+   * an attempt, and is short enough for another process to take over within 30 s.
+   */
+  webhookClaimMs: 24_000,
+  /**
+   * How long a process remains the only sender to a receiver after its last claim. Other processes check for a receiver without a sender at
+   * the interval `webhookSenderCheckMs`.
+   */
+  webhookSenderMs: 10_000,
+  webhookSenderCheckMs: 5_000,
+  /** The interval at which a sender checks for due deliveries. */
+  webhookPollMs: 1_000,
+  /**
+   * The maximum number of concurrent attempts to one receiver. A receiver that hangs therefore takes no attempts from other receivers.
+   */
+  webhooksPerReceiverMax: 4,
+  /**
+   * The maximum number of attempts that a process starts at once, and the pause until it starts more. An attempt takes 1 ms of CPU time, so
+   * a flood of events does not delay requests.
+   */
+  webhooksAtOnceMax: 8,
+  webhooksPauseMs: 50,
+  /**
+   * The longest pause before the first retry. Each further pause is longer by `webhookRetryFactor`, up to `webhookRetryPauseMaxMs`. A random
+   * part of at most a quarter is subtracted from each pause. The retries end three days after the event was added.
+   */
+  webhookRetryMs: 3_500,
+  webhookRetryFactor: 4,
+  webhookRetryPauseMaxMs: 21_600_000,
+  webhookRetriesMs: 259_200_000,
+  /** The longest pause that a receiver may request with `Retry-After`. */
+  webhookRetryAfterMaxMs: 3_600_000,
+  /**
+   * After this number of failed attempts (about six minutes), a delivery no longer delays later deliveries of the same subject to the same
+   * receiver.
+   */
+  webhookOrderedAttemptsMax: 5,
+  /**
+   * Waiting deliveries to a receiver fail after no process has had the receiver in its configuration for `webhookReceiverGoneMs`. Each
+   * process reports its receivers to Redis at the interval `webhookReceiversNoteMs`. One call ends at most `webhooksEndedAtOnceMax`
+   * deliveries.
+   */
+  webhookReceiverGoneMs: 3_600_000,
+  webhookReceiversNoteMs: 60_000,
+  webhooksEndedAtOnceMax: 100,
+  /** The maximum length of the recorded reason for a failed attempt, in characters. */
+  webhookErrorCharsMax: 200,
+  /** The maximum number of events that one call reads for a list of deliveries. With 20 receivers, such a read takes 3 ms. */
+  webhooksReadAtOnceMax: 50,
+  /** How long a process waits for its attempts in progress before it exits. */
+  webhooksCloseTimeoutMs: 2_000,
+
+  /**
    * The pause before an exited worker is replaced. After each worker that ran for less than `workerSteadyMs`, the pause doubles, up to
    * `workerPauseMaxMs`. Failing workers therefore take little CPU time from healthy workers.
    */

@@ -4,6 +4,8 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
+import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
+import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
@@ -146,6 +148,19 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const gone = await directory.create({ ...issued, id: 'removed-20-chars-long', secrets: [] });
   expect(gone.kind === 'written' && (await directory.remove(gone.key.id, gone.key)).kind).toBe('removed');
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
+
+  const queue = createRedisQueue({ redis: connection, processId: 'ab12cd34ef56', bounds });
+  onTestFinished(() => queue.close());
+  const receivers = ['hook', 'another'].map((id) => ({ id, url: `https://${id}.example.com` }));
+  await queue.noteReceivers(receivers);
+  const about = { type: 'key.banned', body: '{}', atMs: Date.now(), subject: issued.id };
+  const identity = { what: ['ban', issued.id], mergedWithinMs: 600_000, isOnce: true };
+  await queue.add({ event: { id: newEventId(), ...about }, identity, receivers: ['hook'] });
+  const claims = await queue.claim([{ receiver: 'hook', deliveriesMax: 1 }]);
+  for (const delivery of claims?.deliveries ?? [])
+    await queue.settle(delivery, { kind: 'delivered', status: 204 });
+  const other = { ...identity, what: ['ban', 'another'] };
+  await queue.add({ event: { id: newEventId(), ...about }, identity: other, receivers: ['another'] });
 
   // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Receiver } from '../../shared/model.ts';
 import type { NoticeIdentity } from '../notices.ts';
 
 /** An event, as receivers get it. */
@@ -12,19 +13,10 @@ export interface WebhookEvent {
   /** The time of the event on the store's clock, epoch ms. */
   readonly atMs: number;
   /**
-   * What the event is about, for example a key or a target. A receiver gets the events of one subject in their order. Events with the empty
+   * The subject of the event, for example a key or a target. A receiver gets the events of one subject in their order. Events with the empty
    * subject have no order.
    */
   readonly subject: string;
-}
-
-/** A receiver of the configuration. */
-export interface Receiver {
-  /** The same in all processes, and different for another URL. */
-  readonly id: string;
-  readonly url: string;
-  /** One secret, or two secrets during a rotation. Each secret signs every attempt. */
-  readonly secrets: readonly Buffer[];
 }
 
 /** The report of one process about an event. */
@@ -45,7 +37,7 @@ export interface EventReport {
  */
 export type Added = { readonly kind: 'added' | 'merged'; readonly id: string } | { readonly kind: 'dropped' };
 
-/** What the last attempt of a delivery resulted in. */
+/** The result of the last attempt of a delivery. */
 export interface LastAttempt {
   /** The end of the attempt, epoch ms. */
   readonly atMs: number;
@@ -55,7 +47,7 @@ export interface LastAttempt {
   readonly error: string | undefined;
 }
 
-/** One event for one receiver. */
+/** The delivery of an event to a receiver. */
 export interface Delivery {
   /** The id of the receiver. */
   readonly receiver: string;
@@ -175,7 +167,7 @@ export interface WantedDeliveries {
  * The events that wait for their delivery, and the last events that were delivered or failed. All processes of the fleet share the queue. It
  * has at most `webhooksMax` events. If it is full, the oldest events without a waiting delivery are removed first.
  *
- * The methods that return undefined do so while Redis is unavailable.
+ * While Redis is unavailable, methods that read or claim return undefined.
  */
 export interface DeliveryQueue {
   /**
@@ -201,8 +193,8 @@ export interface DeliveryQueue {
   counts(): Promise<QueueCounts | undefined>;
 
   /**
-   * Takes over receivers that no other process serves, and claims their due deliveries for `webhookClaimMs`. Only one process claims a
-   * delivery at a time.
+   * Claims due deliveries for `webhookClaimMs`. This process becomes the sender of each receiver that has no sender. Only one process claims
+   * a delivery at a time.
    */
   claim(wanted: readonly WantedDeliveries[]): Promise<Claims | undefined>;
   /**
@@ -215,7 +207,7 @@ export interface DeliveryQueue {
    * Notes that the configuration of this process has these receivers. Waiting deliveries to a receiver that no process has noted for
    * `webhookReceiverGoneMs` fail.
    */
-  noteReceivers(receivers: readonly Receiver[]): Promise<void>;
+  noteReceivers(receivers: readonly Pick<Receiver, 'id' | 'url'>[]): Promise<void>;
   /** Lets another process take over the receivers of this process. Claims that were not returned end later. */
   leave(): Promise<void>;
   /** Calls the listener when this process has added an event or made one due, so that it is sent without delay. */
@@ -223,6 +215,9 @@ export interface DeliveryQueue {
   /** Writes the events that Redis does not have yet, and stops. */
   close(): Promise<void>;
 }
+
+/** Why waiting deliveries fail after their receiver was removed from the configuration. */
+export const receiverGone = 'the configuration no longer has this receiver';
 
 /** Draws the id of an event. The id has no full stop, because the signature separates its parts by full stops. */
 export function newEventId(): string {
