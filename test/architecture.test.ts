@@ -139,6 +139,7 @@ describe('the architecture', () => {
       'gateway/cli/command.ts',
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/file/with-lock.ts',
+      'gateway/cli/keys/leaked.ts',
       'gateway/cli/start/init.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',

@@ -1,3 +1,5 @@
+import { counted } from '../fleet/wording.ts';
+
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
 
@@ -11,6 +13,8 @@ export interface GatewayState {
   readonly environment: string;
   readonly config: { readonly version: string; readonly loadedAt: string } & NotInForce;
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
+  /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
+  readonly leakedSecrets: number;
   /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** The usage record; absent when it is switched off. */
@@ -138,6 +142,9 @@ export function judgeReadiness(state: GatewayState): Readiness {
   }
   reasons.push(...upstreamReasons(state.upstreams));
   reasons.push(...configReasons(state.config));
+  if (state.leakedSecrets > 0) {
+    reasons.push(`the configuration still has ${counted(state.leakedSecrets, 'leaked secret')}`);
+  }
   if (state.usage?.pausedBecause !== undefined) {
     reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);
   }

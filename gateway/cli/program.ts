@@ -8,10 +8,21 @@ import { counted } from '../fleet/wording.ts';
 import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { printable } from '../shared/terminal/printable.ts';
 import { addReadingCommands } from './admin/commands.ts';
-import { completeCommands, configOption, examples, fromHere, requireConfig } from './command.ts';
+import { type GatewayOptions, hasToken } from './admin/find-gateway.ts';
+import { leakedWarnings } from './admin/leaked-warnings.ts';
+import {
+  clientOf,
+  completeCommands,
+  configOption,
+  examples,
+  fromHere,
+  requireConfig,
+  withGateway,
+} from './command.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addKeyCommands } from './keys/key-commands.ts';
 import { addLookingCommands, addMovingCommands } from './keys/key-file-commands.ts';
+import { addLeakedCommand } from './keys/leaked.ts';
 import { CommandError } from './output/command-error.ts';
 import { checkUpstreamNames } from './start/check-upstream-names.ts';
 import { addStartCommands } from './start/commands.ts';
@@ -38,6 +49,7 @@ export function createProgram(): Command {
   addWhatIfCommands(program);
   addLookingCommands(keys);
   addKeyCommands(keys);
+  addLeakedCommand(keys);
   addMovingCommands(keys);
   addCompletionCommand(program);
   completeCommands(program);
@@ -56,24 +68,28 @@ function addConfigurationCommands(program: Command): void {
       await runGateway({ configFile });
     });
 
-  program
-    .command('check')
-    .description('check a configuration and print every problem')
+  withGateway(program.command('check'))
+    .description(
+      'check a configuration and print every problem; with a token for the admin API, also ask a gateway which secrets have leaked',
+    )
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(
       new Argument('[file]', 'a draft, in place of --config; its paths are relative to this file').argParser(
         fromHere,
       ),
     )
-    .addOption(configOption())
-    .action(async (draft: string | undefined, options: { config?: string }, command: Command) => {
+    .action(async (draft: string | undefined, options: GatewayOptions, command: Command) => {
       if (draft !== undefined && command.getOptionValueSource('config') === 'cli') {
         command.error('Which configuration? Give FILE or --config FILE, not both.');
       }
       const config = draft ?? requireConfig(options.config);
       const loaded = load(config);
       const { environment, plans, keys, operations, version } = loaded.settings;
-      const warnings = [...loaded.warnings, ...(await checkUpstreamNames(loaded))];
+      const [ofNames, ofLeaks] = await Promise.all([
+        checkUpstreamNames(loaded),
+        hasToken(process.env) ? leakedWarnings(loaded.settings, () => clientOf({ ...options, config })) : [],
+      ]);
+      const warnings = [...loaded.warnings, ...ofNames, ...ofLeaks];
       for (const warning of warnings) console.error(`warning: ${warning}`);
       const counts = [
         counted(plans.size, 'plan'),

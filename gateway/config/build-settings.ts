@@ -1,5 +1,6 @@
 import { thresholdsOf } from '../notify/notify-schema.ts';
 import type {
+  GithubKey,
   Keys,
   Operation,
   Receiver,
@@ -23,6 +24,7 @@ export function buildSettings(parts: {
   readonly certificates: Partial<Record<'listen' | 'admin', Settings['listen']['tls']>>;
   readonly version: string;
   readonly docs?: Settings['docs'];
+  readonly githubKeys?: readonly GithubKey[] | undefined;
 }): Settings {
   const { raw, plans, keys, keysFile, operations, redis, notify, certificates, version, docs } = parts;
   return {
@@ -46,6 +48,11 @@ export function buildSettings(parts: {
     keysFile,
     operations,
     limitsPath: raw.limitsPath,
+    leaksPath: raw.leaksPath,
+    leaks: {
+      onLeak: raw.leaks.onLeak,
+      github: raw.leaks.github && { keysUrl: raw.leaks.github.keysUrl, keys: parts.githubKeys },
+    },
     selfService: raw.selfService,
     docs,
     bans: {

@@ -44,6 +44,7 @@ import {
   type ReadFile,
   textOf,
 } from './source/read-config-file.ts';
+import { readGithubKeys } from './source/read-github-keys.ts';
 import { besideFile, createSourceReader, type LoadContext } from './source/source-reader.ts';
 import { isMapping } from './source/yaml-to-plain.ts';
 
@@ -204,7 +205,7 @@ export function loadSettings(options: LoadOptions): Loaded {
 /** The parts of a configuration other than the main file and the keys. */
 type Others = Pick<
   Parameters<typeof buildSettings>[0],
-  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs'
+  'operations' | 'redis' | 'notify' | 'upstreamTls' | 'certificates' | 'docs' | 'githubKeys'
 > & { readonly apiWarnings: readonly string[] };
 
 const nothingElse: Others = {
@@ -251,6 +252,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
   const listen = readCertificate('listen', raw.listen.tls, context, inForce);
   const admin = readCertificate('admin', raw.admin.tls, context, inForce);
   const certificates = { listen, admin };
+  const githubKeys = readGithubKeys(raw, context);
   const docs = api && publish(raw, { ...api, plans }, context);
   problems.push(...(api?.problems ?? []));
   return (
@@ -262,6 +264,7 @@ function readOthers({ raw, plans, keyList, inForce, ...context }: OthersToRead):
       notify,
       certificates,
       docs,
+      githubKeys,
     }
   );
 }

@@ -1,3 +1,4 @@
+import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
@@ -8,7 +9,7 @@ import { createSharedList, type Listed, type PageQuery } from './shared-list.ts'
 
 /**
  * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that members other than the secrets were
- * changed.
+ * changed. `leak` means that a secret was found where everyone can read it.
  */
 export const keyActions = [
   'create',
@@ -22,6 +23,7 @@ export const keyActions = [
   'grant',
   'ungrant',
   'import',
+  'leak',
 ] as const;
 
 export type KeyAction = (typeof keyActions)[number];
@@ -32,7 +34,7 @@ export type ChangedMembers = Readonly<Record<string, unknown>>;
 /** A change of one key, or of many keys together, by an operator or by the holder of the key. */
 export interface KeyChange {
   readonly action: KeyAction;
-  /** The name of the token that made the change; `holder` when the holder of the key made it. */
+  /** The name of the token that made the change; `holder` when the holder of the key made it; `github` for a report of GitHub. */
   readonly by: string;
   /** The id of the key; absent for a change of many keys. */
   readonly key?: string | undefined;
@@ -163,6 +165,19 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
     before: change.before && short(change.before),
     after: change.after && short(change.after),
   };
+}
+
+/** Returns the change of a key whose secret leaked. */
+export function leakChange({ keyId: key, digestStart, leak, error }: NewLeak): KeyChange {
+  const { by, ended, url, source, type } = leak;
+  const change = {
+    action: 'leak',
+    by,
+    key,
+    before: { secret: digestStart },
+    after: { ended, url, source, type },
+  } as const;
+  return error === undefined ? change : { ...change, error };
 }
 
 /** The names of the admin API tokens that a reload changed. Undefined when no token changed. */

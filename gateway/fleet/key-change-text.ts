@@ -36,6 +36,8 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
       return `${by} granted ${key} ${limitsText(after?.limits)}${instantText('from', after?.fromAt, nowMs)}${instantText('until', after?.untilAt, nowMs)}.`;
     case 'ungrant':
       return `${by} ended the grant of ${key}.`;
+    case 'leak':
+      return `${by} reported a leaked secret of ${key}, which ${after?.ended === true ? 'has ended' : 'is still valid'}.`;
     case 'import':
       return `${by} imported ${typeof after?.created === 'number' ? figure(after.created) : 'some'} keys.`;
   }

@@ -1,3 +1,4 @@
+import type { KeyChange } from '../fleet/changes.ts';
 import { eventTable, type Happening } from '../fleet/event-text.ts';
 import type { DecisionSource, PlanWindow } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
@@ -90,6 +91,25 @@ export interface PlanChanged {
   readonly edits: readonly string[];
   /** A text that is the same in all processes and different for another change of the plan. */
   readonly version: string;
+}
+
+/** Returns the notice of a recorded leak; undefined for any other change. */
+export function leakNotice(
+  { action, by, key: keyId, before, after, error }: KeyChange,
+  plan: string | undefined,
+): SecretLeaked | undefined {
+  if (action !== 'leak' || keyId === undefined || error !== undefined) return undefined;
+  const textOf = (member: unknown) => (typeof member === 'string' ? member : undefined);
+  return {
+    kind: 'secret_leaked',
+    keyId,
+    plan,
+    digestStart: textOf(before?.secret) ?? '',
+    source: by,
+    url: textOf(after?.url),
+    type: textOf(after?.type),
+    ended: after?.ended === true,
+  };
 }
 
 /** The identity by which the reports of several processes are merged into one event. */

@@ -20,6 +20,7 @@ import { publicFileOf } from './pages/own-pages.ts';
 import { readKey } from './path/authenticate-request.ts';
 import { decideAgain, decideUnits } from './path/decide-units.ts';
 import { type Ending, end, gatewayFields, markFailed, refused } from './path/end-exchange.ts';
+import { answerLeakReport } from './path/leak-report.ts';
 import { answerHolder, answerPreflight, answerPublicPage, varying } from './path/own-answers.ts';
 import { chargeAddress, refuseUnauthenticated } from './path/refuse-unauthenticated.ts';
 import { brownoutRefusal } from './respond/brownout-refusal.ts';
@@ -91,6 +92,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
   const page = snapshot.pages.get(screened.path);
   const file = page && publicFileOf(page, req);
   if (file !== undefined) return varying(page, await answerPublicPage(screened, stations, file));
+  if (page?.kind === 'leaks') return answerLeakReport(screened, stations);
 
   const route = routeRequest(snapshot.operations, req.method ?? '', screened.path);
   const offered = route.kind === 'operation' ? route.offered : undefined;

@@ -3,6 +3,7 @@ import { type AddressRanges, compileRanges } from '../shared/addresses/address-r
 import { countedBy, type Key, type QuotaRules, type Settings } from '../shared/model.ts';
 import {
   type AuthenticateKey,
+  type Blocked,
   createAuthenticateKey,
   type ValidSecret,
 } from './authenticate/authenticate-key.ts';
@@ -43,12 +44,12 @@ export interface KnownKey extends Key {
 
 /**
  * @param assets the files of the gateway's own pages, which are the same in every snapshot
- * @param directory undefined when all keys are in the configuration
+ * @param keys the key directory, which is undefined when all keys are in the configuration, and the leaked secrets of the configuration
  */
 export function createSnapshot(
   settings: Settings,
   assets: PageAssets,
-  directory?: Pick<KeyDirectory, 'keysRead'>,
+  { directory, blocked }: KeySources,
 ): Snapshot {
   return Object.freeze({
     settings,
@@ -57,10 +58,15 @@ export function createSnapshot(
     counted: countedBy(settings.operations),
     pages: createOwnPages(settings, assets),
     trustedProxies: settings.trustedProxies.length > 0 ? compileRanges(settings.trustedProxies) : undefined,
-    authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings)),
+    authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
   });
+}
+
+interface KeySources {
+  readonly directory: Pick<KeyDirectory, 'keysRead'> | undefined;
+  readonly blocked: Blocked;
 }
 
 function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {

@@ -1,5 +1,6 @@
 import type { KeyChange } from '../fleet/changes.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
+import type { Leaks } from '../keys/leaks/leaks.ts';
 import type { AtTurnEnd } from '../shared/event-loop-batch.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../usage/read/usage-reader.ts';
@@ -17,13 +18,14 @@ export interface Stations {
   readonly forwarder: Forwarder;
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop' | 'read' | 'replace'> | undefined;
+  readonly leaks: Leaks;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;
   /** The usage record; undefined when it is switched off. */
   readonly usage: Pick<UsageRecorder, 'decided'> | undefined;
   /** The part of the usage record that holders of keys may read; undefined without a usage record. */
   readonly ownUsage: OwnUsage | undefined;
-  /** Records a change that a key holder has made, so that operators see it. */
+  /** Records a change that a key holder or a report of a leaked secret has made, so that operators see it. */
   readonly recordKeyChange: (change: KeyChange) => void;
   readonly bounds: Bounds;
   /** The gateway's clock, epoch ms. The limiter uses the store's clock, not this clock. */

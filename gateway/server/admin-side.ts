@@ -12,7 +12,7 @@ import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
-import { isHappening, type Notice } from '../notify/notices.ts';
+import { isHappening, leakNotice, type Notice } from '../notify/notices.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
 import { createMetricsText } from '../observe/metrics/metrics-text.ts';
@@ -46,7 +46,7 @@ interface AdminSideOptions {
 export function createAdminSide({
   settings: firstSettings,
   processId,
-  stores: { limiter, directory, usage, records },
+  stores: { limiter, directory, leaks, usage, records },
   phase,
   served,
   log: { logger },
@@ -66,6 +66,7 @@ export function createAdminSide({
   let loadedAtMs = nowMs();
   let notInForce: NotInForce = {};
   let recording = Promise.resolve();
+  let leakTimer: NodeJS.Timeout | undefined;
 
   const events = createEvents({ records, processId, nowMs: limiter.storeNowMs, bounds });
   const changes = createChanges({ records, processId, nowMs, bounds });
@@ -104,6 +105,7 @@ export function createAdminSide({
       keptDays: usage?.state().keptDays,
       hasDirectory: directory !== undefined,
     },
+    leaked: leaks.blocked.all,
     nowMs: limiter.storeNowMs,
     log: logger,
     bounds,
@@ -127,6 +129,7 @@ export function createAdminSide({
             record: recordKeyChange,
             directory,
           },
+          leaks,
           keys: {
             settings: () => settings,
             async readStatus(keys) {
@@ -134,6 +137,7 @@ export function createAdminSide({
               return read.kind === 'read' ? read.keys : undefined;
             },
             directory,
+            leakOf: (digest) => leaks.blocked.find(digest)?.leak,
             usage,
             nowMs: limiter.storeNowMs,
             bounds,
@@ -191,6 +195,7 @@ export function createAdminSide({
         ...notInForce,
       },
       store: limiter.state(),
+      leakedSecrets: leakedInConfiguration(),
       certificates: certificates.state(),
       usage: usage && { ...usage.state(), lostRequests: served.counted().lostRequests },
       upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
@@ -207,6 +212,19 @@ export function createAdminSide({
     };
   }
 
+  /** The number of leaked secrets that the configuration still has. */
+  function leakedInConfiguration(): number {
+    return [...leaks.blocked.all()].filter(({ digest }) => isInConfiguration(digest)).length;
+  }
+
+  function isInConfiguration(digest: string): boolean {
+    return settings.keys.find(digest) !== undefined;
+  }
+
+  function renewLeaks(): void {
+    leaks.blocked.renew(isInConfiguration).catch(reportBug);
+  }
+
   /** @param seenBy the process that observed it, if another process records it */
   function recordNotice(notice: Notice, seenBy?: string): void {
     if (isHappening(notice)) events.record(notice, seenBy);
@@ -216,6 +234,8 @@ export function createAdminSide({
     const { key, by, action } = change;
     changes.record(change);
     recordNotice({ kind: 'key_changed', ...change });
+    const leaked = leakNotice(change, settings.keys.get(key ?? '')?.plan ?? directory?.planOf(key ?? ''));
+    if (leaked !== undefined) recordNotice(leaked);
     logger.info({ keyId: key, by, action }, 'a key was changed');
   }
 
@@ -251,6 +271,7 @@ export function createAdminSide({
     start() {
       presence.start();
       certificates.start();
+      leakTimer = setInterval(renewLeaks, bounds.leakRenewalMs).unref();
     },
     /** @param now the part of the configuration on disk that is not in these settings @param files names of the edited files */
     reload(next: Settings, now: NotInForce = {}, files: readonly string[] = []) {
@@ -259,6 +280,7 @@ export function createAdminSide({
       loadedAtMs = nowMs();
       notInForce = now;
       certificates.replace(next);
+      renewLeaks();
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.
       const after = settings;
@@ -274,7 +296,7 @@ export function createAdminSide({
       recordNotice({ kind: 'reload_failed', before, after: version, error });
     },
     recordNotice,
-    /** Records a change that the holder of a key has made. */
+    /** Records a change that the holder of a key or a report of a leaked secret has made. */
     recordKeyChange,
     /** Sends the events and changes that are not stored yet. */
     async flush() {
@@ -286,6 +308,7 @@ export function createAdminSide({
     close() {
       planChanges.close();
       certificates.close();
+      clearInterval(leakTimer);
       reading.close();
       admin.close();
     },

@@ -32,7 +32,7 @@ interface RequestSideOptions {
   readonly settings: Settings;
   /** A random id per start of the process. */
   readonly processId: string;
-  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'usage'>;
+  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'usage'>;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
@@ -53,7 +53,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, usage },
+  stores: { limiter, directory, leaks, usage },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -65,15 +65,16 @@ export function createRequestSide({
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const pageAssets = createPageAssets();
+  const keySources = { directory, blocked: leaks.blocked };
   const planChanges = followPlanChanges({
     limiter,
     bounds,
     onChange(next) {
-      snapshot = createSnapshot(next, pageAssets, directory);
+      snapshot = createSnapshot(next, pageAssets, keySources);
       limiter.forgetRefusals();
     },
   });
-  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, directory);
+  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, keySources);
   let configLoadedAt = startedAt;
 
   const metrics = createRequestMetrics();
@@ -94,6 +95,7 @@ export function createRequestSide({
     atTurnEnd,
     unreadPages: new UnreadPages(bounds),
     directory,
+    leaks,
     usage: usage?.recorder,
     recordKeyChange: onKeyChange,
     ownUsage: usage && { ...usage, turns: new RecordTurns(bounds), nowMs: limiter.storeNowMs },
@@ -145,13 +147,13 @@ export function createRequestSide({
 
   return {
     async listen(...at: Parameters<typeof listener.listen>) {
-      await planChanges.settled();
+      await Promise.all([planChanges.settled(), leaks.blocked.started]);
       return listener.listen(...at);
     },
     alsoAccept: listener.alsoAccept,
     /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
-      snapshot = createSnapshot(planChanges.take(next), pageAssets, directory);
+      snapshot = createSnapshot(planChanges.take(next), pageAssets, keySources);
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();

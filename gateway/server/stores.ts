@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
+import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
 import type { Notice } from '../notify/notices.ts';
 import { openRedis } from '../redis/open-redis.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
@@ -13,9 +14,13 @@ export interface Stores {
   readonly limiter: Limiter;
   /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
+  readonly leaks: Leaks;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
-  /** The connection for records; undefined without Redis. No client request waits for a command on this connection. */
+  /**
+   * The connection for records; undefined without Redis. A client request waits for a command on this connection only if it reports a leaked
+   * secret, or if a secret of its key has just leaked.
+   */
   readonly records: RedisConnection | undefined;
   /** Sends the counts and usage that are not stored yet. The time for this is limited. */
   flush(): Promise<void>;
@@ -58,7 +63,9 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     onEvent: (event) => onEvent(event.kind === 'ban' ? { ...event, policy: settings().bans } : event),
     banLog,
     redis,
+    leaksReadMs: () => leaks.blocked.readMs(),
   });
+  const leaks = createLeaks({ redis: records, directory, nowMs: limiter.storeNowMs, log, bounds });
   const usage =
     usageSettings.keepDays === 0
       ? undefined
@@ -84,12 +91,14 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
   return {
     limiter,
     directory,
+    leaks,
     usage,
     records,
     async flush() {
       await Promise.all([limiter.close(), usage?.close()]);
     },
     close() {
+      leaks.close();
       records?.close();
       directoryRecords?.close();
     },

@@ -21,6 +21,11 @@ const catalogue = {
     message: 'An API key is required: send "Authorization: Bearer <API_KEY>".',
   },
   invalid_key: { status: 401, fault: 'client', message: 'The API key is not valid.' },
+  invalid_signature: {
+    status: 401,
+    fault: 'client',
+    message: 'The signature of the report is missing or not valid.',
+  },
   address_not_allowed: {
     status: 403,
     fault: 'client',

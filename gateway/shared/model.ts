@@ -59,7 +59,7 @@ export interface Key {
   readonly disabled: boolean;
   /**
    * The `changedMs` of the key's quota hash when the key was read. If `changedMs` in the hash has changed before the decision, the store
-   * returns `stale`. The field is absent for a key of the configuration, which changes only with a reload.
+   * returns `stale`. The field is absent for a key of the configuration, which changes only with a reload or a leak of one of its secrets.
    */
   readonly generation?: number;
 }
@@ -85,6 +85,20 @@ export interface Secret {
   readonly expiresMs: number;
   /** When the secret was issued, epoch ms; absent if the configuration does not state it. */
   readonly createdMs?: number | undefined;
+}
+
+/** A report that a secret was found where everyone can read it. The texts come from the reporter, and are cleaned and short. */
+export interface Leak {
+  /** The time of the first report, epoch ms on the store's clock. */
+  readonly atMs: number;
+  /** The reporter: `github`, or the name of a token of the admin API. */
+  readonly by: string;
+  /** Whether the secret ended because of the report. */
+  readonly ended: boolean;
+  /** The place where the secret was found, the kind of this place, and the scanner's name for the kind of secret. */
+  readonly url?: string | undefined;
+  readonly source?: string | undefined;
+  readonly type?: string | undefined;
 }
 
 /** The key and the secret that belong to a digest. */
@@ -138,8 +152,8 @@ export type ReadSecret =
   | {
       readonly kind: 'refused';
       readonly keyId: string;
-      /** `no_plan`: the configuration no longer has the plan of the key. */
-      readonly status: 'disabled' | 'no_plan';
+      /** `no_plan`: the configuration no longer has the plan of the key. `leaked`: the secret ended because it leaked. */
+      readonly status: 'disabled' | 'no_plan' | 'leaked';
       readonly expiresMs: number;
       readonly period: Readonly<Period>;
     };
@@ -151,10 +165,11 @@ export interface Period {
 }
 
 /**
- * A bucket is a limit per minute on requests that do not count towards a quota. A client address has three buckets: requests without a
- * valid key, CORS preflights, and requests for the API reference. A key has one bucket, which counts reads of the key's limits.
+ * A bucket is a limit per minute on requests that do not count towards a quota. A client address has four buckets: requests without a
+ * valid key, CORS preflights, requests for the API reference, and reports of leaked secrets. A key has one bucket, which counts reads of the
+ * key's limits.
  */
-export type BucketName = 'address' | 'preflight' | 'docs' | 'limits';
+export type BucketName = 'address' | 'preflight' | 'docs' | 'leaks' | 'limits';
 
 /** A window of a key's plan, or a bucket. */
 export type WindowName = PlanWindow | BucketName;
@@ -542,6 +557,23 @@ export interface Receiver {
   readonly at: readonly number[];
 }
 
+/** What happens with leaked secrets, and whose reports the public listener accepts. */
+export interface LeakSettings {
+  /** `revoke`: a leaked secret ends at once. `report`: a leak is only recorded. */
+  readonly onLeak: 'revoke' | 'report';
+  /** The public keys of GitHub, or the URL at which GitHub publishes them; absent if no path accepts reports of GitHub. */
+  readonly github?:
+    | { readonly keys?: readonly GithubKey[] | undefined; readonly keysUrl?: string | undefined }
+    | undefined;
+}
+
+/** A public key with which GitHub signs its reports. */
+export interface GithubKey {
+  readonly identifier: string;
+  /** An elliptic-curve key on P-256, as SPKI in PEM. */
+  readonly pem: string;
+}
+
 /**
  * The validated settings of the operator, including the default of each omitted setting. All members except the keys are plain data, which
  * `config/loader/settings-message.ts` sends to other threads and processes.
@@ -580,6 +612,9 @@ export interface Settings {
   readonly operations: readonly Operation[];
   /** The path at which a client reads the limits of its key; absent: there is no such path. */
   readonly limitsPath?: string | undefined;
+  /** The path that accepts GitHub's reports of leaked secrets; absent: there is no such path. */
+  readonly leaksPath?: string | undefined;
+  readonly leaks: LeakSettings;
   /** The changes that key holders may make to their own keys, at paths below `limitsPath`. */
   readonly selfService: { readonly rotate: boolean };
   /** The path of the API reference, and the API document as JSON; absent: there is no API reference. */

@@ -111,6 +111,55 @@ export const defaultBounds = Object.freeze({
    */
   ownDeprecatedOperationsMax: 100,
 
+  /**
+   * The maximum number of reports of leaked secrets from one client address per minute. Further reports get 429.
+   */
+  leakReportsPerMinuteMax: 600,
+  /**
+   * The maximum size of one report, enough for a hundred thousand secrets, and the maximum size of all reports in memory. Client addresses
+   * share the memory (`shares.ts`). A larger report gets 413. A report without room gets 429.
+   */
+  leakReportBytesMax: 33_554_432,
+  leakReportsBytesMax: 100_663_296,
+  /** The maximum number of reports in progress, which client addresses share, and how many are processed at the same time. */
+  leakReportsMax: 64,
+  leakReportsAtOnceMax: 2,
+  /** The maximum size of one entry of a report. */
+  leakEntryBytesMax: 2_097_152,
+  /**
+   * A report is processed in slices of `leakSliceMs`. After each slice the process serves requests for `leakRestFactor` times the duration
+   * of the slice.
+   */
+  leakSliceMs: 1,
+  leakRestFactor: 3,
+  /** The maximum number of look-ups in the key directory that one report makes at the same time. */
+  leakLookUpsAtOnce: 16,
+  /** The maximum length of a URL, and of the other texts that describe where a secret was found, in characters. */
+  leakUrlCharsMax: 500,
+  leakWordCharsMax: 100,
+  /** The maximum number of secrets in one report to the admin API, and the maximum size and number of members of its body. */
+  leakSecretsMax: 1_000,
+  leakBodyBytesMax: 1_048_576,
+  leakBodyMembersMax: 16_384,
+  /**
+   * The timeout and the maximum size of a list of GitHub's public keys. The list is fetched at most once in `leakKeysFetchedMs`. A list
+   * that is older than `leakKeysKeptMs` is fetched again.
+   */
+  leakKeysTimeoutMs: 5_000,
+  leakKeysBytesMax: 262_144,
+  leakKeysFetchedMs: 60_000,
+  leakKeysKeptMs: 86_400_000,
+  /** The interval at which a process reads the leaked secrets of the configuration. */
+  leaksReadIntervalMs: 1_000,
+  /** How long a key is marked after a leak of one of its secrets. Every process reads the leaks more often than this. */
+  leakNotedMs: 120_000,
+  /**
+   * The interval at which a gateway notes that its configuration still has a leaked secret, and the time after which the secret is no longer
+   * blocked because no gateway's configuration has it.
+   */
+  leakRenewalMs: 60_000,
+  leakBlockKeptMs: 600_000,
+
   /** The deadline of a store call that decides requests. If the store replies later, the store counts as unavailable for these requests. */
   storeDeadlineMs: 50,
   /**

@@ -17,6 +17,7 @@ const healthy: GatewayState = {
   environment: 'test',
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
   store: { kind: 'redis', available: true, onFailure: 'local', since: '2026-11-21T00:00:00.000Z' },
+  leakedSecrets: 0,
   certificates: { listen: { notAfter: '2027-11-21T00:00:00.000Z' } },
   upstreams: { default: upstreamWith({ address: '127.0.0.1:3000', healthy: true, full: false }) },
 };

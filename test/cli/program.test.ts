@@ -25,7 +25,7 @@ it('the help of a command that uses a gateway names the variables for its addres
   const named = new Map(leaves().map((command) => [pathOf(command), namesIn(helpOf(command))]));
   expect(named.get('tollgate keys grant')).toEqual(asking);
   expect(named.get('tollgate why')).toEqual(asking);
-  expect(named.get('tollgate check')).toEqual(['TOLLGATE_CONFIG']);
+  expect(named.get('tollgate check')).toEqual(asking);
   expect(named.get('tollgate schema')).toEqual([]);
   expect(namesIn(helpOf(createProgram()))).toEqual([...asking, 'COLUMNS', 'NO_COLOR']);
 });

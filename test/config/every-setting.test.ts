@@ -6,6 +6,7 @@ import { loadSettings } from '../../gateway/config/load-settings.ts';
 import { settingsJsonSchema } from '../../gateway/config/schema/settings-json-schema.ts';
 import { limitFieldNames } from '../../gateway/keys/limit-fields.ts';
 import { apiDocument, configFolder, digestOf } from '../support/config-folder.ts';
+import { makeReporter } from '../support/leak-report.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -28,6 +29,7 @@ function settingsIn({ properties, additionalProperties, items, anyOf = [] }: Jso
 }
 
 const [one, other] = [makeCertificate(), makeCertificate()];
+const [github, otherGithub] = [makeReporter(), makeReporter()];
 const files = {
   'openapi.yaml': apiDocument,
   'one.pem': one.cert,
@@ -36,6 +38,8 @@ const files = {
   'other.key': other.key,
   password: 'not-a-secret',
   'keys.yaml': '[]\n',
+  'github.json': github.publicKeys,
+  'other-github.json': otherGithub.publicKeys,
   'one-hook': `whsec_${'a'.repeat(40)}`,
   'other-hook': `whsec_${'b'.repeat(40)}`,
 };
@@ -54,6 +58,8 @@ const sentinel = { name: 'main', hosts: ['sentinel-1:26379'] };
 const https = { url: 'https://backend:3000' };
 const receiver = { url: 'https://one.example.com/hook', secretFile: 'one-hook', events: ['quota.threshold'] };
 const notify = (members: Members) => ({ notify: [{ ...receiver, ...members }] });
+const keysUrl = 'https://one.example.com/keys';
+const leaksOf = (github: Members) => ({ leaks: { github } });
 const free = (members: Members) => ({ plans: { free: members } });
 const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
@@ -124,6 +130,10 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],
   'selfService.rotate': [{ limitsPath: '/me', keys: { directory: true } }, { selfService: { rotate: true } }],
+  leaksPath: [leaksOf({ keysUrl }), { leaksPath: '/leaks' }],
+  'leaks.onLeak': [{}, { leaks: { onLeak: 'report' } }],
+  'leaks.github.keysFile': [leaksOf({ keysFile: 'github.json' }), leaksOf({ keysFile: 'other-github.json' })],
+  'leaks.github.keysUrl': [leaksOf({ keysUrl }), leaksOf({ keysUrl: 'http://127.0.0.1:1/keys' })],
   'notify.[].url': [notify({}), notify({ url: 'https://one.example.com/other' })],
   'notify.[].secretFile': [notify({}), notify({ secretFile: 'other-hook' })],
   'notify.[].events': [notify({}), notify({ events: ['quota.threshold', 'key.banned'] })],

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
+import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
 import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
@@ -62,6 +63,8 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     cors: { origins: ['https://app.example.com'] },
     limitsPath: '/limits',
     docsPath: '/docs',
+    leaksPath: '/leaks',
+    leaks: { github: { keysUrl: 'http://127.0.0.1:1/keys' } },
   });
   const gateway = createGateway({
     settings,
@@ -88,6 +91,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   statuses.add(await send('', { method: 'OPTIONS', headers: preflight }));
   statuses.add(await send(calm.secret, { path: '/limits' }));
   statuses.add(await send('', { path: '/docs' }));
+  statuses.add(await send('', { path: '/leaks', method: 'POST' }));
   expect([...statuses].sort()).toEqual([200, 204, 401, 429, 503]);
 
   gateway.reload(settings);
@@ -161,6 +165,10 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     await queue.settle(delivery, { kind: 'delivered', status: 204 });
   const other = { ...identity, what: ['ban', 'another'] };
   await queue.add({ event: { id: newEventId(), ...about }, identity: other, receivers: ['another'] });
+  const leak = { atMs: Date.now(), by: 'github', ended: true, url: 'u'.repeat(500), source: 's'.repeat(100) };
+  const leaked = { digest: digestSecret(freed.secret), keyId: freed.entry.id, leak };
+  const blocks = createRedisBlockStore({ redis: connection, bounds });
+  expect((await blocks.add(leaked)).kind).toBe('added');
 
   // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();

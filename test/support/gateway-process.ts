@@ -88,7 +88,7 @@ export interface GatewayStart {
   readonly tuning?: Tuning;
   /** `mounted`: symbolic links lead to the file, as in a Kubernetes mount, and an edit swaps one of the links. */
   readonly layout?: 'plain' | 'mounted';
-  /** Further files of the configuration. The name of each member is a file name. */
+  /** Further files of the configuration. The name of each member is a file name. A text is the whole content of its file. */
   readonly files?: Readonly<Record<string, unknown>>;
 }
 
@@ -208,7 +208,7 @@ export async function writeConfig(
   const edit: RunningGateway['editConfig'] = (next) =>
     replace(configDir, typeof next === 'string' ? next : stringify(next));
   for (const [name, content] of Object.entries(files))
-    await writeFile(join(configDir, name), stringify(content));
+    await writeFile(join(configDir, name), typeof content === 'string' ? content : stringify(content));
   await edit(config);
   if (layout === 'mounted') await symlink('..data/gateway.yaml', configFile);
   return { configDir, configFile, edit };

@@ -12,6 +12,7 @@ import { reportedChangeBody } from '../keys/change/reported-change.ts';
 import { issueSecretBody } from '../keys/change/secret-routes.ts';
 import { owner, whoamiBody } from '../keys/change/whoami.ts';
 import { grantShown, keyItem, keyState } from '../keys/key-item.ts';
+import { judgedSecrets, leakedSecrets, leaksBody } from '../keys/leak-routes.ts';
 import { limitsSteps } from '../keys/limits-over-time.ts';
 import { keyPage } from '../keys/list-keys.ts';
 import { monthPage } from '../keys/month-usage.ts';
@@ -98,7 +99,11 @@ function mapValues<Value, Mapped>(of: Readonly<Record<string, Value>>, map: (val
 }
 
 /** Request bodies by operationId. */
-function bodySchemas({ importKeysMax, changeMembersMax }: Bounds): Readonly<Record<string, z.ZodType>> {
+function bodySchemas({
+  importKeysMax,
+  changeMembersMax,
+  leakSecretsMax,
+}: Bounds): Readonly<Record<string, z.ZodType>> {
   return {
     issueKey: issueKeyBody,
     changeKey: changeKeyBody,
@@ -107,6 +112,7 @@ function bodySchemas({ importKeysMax, changeMembersMax }: Bounds): Readonly<Reco
     findSecret: whoamiBody,
     importDirectory: importBody(importKeysMax),
     findInDirectory: directoryIdsBody(importKeysMax),
+    reportLeaks: leaksBody(leakSecretsMax),
     reportChange: reportedChangeBody(changeMembersMax),
     simulate: simulateBody,
   };
@@ -132,6 +138,8 @@ const components = {
   KeyPage: keyPage,
   KeyState: keyState,
   KeyUsage: keyUsage,
+  JudgedSecrets: judgedSecrets,
+  LeakedSecrets: leakedSecrets,
   MonthUsage: monthPage,
   Operations: operationsPage,
   Owner: owner,

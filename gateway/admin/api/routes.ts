@@ -5,6 +5,7 @@ import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
+import { type LeakRouteSources, leakRoutes } from '../keys/leak-routes.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
@@ -19,6 +20,7 @@ export interface ApiSources extends ReadSources {
   readonly faults: () => readonly Fault[];
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
+  readonly leaks: LeakRouteSources['leaks'];
 }
 
 /**
@@ -27,7 +29,7 @@ export interface ApiSources extends ReadSources {
  * with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, keys, keyChanges } = sources;
+  const { state, faults, presence, changes, events, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
     defineRoute({
@@ -42,6 +44,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     }),
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
+    ...leakRoutes({ ...keys, leaks, record: keyChanges.record }),
     defineRoute({
       method: 'GET',
       path: '/upstreams',

@@ -26,7 +26,7 @@ export interface ListedKey {
   readonly isUnread?: true;
 }
 
-type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'bounds'>;
 
 /**
  * Finds the keys with these ids in the configuration and in the directory. The result has the same order as the ids,
@@ -60,18 +60,22 @@ export async function findKnownKeys(
       else if (record !== undefined) issued.set(id, issuedKey(record, plans));
     }
   }
-  return ids.flatMap((id) => configuredKey(id, settings) ?? issued.get(id) ?? []);
+  return ids.flatMap((id) => configuredKey(id, settings, sources.leakOf) ?? issued.get(id) ?? []);
 }
 
-function configuredKey(id: string, settings: Settings): ListedKey | undefined {
+function configuredKey(id: string, settings: Settings, leakOf: KeySources['leakOf']): ListedKey | undefined {
   const key = settings.keys.get(id);
   const stated = tableIn(settings.keys).statedOf(id);
   if (key === undefined || stated === undefined) return undefined;
-  const secrets = stated.secrets.map(({ sha256, created, expires = Number.POSITIVE_INFINITY }) => ({
-    digestStart: digestStart(sha256),
-    expiresMs: expires,
-    createdMs: created,
-  }));
+  const secrets = stated.secrets.map(({ sha256, created, expires = Number.POSITIVE_INFINITY }) => {
+    const leak = leakOf?.(sha256);
+    return {
+      digestStart: digestStart(sha256),
+      expiresMs: leak?.ended ? Math.min(expires, leak.atMs) : expires,
+      createdMs: created,
+      leak,
+    };
+  });
   return { key, source: 'file', place: placeOfKey(settings, id), secrets, stated };
 }
 
@@ -92,6 +96,7 @@ function issuedKey(record: DirectoryKey, plans: Plans): ListedKey {
       digestStart: digestStart(secret.digest),
       createdMs: secret.createdMs,
       expiresMs: expiryOf(secret),
+      leak: secret.leak,
     })),
   };
 }

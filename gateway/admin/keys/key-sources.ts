@@ -1,5 +1,5 @@
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
-import type { Key, KeyStatus, Settings } from '../../shared/model.ts';
+import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
 import type { Usage, UsageState } from '../../usage/usage.ts';
@@ -13,6 +13,8 @@ export interface KeySources {
   readonly readStatus: (keys: readonly Key[]) => Promise<readonly (KeyStatus | undefined)[] | undefined>;
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
+  /** Returns the leak of a secret of the configuration, by the digest of the secret. Absent where no secret has leaked. */
+  readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
   /** The usage record; undefined when it is switched off. */
   readonly usage?:
     | (Pick<Usage, 'totals'> & { readonly reader: UsageReader; state(): Pick<UsageState, 'keptDays'> })
@@ -27,13 +29,14 @@ export function noSuchKey(): AdminResponse {
 }
 
 /**
- * A secret of a key in responses: the beginning of its digest, its expiry (Infinity means never), and its time of
- * issue.
+ * A secret of a key in responses: the beginning of its digest, its expiry (Infinity means never), its time of issue, and
+ * its leak. A leaked secret that has ended also has an expiry.
  */
 export interface SecretView {
   readonly digestStart: string;
   readonly expiresMs: number;
   readonly createdMs?: number | undefined;
+  readonly leak?: Leak | undefined;
 }
 
 /** Returns the file and line at which an operator edits the key; undefined when the key is not in the configuration. */

@@ -10,6 +10,7 @@ import { count, digestStart, instant, list, positive, stated } from '../api/resp
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
+import { leakShown, leakView } from './leak-view.ts';
 import { usageRow } from './usage-rows.ts';
 import { why, whyShown } from './why.ts';
 
@@ -48,6 +49,7 @@ export const keyDetail = z.object({
         ),
       expiresAt: instant.optional(),
       isExpired: z.boolean(),
+      leak: leakShown.optional(),
     }),
   ),
   strikes: count.describe('Refusals that count towards the next ban.'),
@@ -118,7 +120,7 @@ export async function showKey(
     operations: key.operations,
     secrets: secrets
       .toSorted((a, b) => a.expiresMs - b.expiresMs)
-      .map(({ digestStart, expiresMs, createdMs }) => {
+      .map(({ digestStart, expiresMs, createdMs, leak }) => {
         const use = secretsUsed?.get(digestStart);
         return {
           digestStart,
@@ -127,6 +129,7 @@ export async function showKey(
           unauthorized: use && unauthorizedOf(use),
           expiresAt: isoOfEnd(expiresMs),
           isExpired: expiresMs <= nowMs,
+          leak: leak && leakView(leak),
         };
       }),
     strikes: status.strikes,

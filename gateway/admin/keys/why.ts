@@ -192,6 +192,9 @@ function disabledBecause({ disabled }: Key, source: ListedKey['source']): string
 
 function expiredSentence(who: string, secrets: readonly SecretView[]): string {
   const lastMs = Math.max(...secrets.map(({ expiresMs }) => expiresMs));
+  if (secrets.some(({ expiresMs, leak }) => leak?.ended && expiresMs === lastMs)) {
+    return `The last secret of ${who} ended on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC, because it was found where everyone can read it: each of its requests gets 401 until it has a new secret.`;
+  }
   return `The last secret of ${who} expired on ${dayOf(lastMs)} at ${clockOf(lastMs)} UTC: each of its requests gets 401 until it has a new secret.`;
 }
 

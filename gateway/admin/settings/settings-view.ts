@@ -8,6 +8,7 @@ import { planShape } from '../../keys/plan-schema.ts';
 import {
   type Certificate,
   type Key,
+  type LeakSettings,
   type Limits,
   type Plan,
   planWindows,
@@ -125,6 +126,25 @@ export const settingsShown = z.object({
     }),
   ),
   limitsPath: z.string().optional(),
+  leaksPath: z.string().optional(),
+  leaks: z.object({
+    onLeak: words('revoke', 'report'),
+    github: z
+      .object({
+        keysUrl: z.string().optional(),
+        keys: list(
+          z.object({
+            identifier: z.string(),
+            digestStart: z
+              .string()
+              .describe('The first digits of the SHA-256 digest of the public key in PEM.'),
+          }),
+        )
+          .optional()
+          .describe('The public keys of the file; absent if the gateway fetches the keys.'),
+      })
+      .optional(),
+  }),
   selfService: z.object({ rotate: z.boolean() }),
   docsPath: z.string().optional(),
   directory: z
@@ -195,7 +215,8 @@ export async function settingsText(settings: Settings): Promise<string> {
 export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'> {
   const { version, environment, basePath, workers, listen, admin, redis, bans, addressBucket, hsts } =
     settings;
-  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, selfService, docs, directory } = settings;
+  const { bodyBytesMax, usage, trustedProxies, cors, limitsPath, leaksPath, selfService, docs, directory } =
+    settings;
   return {
     version,
     environment,
@@ -214,6 +235,8 @@ export function settingsMembers(settings: Settings): Omit<SettingsShown, 'keys'>
     plans: [...plansInForce(settings).values()].sort((a, b) => compare(a.name, b.name)).map(planView),
     operations: settings.operations.toSorted((a, b) => compare(a.id, b.id)).map(operationView),
     limitsPath,
+    leaksPath,
+    leaks: leaksView(settings.leaks),
     selfService,
     docsPath: docs?.path,
     directory,
@@ -245,6 +268,14 @@ function redisView({
     prefix,
     onFailure,
   };
+}
+
+function leaksView({ onLeak, github }: LeakSettings): SettingsShown['leaks'] {
+  const keys = github?.keys?.map(({ identifier, pem }) => ({
+    identifier,
+    digestStart: digestStart(hash('sha256', pem, 'hex')),
+  }));
+  return { onLeak, github: github && { keysUrl: github.keysUrl, keys } };
 }
 
 function receiverView({ id, url, events, at, secrets }: Receiver): SettingsShown['notify'][number] {

@@ -14,7 +14,7 @@ const errorCharsMax = 300;
  * gateways.
  */
 export function judgeGateway(state: GatewayState): FoundFault[] {
-  const { phase, workers, config, store, certificates, usage, upstreams } = state;
+  const { phase, workers, config, store, leakedSecrets, certificates, usage, upstreams } = state;
   const faults: FoundFault[] = [];
   const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
     faults.push({ severity, code, text, sinceAt });
@@ -33,6 +33,10 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
   if (store.kind === 'redis' && store.missingCommands !== undefined) {
     const text = `The Redis user may not run ${store.missingCommands.join(', ')}: its ACL must allow them.`;
     find('bad', 'redis_commands_refused', text);
+  }
+  if (leakedSecrets > 0) {
+    const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: \`tollgate check\` names the keys.`;
+    find('warning', 'leaked_secrets', text);
   }
   const { kept = [], waitsForRestart = [] } = config;
   for (const { file, reason, since, revokes } of kept) {

@@ -59,6 +59,11 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
   return { url, token, trusted: authorities ?? own };
 }
 
+/** Whether the environment has a token for the admin API. */
+export function hasToken({ TOLLGATE_ADMIN_TOKEN, TOLLGATE_ADMIN_TOKEN_FILE }: NodeJS.ProcessEnv): boolean {
+  return Boolean(TOLLGATE_ADMIN_TOKEN || TOLLGATE_ADMIN_TOKEN_FILE);
+}
+
 function readToken(env: NodeJS.ProcessEnv): string {
   const token = tokenText(env);
   // A token has only printable ASCII characters, because it is sent in a header field. The error message does not repeat the token, because

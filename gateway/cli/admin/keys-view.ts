@@ -120,7 +120,15 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
 }
 
 function secretText(
-  { digestStart, createdAt, lastUsedAt, unauthorized, expiresAt, isExpired }: KeyDetail['secrets'][number],
+  {
+    digestStart,
+    createdAt,
+    lastUsedAt,
+    unauthorized,
+    expiresAt,
+    isExpired,
+    leak,
+  }: KeyDetail['secrets'][number],
   nowMs: number,
 ): string {
   const agoText = (at: string) => ago(Date.parse(at), nowMs);
@@ -128,11 +136,22 @@ function secretText(
     `${digestStart}… (of its SHA-256)`,
     createdAt && `issued ${instant(createdAt).slice(0, 10)}`,
     lastUsedAt && `last used ${agoText(lastUsedAt)}`,
+    leak && leakText(leak),
     expiresAt ? `${isExpired ? 'expired' : 'expires'} ${instant(expiresAt)} UTC` : 'never expires',
     unauthorized &&
       `${counted(unauthorized.requests, 'request')} while it was not valid, last ${agoText(unauthorized.lastAt)}`,
   ];
   return parts.filter(Boolean).join(', ');
+}
+
+/** Describes a leak, such as `leaked: found by github on 2026-11-25 10:31 UTC (content) at https://…`. */
+function leakText({ at, by, ended, url, source }: NonNullable<KeyDetail['secrets'][number]['leak']>): string {
+  const parts = [
+    `leaked${ended ? ' and ended' : ''}: reported by ${by} on ${instant(at)} UTC`,
+    source && `found in ${source}`,
+    url && `at ${url}`,
+  ];
+  return parts.filter(Boolean).join(' ');
 }
 
 const operationColumns: readonly Column<NonNullable<KeyDetail['operations24h']>[number]>[] = [

@@ -7,7 +7,7 @@ import type { YamlSource } from '../source/parse-yaml.ts';
 /** A path that the gateway serves itself. */
 interface OwnPath {
   /** The setting that switches this path on. */
-  readonly setting: 'limitsPath' | 'docsPath';
+  readonly setting: 'limitsPath' | 'leaksPath' | 'docsPath';
   readonly path: string;
   /** Whether the gateway also serves all paths below this path. */
   readonly below: boolean;
@@ -36,10 +36,16 @@ export function checkOwnPaths({ raw, main, operations }: PathsToCheck): readonly
     const message = `${one.name} is also a path of ${whose}; ${one.advice}`;
     return [{ ...main.placeOf([one.setting]), message }];
   });
-  const fault = rotationFault(raw);
-  return fault === undefined
-    ? conflicts
-    : [...conflicts, { ...main.placeOf(['selfService', 'rotate']), message: fault }];
+  const faults = [
+    { path: ['selfService', 'rotate'], message: rotationFault(raw) },
+    { path: ['leaksPath'], message: leaksFault(raw) },
+  ];
+  return [
+    ...conflicts,
+    ...faults.flatMap(({ path, message }) =>
+      message === undefined ? [] : [{ ...main.placeOf(path), message }],
+    ),
+  ];
 }
 
 /** The reason why key holders cannot rotate their secrets, although `selfService.rotate` is set. */
@@ -51,7 +57,13 @@ function rotationFault({ selfService, limitsPath, keys }: RawSettings): string |
   return '`selfService.rotate` needs the key directory: write `keys: { directory: true }`, and `file` beside it if there is a keys file';
 }
 
-function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
+/** The reason why `leaksPath` could not accept any report. */
+function leaksFault({ leaksPath, leaks }: RawSettings): string | undefined {
+  if (leaksPath === undefined || leaks.github !== undefined) return undefined;
+  return '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`, the public keys with which GitHub signs its reports';
+}
+
+function ownPaths({ limitsPath, leaksPath, docsPath }: RawSettings): OwnPath[] {
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>
     paths.push({ setting, path, below, name: `\`${setting}\``, advice: 'write another path' });
@@ -63,6 +75,7 @@ function ownPaths({ limitsPath, docsPath }: RawSettings): OwnPath[] {
       paths.push({ setting: 'limitsPath', path, below: false, name: `\`${path}\``, advice });
     }
   }
+  if (leaksPath !== undefined) write('leaksPath', leaksPath, false);
   if (docsPath !== undefined) {
     write('docsPath', docsPath, true);
     paths.push({

@@ -255,6 +255,43 @@ export const settingsSchema = fields('a mapping of settings', {
     .describe(
       'The path where a client can read the limits and counts of its key. The path is outside the base URL. Without this setting, there is no such path.',
     ),
+  leaksPath: ownPath('/leaks')
+    .optional()
+    .describe(
+      'The path that accepts reports of GitHub about leaked secrets. The path is outside the base URL, and needs `leaks.github`. Without this setting, there is no such path.',
+    ),
+  leaks: fields('a mapping with onLeak and github', {
+    onLeak: word('revoke', 'report')
+      .default(defaults.leaks.onLeak)
+      .describe(
+        'What happens when a secret was found where everyone can read it: the secret ends at once (revoke), or the leak is only recorded (report).',
+      ),
+    github: fields('a mapping with keysFile or keysUrl', {
+      keysFile: text('the path of a file with the public keys of GitHub')
+        .optional()
+        .describe(
+          'A JSON file with the public keys of GitHub, in the form of https://api.github.com/meta/public_keys/secret_scanning. Relative to this file.',
+        ),
+      keysUrl: text('an https URL such as https://api.github.com/meta/public_keys/secret_scanning')
+        .refine(
+          isKeysUrl,
+          expects(
+            'an https URL such as https://api.github.com/meta/public_keys/secret_scanning, or an http URL of a loopback address',
+          ),
+        )
+        .optional()
+        .describe('The URL at which GitHub publishes its public keys. The gateway fetches the keys.'),
+    })
+      .refine(
+        ({ keysFile, keysUrl }) => (keysFile === undefined) !== (keysUrl === undefined),
+        expects('a mapping with keysFile or keysUrl'),
+      )
+      .meta({ oneOf: [{ required: ['keysFile'] }, { required: ['keysUrl'] }] })
+      .optional()
+      .describe('The public keys with which GitHub signs its reports. They are needed for `leaksPath`.'),
+  })
+    .prefault({})
+    .describe('Secrets that were found where everyone can read them.'),
   selfService: fields('a mapping with rotate', {
     rotate: flag()
       .default(false)
@@ -397,6 +434,17 @@ function isPlainPath(path: string): boolean {
 function isOriginUrl(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && !/[?#@]/.test(value);
+}
+
+/** Whether the gateway may fetch public keys from a URL. Without TLS, another host could replace the keys. */
+function isKeysUrl(value: string): boolean {
+  const url = URL.parse(value);
+  if (url === null || /[#@]/.test(value)) return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Whether a value has the form that browsers send in `Origin`: lower case, no default port, no final slash. */

@@ -1,3 +1,4 @@
+import type { Leak } from '../../shared/model.ts';
 import type { StatedKey } from '../key-schema.ts';
 import { toLimitFields } from '../limit-fields.ts';
 
@@ -23,6 +24,8 @@ export interface DirectorySecret {
   readonly createdMs: number;
   /** The time at which the secret expires. A secret without this field never expires. */
   readonly expiresMs?: number | undefined;
+  /** Where the secret was found, if it leaked. A leaked secret that has ended is refused, whatever its expiry is. */
+  readonly leak?: Leak | undefined;
 }
 
 /** The fields of a directory key that an operator states, without its secrets, revision and timestamps. */

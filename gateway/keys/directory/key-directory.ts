@@ -99,6 +99,7 @@ export function createKeyDirectory({
     /** Returns the plan of a cached key. */
     planOf: (keyId: string) => held.planOf(keyId),
 
+    confirmAllIssued: store.confirmAllIssued,
     find: store.find,
     read: store.read,
     readMany: store.readMany,
@@ -160,6 +161,7 @@ function readSecret(
   const secret = record.secrets.find((one) => one.digest === digest);
   if (secret === undefined) return 'absent';
   const expiresMs = expiryOf(secret);
+  if (secret.leak?.ended) return { kind: 'refused', keyId: id, status: 'leaked', expiresMs, period };
   if (record.disabled)
     return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
   const key = compileKey(record, plans);

@@ -35,10 +35,10 @@ export interface ValidSecret {
 export interface InvalidSecret {
   /**
    * `unknown`: the secret belongs to no key. `expired`: the secret has expired. `disabled`: the key is disabled, whether or not the
-   * secret has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `address_not_allowed`: the
-   * secret is valid, but the key does not allow the client's address.
+   * secret has expired. `no_plan`: the key is in the directory, but its plan is not in the configuration. `leaked`: the secret was found
+   * where everyone can read it. `address_not_allowed`: the secret is valid, but the key does not allow the client's address.
    */
-  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'address_not_allowed';
+  readonly status: 'unknown' | 'expired' | 'disabled' | 'no_plan' | 'leaked' | 'address_not_allowed';
   readonly digestStart: string;
   /** The id of the key; undefined when the secret is unknown. */
   readonly keyId?: string | undefined;
@@ -63,6 +63,7 @@ export type AuthenticateKey<Known> = (
 ) => Caller<Known>;
 
 const missing = { kind: 'refused', code: 'missing_key' } as const;
+const nothingBlocked: Blocked = { has: () => false, revision: () => 0 };
 
 /** The cache of the key directory. */
 export interface KeysRead {
@@ -72,6 +73,14 @@ export interface KeysRead {
   isAllIssued(): boolean;
   /** The maximum number of cached secrets. */
   readonly secretsMax: number;
+}
+
+/** The leaked secrets of the configuration (`keys/leaks/blocked/`). */
+export interface Blocked {
+  /** Whether the secret with this digest has ended because it leaked. */
+  has(digest: string): boolean;
+  /** A number that changes whenever the leaked secrets change. */
+  revision(): number;
 }
 
 /** The cache entry for a presented secret. */
@@ -107,14 +116,18 @@ interface Restriction {
  * cache. Each new configuration starts with an empty cache. A secret from the key directory is cached only while the directory's reply is
  * valid.
  *
+ * When a secret of the configuration leaks, the cache is cleared.
+ *
  * @param know adds to a key what depends on the key and the presented secret; called once for each secret
  */
 export function createAuthenticateKey<Known>(
   { keys }: Pick<Settings, 'keys'>,
   know: (key: Key, secret: ValidSecret) => Known,
   directory?: KeysRead,
+  blocked: Blocked = nothingBlocked,
 ): AuthenticateKey<Known> {
   const remembered = new Map<string, Remembered<Known>>();
+  let revision = blocked.revision();
   const rememberedMax = keys.secrets + (directory?.secretsMax ?? 0) + 1;
 
   function authenticate(
@@ -123,6 +136,10 @@ export function createAuthenticateKey<Known>(
     nowMs: number,
     read: ReadSecret | undefined,
   ): Caller<Known> {
+    if (blocked.revision() !== revision) {
+      remembered.clear();
+      revision = blocked.revision();
+    }
     const before = remembered.get(presented);
     const isReadNow = read !== undefined;
     if (before !== undefined && holds(before, nowMs)) return callerAt(before, address, nowMs, isReadNow);
@@ -148,6 +165,7 @@ export function createAuthenticateKey<Known>(
 
   function rememberedOf({ key, secret }: FoundKey, digestStart: string): Remembered<Known> {
     if (key.disabled) return refusedAlways({ status: 'disabled', digestStart, keyId: key.id });
+    if (blocked.has(secret.digest)) return refusedAlways({ status: 'leaked', digestStart, keyId: key.id });
     return validUntil(secret.expiresMs, key, digestStart);
   }
 

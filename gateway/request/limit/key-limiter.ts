@@ -55,6 +55,8 @@ export function createKeyLimiter(deps: {
   onDecidedAlone: (requests: number) => void;
   /** Called when the store has an unusable value in place of a key's counts. */
   onUnusable: (keyId: string) => void;
+  /** The time of the last leaked secret of the configuration that this process knows, epoch ms; 0 while there is none. */
+  leaksReadMs: () => number;
   /** Receives the state of a key after each decision by the store or by this process. */
   bans: Pick<BanLog, 'observe'>;
   /** Receives each decision by the store or by this process. */
@@ -140,12 +142,21 @@ export function createKeyLimiter(deps: {
   function canJoin(batch: Batch, key: Key, { bans, thresholds }: QuotaRules): boolean {
     return (
       batch.limits === key.limits &&
-      batch.generation === key.generation &&
+      batch.generation === generationOf(key) &&
       batch.bans === bans &&
       batch.thresholds === thresholds &&
       batch.concurrent === key.concurrent &&
       batch.size < bounds.requestsPerCallMax
     );
+  }
+
+  /**
+   * Returns what the process knows about the changes of a key. A key of the configuration changes between two reloads only if one of its
+   * secrets leaks. The number of such a key is negative. It is read when the request has just been authenticated, so a batch never contains
+   * a request that was authenticated before a leak and a request that was authenticated after it.
+   */
+  function generationOf({ generation }: Key): number | undefined {
+    return generation ?? (-deps.leaksReadMs() || undefined);
   }
 
   function join(batch: Batch, units: number): Promise<Decision | StaleKey> {
@@ -167,7 +178,7 @@ export function createKeyLimiter(deps: {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
-      generation: key.generation,
+      generation: generationOf(key),
       bans: rules.bans,
       thresholds: rules.thresholds,
       concurrent: key.concurrent,

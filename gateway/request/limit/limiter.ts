@@ -58,6 +58,8 @@ export interface LimiterDeps {
   readonly onEvent?: ((event: BanEvent | StoreEvent | QuotaThreshold) => void) | undefined;
   /** The log for bans, if it differs from `log`. */
   readonly banLog?: Logger | undefined;
+  /** The time of the last leaked secret that this process knows, on the store's clock, epoch ms (`keys/leaks/blocked/`). By default 0. */
+  readonly leaksReadMs?: (() => number) | undefined;
   readonly bounds: Bounds;
 }
 
@@ -84,6 +86,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     nowMs,
     bounds,
     onFailure: redis?.onFailure ?? 'local',
+    leaksReadMs: deps.leaksReadMs ?? (() => 0),
     bans,
     thresholds,
     onUnusable(keyId) {
@@ -106,7 +109,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   return {
     /**
      * Decides one request of a valid key, given its cost in units. Requests of one key in one turn of the event loop are decided
-     * together. The decision can be `stale` only for a key with a `generation`.
+     * together. The decision is `stale` if the key has changed, or if one of its secrets has leaked, since the process read the key.
      */
     decide: keys.decide,
     /** Ends an admitted request of a key with a concurrency limit. Called once for each admitted request. */
@@ -119,6 +122,9 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       buckets.preflight.charge(addressGroup(address), bounds.preflightsPerMinuteMax),
     /** Charges one request for the API reference to the `docs` bucket of its client address. */
     chargeDocs: (address: string) => buckets.docs.charge(addressGroup(address), bounds.docsReadsPerMinuteMax),
+    /** Charges one report of leaked secrets to the `leaks` bucket of its client address. */
+    chargeLeaks: (address: string) =>
+      buckets.leaks.charge(addressGroup(address), bounds.leakReportsPerMinuteMax),
     /** Charges one request for a key's own limits to the `limits` bucket of the key. */
     chargeLimits: (keyId: string) => buckets.limits.charge(keyId, bounds.limitsReadsPerMinuteMax),
     /**
@@ -306,6 +312,7 @@ function openBuckets(deps: Omit<Parameters<typeof createMinuteBucket>[0], 'name'
     address: createMinuteBucket({ name: 'address', ...deps }),
     preflight: createMinuteBucket({ name: 'preflight', ...deps }),
     docs: createMinuteBucket({ name: 'docs', ...deps }),
+    leaks: createMinuteBucket({ name: 'leaks', ...deps }),
     limits: createMinuteBucket({ name: 'limits', ...deps }),
   };
 }

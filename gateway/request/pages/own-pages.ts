@@ -9,8 +9,11 @@ import type { ServedFile } from './served-file.ts';
  */
 export type OwnPages = ReadonlyMap<string, OwnPage>;
 
-/** A page of the gateway. `public`: a file that needs no key. */
-export type OwnPage = { readonly kind: 'public'; readonly file: ServedFile } | HolderPath;
+/** A page of the gateway. `public`: a file that needs no key. `leaks`: the path that accepts reports of leaked secrets. */
+export type OwnPage =
+  | { readonly kind: 'public'; readonly file: ServedFile }
+  | HolderPath
+  | { readonly kind: 'leaks' };
 
 /** The files of all pages. The files do not depend on the configuration, so a process makes them once. */
 export type PageAssets = ReturnType<typeof createPageAssets>;
@@ -20,7 +23,12 @@ export function createPageAssets() {
 }
 
 export function createOwnPages(
-  { limitsPath, selfService, docs }: Pick<Settings, 'limitsPath' | 'selfService' | 'docs'>,
+  {
+    limitsPath,
+    leaksPath,
+    selfService,
+    docs,
+  }: Pick<Settings, 'limitsPath' | 'leaksPath' | 'selfService' | 'docs'>,
   assets: PageAssets,
 ): OwnPages {
   const pages = new Map<string, OwnPage>();
@@ -28,6 +36,7 @@ export function createOwnPages(
     for (const [path, page] of holderPaths(limitsPath, selfService)) pages.set(path, page);
     for (const [name, file] of assets.holder) pages.set(`${limitsPath}/${name}`, { kind: 'public', file });
   }
+  if (leaksPath !== undefined) pages.set(leaksPath, { kind: 'leaks' });
   if (docs !== undefined) {
     for (const [path, file] of apiReference(docs, assets.reference))
       pages.set(path, { kind: 'public', file });
@@ -41,6 +50,7 @@ export function publicFileOf(
   { method, headers }: { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders },
 ): ServedFile | undefined {
   if (page.kind === 'public') return page.file;
+  if (page.kind === 'leaks') return undefined;
   const wantsPage =
     headers.authorization === undefined && isPageMethod(method) && prefersHtml(headers.accept);
   return wantsPage ? page.page : undefined;

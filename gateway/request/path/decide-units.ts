@@ -31,17 +31,18 @@ async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<type
   return limiter.decide(key, rules, units);
 }
 
-/** Reads a changed key again and decides the request with the new limits. */
+/** Reads a changed key, or the leaked secrets of the configuration, again. Then decides the request with the new limits. */
 export async function decideAgain(
   exchange: Authenticated,
   units: number,
   stations: Stations,
 ): Promise<Ending | { readonly kind: 'decided'; readonly key: KnownKey; readonly decision: Decision }> {
-  const { limiter, directory, bounds } = stations;
+  const { limiter, directory, leaks, bounds } = stations;
   let { key } = exchange;
   found(exchange, { key: undefined });
   for (let reads = 0; reads < bounds.directoryRereadsMax; reads++) {
-    directory?.drop(key.id, key.generation);
+    if (key.generation !== undefined) directory?.drop(key.id, key.generation);
+    else if (!(await leaks.blocked.readAgain())) break;
     const caller = await authenticateRequest(exchange, stations);
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);

@@ -74,17 +74,16 @@ export async function answerHolder(
   const { method } = exchange.req;
   if (part === 'rotate' && method !== 'POST') return refuseMethod(charged, 'POST');
   if (part !== 'rotate' && !isPageMethod(method)) return refuseMethod(charged);
-  if (key.generation !== undefined) {
-    // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
-    // counts.
-    await stations.directory?.readAgain(key.id);
-    const caller = await authenticateRequest(exchange, stations);
-    if (caller.kind !== 'authenticated') {
-      found(exchange, { key: undefined });
-      return refuseUnauthenticated(exchange, stations, caller);
-    }
-    ({ key } = caller);
+  // The key is read again, because the cached key may be outdated. The limiter detects an outdated key only for requests that a quota
+  // counts.
+  if (key.generation !== undefined) await stations.directory?.readAgain(key.id);
+  else await stations.leaks.blocked.read();
+  const caller = await authenticateRequest(exchange, stations);
+  if (caller.kind !== 'authenticated') {
+    found(exchange, { key: undefined });
+    return refuseUnauthenticated(exchange, stations, caller);
   }
+  ({ key } = caller);
   const own = found(charged, { key });
   if (part === 'limits') return answerLimits(own, stations);
   const data = await dataOf[part](own, stations);

@@ -32,5 +32,7 @@ export function refusalResponse(refusal: Refusal, common: readonly string[]): Wh
 const challenges = new Map<ErrorCode, string>([
   ['missing_key', 'Bearer realm="api"'],
   ['invalid_key', 'Bearer realm="api", error="invalid_token"'],
+  // A 401 must name a scheme (RFC 9110 §15.5.2). There is no registered scheme for the signatures of GitHub.
+  ['invalid_signature', 'Signature realm="leaks"'],
   ['operation_not_allowed', 'Bearer realm="api", error="insufficient_scope"'],
 ]);

@@ -3,7 +3,7 @@ import { errorResponse } from '../../admin/admin-response.ts';
 import { createReadRoutes } from '../../admin/api/read-routes.ts';
 import { type AskThread, createThreadRoutes } from '../../admin/api/thread-routes.ts';
 import { applyMessage } from '../../config/loader/settings-message.ts';
-import type { Settings } from '../../shared/model.ts';
+import type { Leak, Settings } from '../../shared/model.ts';
 import { openReadSources } from './read-sources.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
 
@@ -15,6 +15,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
   const { bounds } = data;
   let settings: Settings | undefined;
   let nowMs = 0;
+  let leaks: ReadonlyMap<string, Leak> = new Map();
   let calls = 0;
   const asked = new Map<number, PromiseWithResolvers<unknown>>();
   let answering: Promise<AskThread> | undefined;
@@ -28,6 +29,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
         return;
       case 'request':
         nowMs = message.nowMs;
+        leaks = new Map(message.leaked.map(({ digest, leak }) => [digest, leak]));
         void respond(message);
         return;
       case 'reply':
@@ -56,6 +58,7 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
       data,
       settings: inForce,
       nowMs: () => nowMs,
+      leakOf: (digest) => leaks.get(digest),
       lent,
       closed: closed.signal,
     });

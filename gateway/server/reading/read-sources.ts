@@ -11,12 +11,14 @@ export async function openReadSources({
   data: { bounds, keptDays, hasDirectory },
   settings,
   nowMs,
+  leakOf,
   lent,
   closed,
 }: {
   readonly data: ReadingData;
   readonly settings: () => Settings;
   readonly nowMs: () => number;
+  readonly leakOf: KeySources['leakOf'];
   readonly lent: Lent;
   /** Closes the connection to Redis. */
   readonly closed: AbortSignal;
@@ -52,6 +54,7 @@ export async function openReadSources({
         return read.kind === 'read' ? read.keys : undefined;
       },
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
+      leakOf,
       usage,
       nowMs,
       bounds,

@@ -5,6 +5,7 @@ import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
+import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
@@ -46,11 +47,12 @@ export type Kept = Pick<
 export type ToReading =
   /** A change of the settings. The change is sent before the next request to the thread. `nowMs` is the store's clock, epoch ms. */
   | { readonly kind: 'settings'; readonly message: SettingsMessage; readonly nowMs: number }
-  /** `nowMs` is the store's clock, epoch ms. */
+  /** `nowMs` is the store's clock, epoch ms. `leaked` has the leaked secrets of the configuration. */
   | {
       readonly kind: 'request';
       readonly number: number;
       readonly nowMs: number;
+      readonly leaked: readonly LeakedSecret[];
       readonly request: ThreadRequest;
     }
   | { readonly kind: 'reply'; readonly number: number; readonly value: unknown };

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import { messageBetween } from '../../config/loader/settings-message.ts';
+import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
@@ -13,6 +14,8 @@ interface ReadingThreadOptions {
   readonly settings: () => Settings;
   readonly lent: Lent;
   readonly data: Omit<ReadingData, 'bounds'>;
+  /** The leaked secrets of the configuration. */
+  readonly leaked: () => Iterable<LeakedSecret>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'error'>;
@@ -45,7 +48,7 @@ interface Thread {
  * at the next request, and its requests in progress get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions) {
-  const { settings, data, nowMs, log, bounds, startWorker = startThread } = options;
+  const { settings, data, leaked, nowMs, log, bounds, startWorker = startThread } = options;
   const serve = createLender(options.lent, bounds);
   const fixed = new Map<string, { readonly of: Settings; readonly response: Promise<AdminResponse> }>();
   let thread: Thread | undefined;
@@ -118,7 +121,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
     const number = ++requests;
     const response = Promise.withResolvers<AdminResponse>();
     asked.waiting.set(number, response);
-    tell(asked, { kind: 'request', number, nowMs: nowMs(), request });
+    tell(asked, { kind: 'request', number, nowMs: nowMs(), leaked: [...leaked()], request });
     const stuckTimer = setTimeout(() => end(asked, 'a request was stuck'), bounds.readingStuckMs).unref();
     try {
       return await response.promise;

@@ -30,7 +30,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
+const routes = createRoutes({ bounds, keys: { bounds }, keyChanges: {} } as unknown as ApiSources);
 
 /** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
@@ -187,6 +187,8 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
         },
       ],
       ['POST', '/whoami', { sha256: digestSecret('moved') }],
+      ['POST', '/leaks', [{ token: key.secret, url: 'https://example.com' }, { token: 'nobody' }]],
+      ['GET', '/leaks'],
       ['GET', '/directory'],
       ['POST', '/directory/ids', { ids: ['moved', 'nobody', key.entry.id] }],
       ['GET', '/keys/{id}'],
@@ -205,7 +207,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
     expect(statuses).toEqual([
-      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
     ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
     const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');

@@ -328,6 +328,7 @@ describe('the faults of a gateway as a whole', () => {
     environment: 'test',
     config: { version: '3f2ab4c3f2ab', loadedAt: at('09:00:00') },
     store: redis,
+    leakedSecrets: 0,
     certificates: {},
     upstreams: {},
   };

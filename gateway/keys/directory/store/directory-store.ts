@@ -15,6 +15,8 @@ export interface DirectoryStore {
    * from memory. A process that does not know the answer returns false.
    */
   isAllIssued(): boolean;
+  /** Like `isAllIssued`, but reads the answer from the store. Without a reply, the answer is false. */
+  confirmAllIssued(): Promise<boolean>;
   /**
    * Writes a new key with revision 1. The call is idempotent, so it can be repeated with the same key. Tollgate must have issued the secrets
    * of the key (`issueSecret`).

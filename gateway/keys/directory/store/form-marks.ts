@@ -68,6 +68,11 @@ export function createFormMarks({
       if (!isReading && nowMs - readBeganMs >= bounds.directoryMarkReadMs) void renew(nowMs);
       return nowMs < leaseEndsMs;
     },
+    /** Reads the copies now. Without a reply, the answer is false. */
+    async confirmAllIssued(): Promise<boolean> {
+      const reply = await readOrClaim();
+      return reply.kind === 'read' && reply.isAllIssued;
+    },
     /** Marks an empty directory as `issued`, before its first issued key. Without a reply, the directory has no mark, which is safe. */
     async claim(): Promise<void> {
       await readOrClaim();

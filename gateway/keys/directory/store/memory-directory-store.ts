@@ -39,6 +39,7 @@ export function createMemoryDirectoryStore({
     read: (id) => Promise.resolve(foundOrAbsent(keys.get(id))),
     readMany: (ids) => Promise.resolve({ kind: 'found', keys: ids.map((id) => keys.get(id)) }),
     isAllIssued: () => imported.size === 0,
+    confirmAllIssued: () => Promise.resolve(imported.size === 0),
     create: (key, often) => Promise.resolve(create(key, often)),
     createImported(key) {
       const created = create(key);

@@ -66,6 +66,7 @@ export function createRedisDirectoryStore({
 
   return {
     isAllIssued: formMarks.isAllIssued,
+    confirmAllIssued: formMarks.confirmAllIssued,
 
     find(digest) {
       const name = digestName(digest);

@@ -20,9 +20,13 @@ local expiresMs = 0
 
 if ARGV[1] == 'grant' then
   local untilMs = tonumber(string.match(ARGV[2], '^%d+')) or 0
+  -- The mark of a leaked secret is not a part of the grant.
+  local leaked = string.match(redis.call('HGET', KEYS[1], 'grant') or '', ' leaked %d+')
   if untilMs > nowMs then
-    redis.call('HSET', KEYS[1], 'grant', ARGV[2])
+    redis.call('HSET', KEYS[1], 'grant', ARGV[2] .. (leaked or ''))
     expiresMs = untilMs
+  elseif leaked then
+    redis.call('HSET', KEYS[1], 'grant', '0' .. leaked)
   else
     redis.call('HDEL', KEYS[1], 'grant')
   end

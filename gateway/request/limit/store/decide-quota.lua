@@ -19,7 +19,9 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
   `liftedMs`, `resetMs`: the times of the last lifted ban and of the last reset. decide-quota.ts describes these fields.
 
   `grant`: temporary limits. The field contains the end of the temporary limits in epoch ms, then the name and limit of each
-  window. For limits that start later, the field also contains the start, for example `9 day 50 from 1`.
+  window. For limits that start later, the field also contains the start, for example `9 day 50 from 1`. For a while after a
+  secret of a key of the configuration has leaked, the field ends with a mark, for example `0 leaked 1795` (note-leak.lua). The
+  mark shares this field, so a key without a mark costs nothing.
 
   `leases`: for each process, its name, the number of requests of the key that it serves now, and the time at which its lease
   expires, for example `p1 3 1795 p2 1 1796`. Only keys with a concurrency limit have this field.
@@ -42,8 +44,8 @@ ARGV  the arguments of the keys, one key after the other. Each key has these arg
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
      for example `3*5,1*1`.
 
-  3. The changedMs that the process has read for the key. With an empty string, the script does not check whether the key has
-     changed.
+  3. The changedMs that the process has read for the key. For a key of the configuration, the argument is empty, or `-` and the
+     time of the last leak that the process knows. The script then compares this time with the mark in the field `grant`.
 
   4. `1` if the process has unsent decisions that it made without Redis, and otherwise `0`. After a `1`, the decisions follow as
      these arguments: strikes, bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged
@@ -77,6 +79,8 @@ local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 -- terms.
 local at, windowsAt = 0, 0
 local windows, lowest, numbers, after, withinMs, forMs, maxMs
+-- How long the mark of a leak stays, as `leakNotedMs` of the gateway.
+local leakNotedMs = 120000
 -- The names of the hash fields that a decision needs.
 local names
 
@@ -108,6 +112,8 @@ for each = 1, #KEYS do
     names[numbers + 1] = 'grant'
   end
   local requests, units, readMs = tonumber(ARGV[at + 1]), 1, ARGV[at + 2]
+  local leaksReadMs = 0
+  if string.byte(readMs) == 45 then leaksReadMs, readMs = -tonumber(readMs), '' end -- 45 is `-`
   -- The number of requests and the cost of each run, as a flat list. Nil if all requests cost 1.
   local runs
   if requests == nil then
@@ -128,6 +134,7 @@ for each = 1, #KEYS do
   names[numbers + 3] = readMs ~= '' and most and 'leases' or nil
 
   local stored = redis.pcall('HMGET', key, unpack(names))
+  local leakedMs = stored[numbers + 1] and tonumber(string.match(stored[numbers + 1], ' leaked (%d+)'))
   if stored.err then
     -- The Redis key is not a hash, probably because an operator has stored another value there. The other keys are still
     -- decided.
@@ -137,6 +144,9 @@ for each = 1, #KEYS do
   elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
     -- The stored changedMs can be older than readMs if a failover lost the change. If the
     -- hash has expired, changedMs counts as 0.
+    last = last + 1
+    reply[last] = -1
+  elseif leakedMs and leakedMs > leaksReadMs and readMs == '' and requests > 0 then
     last = last + 1
     reply[last] = -1
   else
@@ -302,7 +312,7 @@ for each = 1, #KEYS do
         end
       end
       if count > 0 then redis.call('HSET', key, unpack(fields)) end
-      if grantHasEnded then redis.call('HDEL', key, 'grant') end
+      if grantHasEnded and (not leakedMs or nowMs > leakedMs + leakNotedMs) then redis.call('HDEL', key, 'grant') end
       if leases == '' and storedLeases ~= '' then redis.call('HDEL', key, 'leases') end
       if moves then
         local expiresMs = math.max(

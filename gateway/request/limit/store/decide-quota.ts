@@ -151,7 +151,10 @@ export interface QuotaCall extends Asked {
   readonly bans: BanPolicy;
   /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
   readonly thresholds?: readonly number[] | undefined;
-  /** The `generation` of the `Key`. The store does not decide the requests if the key has a newer generation. */
+  /**
+   * The `generation` of the `Key`. The store does not decide the requests if the key has a newer generation. For a key of the configuration,
+   * the negative time of the last leaked secret that the process knows.
+   */
   readonly generation?: number | undefined;
   readonly unsent?: Unsent | undefined;
   /** Undefined for a key without a concurrency limit. */

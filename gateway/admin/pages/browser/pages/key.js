@@ -297,7 +297,7 @@ function secrets({ secrets, source }, polled) {
           title: 'SHA-256',
           kind: 'id',
           hint: 'The first digits of the SHA-256 digest of the secret',
-          cell: ({ digestStart }) => html`<code>${digestStart}…</code>`,
+          cell: ({ digestStart, leak }) => html`<code>${digestStart}…</code>${leak && leaked(leak)}`,
         },
         {
           title: 'Created',
@@ -326,6 +326,19 @@ function secrets({ secrets, source }, polled) {
     },
     note,
   );
+}
+
+/**
+ * Where a leaked secret was found. The texts come from the reporter, so the address is no link.
+ *
+ * @param {NonNullable<KeyDetail['secrets'][number]['leak']>} leak
+ */
+function leaked({ at, by, ended, source, url }) {
+  const place = [source && `found in ${source}`, url && `at ${url}`].filter(Boolean).join(' ');
+  return html`<p class="leak">
+    <span class="bad">${ended ? 'leaked and ended' : 'leaked, still valid'}</span>, reported by <bdi>${by}</bdi>
+    ${' '}<${Instant} atMs=${Date.parse(at)} />${place && html`, <bdi>${place}</bdi>`}
+  </p>`;
 }
 
 /** @param {readonly UsageRow[]} rows @param {Polled} polled */

@@ -1,0 +1,136 @@
+import * as z from 'zod';
+import { type KeyChange, leakChange } from '../../fleet/changes.ts';
+import type { Judged } from '../../keys/leaks/apply-report.ts';
+import { leakedPlace } from '../../keys/leaks/leaked-place.ts';
+import type { Leaks } from '../../keys/leaks/leaks.ts';
+import type { ReportedSecret } from '../../keys/leaks/read-report.ts';
+import { digestOf, expects, list as listOf } from '../../shared/schema/schema-parts.ts';
+import { digestSecret, digestStart, isInventedSecret } from '../../shared/secrets.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { jsonResponse } from '../admin-response.ts';
+import { digestStart as digestStartShown, list, positive, words } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
+import { storeFailed } from './change/change-sources.ts';
+import { type KeySources, placeOfKey } from './key-sources.ts';
+import { leakShown, leakView } from './leak-view.ts';
+
+export interface LeakRouteSources extends Pick<KeySources, 'settings' | 'bounds'> {
+  readonly leaks: Pick<Leaks, 'apply' | 'inTurn' | 'blocked'>;
+  /** Records a change that a report has made. */
+  readonly record: (change: KeyChange) => void;
+}
+
+/** The leaked secrets of keys in the configuration. */
+export const leakedSecrets = z.object({
+  secrets: list(
+    z.object({
+      key: z.string().describe('The id of the key.'),
+      file: z.string().optional().describe('The keys file, relative to the folder of the configuration.'),
+      line: positive.optional().describe('The first line of the entry of the key in this file.'),
+      digestStart: digestStartShown,
+      leak: leakShown,
+    }),
+  ),
+});
+
+/** The response to a report, in the form of GitHub's feedback, with the key of each known secret. */
+export const judgedSecrets = list(
+  z.object({
+    token_hash: z.string().describe('The SHA-256 digest of the secret, in hex.'),
+    token_type: z.string().describe('The member `type` of the report.'),
+    label: words('true_positive', 'false_positive').describe('Whether a key has the secret.'),
+    key: z.string().optional().describe('The id of the key; absent if no key has the secret.'),
+    ended: z
+      .boolean()
+      .optional()
+      .describe('Whether the secret is refused because it leaked; absent if no key has the secret.'),
+  }),
+);
+
+export type JudgedSecrets = z.output<typeof judgedSecrets>;
+
+const reported = z
+  .object(
+    {
+      token: z.string().min(1, expects('a secret')).optional().describe('The secret. It is not stored.'),
+      sha256: digestOf('secret').optional(),
+      type: z.string().optional(),
+      url: z.string().optional(),
+      source: z.string().optional(),
+    },
+    expects('an object with token or sha256'),
+  )
+  .refine(
+    ({ token, sha256 }) => (token === undefined) !== (sha256 === undefined),
+    'must have either `token` or `sha256`',
+  );
+
+/** The form of GitHub's reports. In place of `token`, an entry may have the digest of the secret. Other members are ignored. */
+export function leaksBody(secretsMax: number) {
+  const what = `a list of 1 to ${secretsMax} leaked secrets`;
+  return listOf(reported, what).min(1, expects(what)).max(secretsMax, expects(what));
+}
+
+/** The routes that take reports of leaked secrets, and list the leaked secrets of keys in the configuration. */
+export function leakRoutes({ settings, leaks, record, bounds }: LeakRouteSources): readonly Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/leaks',
+      needs: 'read',
+      respond() {
+        const secrets = [...leaks.blocked.all()].map(({ digest, keyId, leak }) => ({
+          key: keyId,
+          ...placeOfKey(settings(), keyId),
+          digestStart: digestStart(digest),
+          leak: leakView(leak),
+        }));
+        return jsonResponse({ secrets } satisfies z.output<typeof leakedSecrets>);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/leaks',
+      needs: 'write',
+      body: leaksBody(bounds.leakSecretsMax),
+      bodyBytesMax: bounds.leakBodyBytesMax,
+      bodyMembersMax: bounds.leakBodyMembersMax,
+      async respond({ body, token: { name } }) {
+        const secrets = body.map((one) => reportedSecret(one, bounds));
+        const applied = await leaks.inTurn(`token ${name}`, (slices) =>
+          leaks.apply(secrets, {
+            settings: settings(),
+            by: name,
+            record: (leak) => record(leakChange(leak)),
+            slices,
+          }),
+        );
+        if (applied.kind === 'away')
+          return storeFailed({ mayHaveRun: true, reason: applied.reason }).response;
+        const judged: JudgedSecrets = secrets.map(({ digest, place }, index) => ({
+          token_hash: digest,
+          token_type: place.type ?? '',
+          ...judgement(applied.judged[index]),
+        }));
+        return jsonResponse(judged);
+      },
+    }),
+  ];
+}
+
+function reportedSecret(
+  { token, sha256, ...place }: z.output<typeof reported>,
+  bounds: Bounds,
+): ReportedSecret {
+  return {
+    digest: sha256 ?? digestSecret(token ?? ''),
+    isInvented: token !== undefined && isInventedSecret(token),
+    place: leakedPlace(place, token, bounds),
+  };
+}
+
+function judgement(judged: Judged | undefined): Pick<JudgedSecrets[number], 'label' | 'key' | 'ended'> {
+  return judged?.kind === 'known'
+    ? { label: 'true_positive', key: judged.keyId, ended: judged.ended }
+    : { label: 'false_positive' };
+}

@@ -1,0 +1,104 @@
+import { createInterface } from 'node:readline';
+import type { Command } from 'commander';
+import { type JudgedSecrets, judgedSecrets } from '../../admin/keys/leak-routes.ts';
+import { digestSecret, digestStart } from '../../shared/secrets.ts';
+import { defaultBounds } from '../../shared/timeouts-and-sizes.ts';
+import type { AdminClient } from '../admin/admin-client.ts';
+import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import type { Screen } from '../output/screen.ts';
+import { type Cell, type Column, table } from '../output/table.ts';
+import { refuseArguments } from './whoami.ts';
+
+interface LeakedOptions extends Asking {
+  readonly url?: string;
+  readonly source?: string;
+}
+
+/** The judgement of a secret, with the number of its line. */
+type JudgedLine = JudgedSecrets[number] & { readonly line: number };
+
+/** A secret, and the number of its line from 1. */
+interface Line {
+  readonly line: number;
+  readonly secret: string;
+}
+
+/** Adds the command that reports leaked secrets to a gateway. @param keys its parent */
+export function addLeakedCommand(keys: Command): void {
+  withGateway(keys.command('leaked').helpGroup('Issue and change:'))
+    .description(
+      'report secrets that were found where others can read them; each secret ends at once, unless `leaks.onLeak` is `report`',
+    )
+    .option('--url <url>', 'the address at which the secrets were found')
+    .option('--source <text>', 'the kind of place at which the secrets were found')
+    .option('--json', 'print the response of the admin API as one JSON document')
+    .addHelpText(
+      'after',
+      '\nThe secrets are read from standard input, one a line. A gateway receives only their SHA-256 digests.',
+    )
+    .addHelpText(
+      'after',
+      examples('keys leaked < found.txt', 'keys leaked --url https://example.com/paste/1 < found.txt'),
+    )
+    .allowExcessArguments()
+    .action(async (options: LeakedOptions, { args }: Command) => {
+      refuseArguments(args);
+      const lines = await readLines(process.stdin);
+      const judged = await report(clientOf(options), lines, options);
+      show(options, { json: judged, body: judged }, judgedLines);
+    });
+}
+
+/** @throws a CommandError if there is no secret */
+async function readLines(input: NodeJS.ReadStream): Promise<readonly Line[]> {
+  const lines: Line[] = [];
+  if (!input.isTTY) {
+    let line = 0;
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      line += 1;
+      const secret = text.trim();
+      if (secret.length > defaultBounds.secretInputCharsMax) {
+        throw new CommandError(`Line ${line} is too long for a secret.`);
+      }
+      if (secret !== '') lines.push({ line, secret });
+    }
+  }
+  if (lines.length > 0) return lines;
+  throw new CommandError(
+    'Which secrets? They are read from standard input, one a line: tollgate keys leaked < found.txt.',
+  );
+}
+
+/** Sends the digests in parts. If a part fails, the whole command can be repeated. */
+async function report(
+  client: Pick<AdminClient, 'send'>,
+  lines: readonly Line[],
+  { url, source }: LeakedOptions,
+): Promise<readonly JudgedLine[]> {
+  const judged: JudgedLine[] = [];
+  for (let from = 0; from < lines.length; from += defaultBounds.leakSecretsMax) {
+    const part = lines.slice(from, from + defaultBounds.leakSecretsMax);
+    const body = part.map(({ secret }) => ({ sha256: digestSecret(secret), url, source }));
+    const reply = await client.send({ method: 'POST', path: '/leaks', body }, judgedSecrets);
+    reply.body.forEach((one, index) => {
+      judged.push({ line: part[index]?.line ?? 0, ...one });
+    });
+  }
+  return judged;
+}
+
+function judgedLines(judged: readonly JudgedLine[], screen: Screen): string[] {
+  const columns: readonly Column<JudgedLine>[] = [
+    { title: 'LINE', cell: ({ line }) => line, align: 'right' },
+    { title: 'SHA-256', cell: ({ token_hash }) => `${digestStart(token_hash)}…` },
+    { title: 'KEY', cell: ({ key = '–' }) => key, cutsTo: 12 },
+    { title: 'SECRET', cell: outcomeOf },
+  ];
+  return table(columns, judged, screen);
+}
+
+function outcomeOf({ key, ended }: JudgedLine): Cell {
+  if (key === undefined) return { text: 'no key has it' };
+  return ended ? { text: 'has ended', tone: 'good' } : { text: 'is recorded and stays valid', tone: 'bad' };
+}

@@ -1,0 +1,176 @@
+import type { Leak, Settings } from '../../shared/model.ts';
+import { digestStart } from '../../shared/secrets.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { withSecrets } from '../directory/change-secrets.ts';
+import { type DirectoryKey, type DirectorySecret, expiryOf } from '../directory/directory-key.ts';
+import type { KeyDirectory } from '../directory/key-directory.ts';
+import type { BlockedSecrets } from './blocked/blocked-secrets.ts';
+import type { ReportedSecret } from './read-report.ts';
+import type { Slices } from './slices.ts';
+
+/** The judgement of a reported secret. */
+export type Judged =
+  | { readonly kind: 'unknown' }
+  | {
+      readonly kind: 'known';
+      readonly keyId: string;
+      /** Whether the secret is refused now because it leaked. */
+      readonly ended: boolean;
+    };
+
+/** The judgements in the order of the report. `away`: the store failed, so the reporter must send the report again. */
+export type Applied =
+  | { readonly kind: 'applied'; readonly judged: readonly Judged[] }
+  | { readonly kind: 'away'; readonly reason: string };
+
+/** A leak that a report has made known. A repeated report makes no leak known. */
+export interface NewLeak {
+  readonly keyId: string;
+  /** The first digits of the digest of the secret. */
+  readonly digestStart: string;
+  readonly leak: Leak;
+  /** The reason why the store gave no reply. The store may still have stored the leak. */
+  readonly error?: string | undefined;
+}
+
+export interface ApplyDeps {
+  /** The key directory; undefined when all keys are in the configuration. */
+  readonly directory: Pick<KeyDirectory, 'find' | 'replace' | 'confirmAllIssued'> | undefined;
+  readonly blocked: Pick<BlockedSecrets, 'add' | 'find'>;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly bounds: Bounds;
+}
+
+export interface ReportTerms {
+  readonly settings: Pick<Settings, 'keys' | 'leaks'>;
+  /** The name of the reporter for the record of changes: `github`, or the name of a token. */
+  readonly by: string;
+  /** Records a leak that was not known before this report. */
+  readonly record: (leak: NewLeak) => void;
+  readonly slices: Slices;
+}
+
+/**
+ * Applies a report: each secret that belongs to a key ends, unless the setting `onLeak` is `report`. A report can be sent again at any time.
+ * The second report changes nothing and gets the same result.
+ */
+export async function applyReport(
+  reported: readonly ReportedSecret[],
+  terms: ReportTerms,
+  deps: ApplyDeps,
+): Promise<Applied> {
+  const judged = new Map<string, Judged>();
+  const toLookUp: ReportedSecret[] = [];
+  const seen = new Set<string>();
+  const isAllIssued = (await deps.directory?.confirmAllIssued()) ?? true;
+  for (const secret of reported) {
+    await terms.slices.rest();
+    if (seen.has(secret.digest)) continue;
+    seen.add(secret.digest);
+    const keyId = keyInConfiguration(secret.digest, terms, deps);
+    if (keyId !== undefined) {
+      const one = await block(secret, keyId, terms, deps);
+      if ('reason' in one) return one;
+      judged.set(secret.digest, one);
+    } else if (deps.directory !== undefined && !(secret.isInvented && isAllIssued)) toLookUp.push(secret);
+  }
+  const away = await lookUpAll(toLookUp, judged, terms, deps);
+  if (away !== undefined) return away;
+  return { kind: 'applied', judged: reported.map(({ digest }) => judged.get(digest) ?? unknown) };
+}
+
+const unknown: Judged = { kind: 'unknown' };
+
+type Failed = Extract<Applied, { kind: 'away' }>;
+
+/** Returns the key of the configuration that has, or had until recently, this secret. */
+function keyInConfiguration(
+  digest: string,
+  { settings }: ReportTerms,
+  { blocked }: ApplyDeps,
+): string | undefined {
+  return settings.keys.find(digest)?.key.id ?? blocked.find(digest)?.keyId;
+}
+
+/** Blocks a secret of the configuration, because only an operator can remove the secret from the file. */
+async function block(
+  { digest, place }: ReportedSecret,
+  keyId: string,
+  { settings, by, record }: ReportTerms,
+  { blocked, nowMs }: ApplyDeps,
+): Promise<Judged | Failed> {
+  const leak = { atMs: nowMs(), by, ended: settings.leaks.onLeak === 'revoke', ...place };
+  const found = { keyId, digestStart: digestStart(digest), leak };
+  const added = await blocked.add({ digest, keyId, leak });
+  if (added.kind === 'away') {
+    if (added.mayHaveRun) record({ ...found, error: added.reason });
+    return { kind: 'away', reason: added.reason };
+  }
+  if (added.kind === 'added') record(found);
+  return { kind: 'known', keyId, ended: added.leak.ended };
+}
+
+/** Looks secrets up in the key directory, a few at a time. */
+async function lookUpAll(
+  secrets: readonly ReportedSecret[],
+  judged: Map<string, Judged>,
+  terms: ReportTerms,
+  deps: ApplyDeps,
+): Promise<Failed | undefined> {
+  const { leakLookUpsAtOnce: atOnce } = deps.bounds;
+  for (let from = 0; from < secrets.length; from += atOnce) {
+    const part = secrets.slice(from, from + atOnce);
+    const found = await Promise.all(part.map((secret) => endInDirectory(secret, terms, deps)));
+    for (const [index, one] of found.entries()) {
+      if ('reason' in one) return one;
+      judged.set(part[index]?.digest ?? '', one);
+    }
+    await terms.slices.rest();
+  }
+  return undefined;
+}
+
+/** Ends a secret of the key directory. After a concurrent change, the function reads the key again. */
+async function endInDirectory(
+  { digest, place }: ReportedSecret,
+  { settings, by, record }: ReportTerms,
+  { directory, nowMs, bounds }: ApplyDeps,
+): Promise<Judged | Failed> {
+  if (directory === undefined) return unknown;
+  const ends = settings.leaks.onLeak === 'revoke';
+  for (let attempt = 1; attempt <= bounds.directoryChangeAttemptsMax; attempt++) {
+    const found = await directory.find(digest);
+    if (found.kind === 'away') return { kind: 'away', reason: found.reason };
+    const secret = found.kind === 'found' ? secretOf(found.key, digest) : undefined;
+    if (found.kind === 'absent' || secret === undefined) return unknown;
+    const { key } = found;
+    if (secret.leak !== undefined && (secret.leak.ended || !ends)) {
+      return { kind: 'known', keyId: key.id, ended: secret.leak.ended };
+    }
+    const leak: Leak = { atMs: nowMs(), by, ended: ends, ...place };
+    const leaked = key.secrets.map((one) => (one === secret ? withLeak(one, leak) : one));
+    const reply = await directory.replace(withSecrets(key, leaked), key);
+    if (reply.kind === 'written') {
+      record({ keyId: key.id, digestStart: digestStart(digest), leak });
+      return { kind: 'known', keyId: key.id, ended: ends };
+    }
+    if (reply.kind === 'away') {
+      const { mayHaveRun, reason: error } = reply;
+      if (mayHaveRun) record({ keyId: key.id, digestStart: digestStart(digest), leak, error });
+      return { kind: 'away', reason: reply.reason };
+    }
+  }
+  return { kind: 'away', reason: 'other requests are changing the key' };
+}
+
+function secretOf({ secrets }: DirectoryKey, digest: string): DirectorySecret | undefined {
+  return secrets.find((one) => one.digest === digest);
+}
+
+/** A secret that ends also gets an expiry, so that earlier versions of the gateway refuse it too. */
+function withLeak(secret: DirectorySecret, leak: Leak): DirectorySecret {
+  return leak.ended
+    ? { ...secret, leak, expiresMs: Math.min(expiryOf(secret), leak.atMs) }
+    : { ...secret, leak };
+}

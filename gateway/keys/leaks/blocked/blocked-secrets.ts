@@ -1,0 +1,92 @@
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { Added, Away, BlockStore, LeakedSecret } from './block-store.ts';
+
+export type BlockedSecrets = ReturnType<typeof createBlockedSecrets>;
+
+/**
+ * The copy of the leaked secrets of the configuration in this process. The process reads the copy again every `leaksReadIntervalMs`. It reads
+ * the copy at once when a decision shows that a secret of a key has leaked (`note-leak.lua`), and when Redis is available again.
+ */
+export function createBlockedSecrets({
+  store,
+  bounds,
+}: {
+  readonly store: BlockStore;
+  readonly bounds: Bounds;
+}) {
+  let leaks: ReadonlyMap<string, LeakedSecret> = new Map();
+  let version = 0;
+  let readMs = 0;
+  let revision = 0;
+  let underWay: Promise<boolean> = Promise.resolve(true);
+  let next: Promise<boolean> | undefined;
+  let isClockKnown = false;
+  const beganMs = performance.now();
+  const timer = setInterval(() => void read(), bounds.leaksReadIntervalMs).unref();
+  store.onReturn(() => void read());
+  const started = read();
+
+  return {
+    /** Resolves after the first attempt to read the leaks. */
+    started: started.then(() => undefined),
+    /** Whether a secret has ended because it leaked. */
+    has: (digest: string): boolean => leaks.get(digest)?.leak.ended === true,
+    /** Returns a leak, also one that did not end the secret. */
+    find: (digest: string): LeakedSecret | undefined => leaks.get(digest),
+    all: (): Iterable<LeakedSecret> => leaks.values(),
+    /** A number that changes whenever the copy changes, for caches. */
+    revision: (): number => revision,
+    /** The time of the last leak that the copy includes, on the store's clock, epoch ms; 0 while there is no leak. */
+    readMs: (): number => readMs,
+    /** Reads the leaks if they have changed. @returns false when the store does not reply */
+    read,
+    /** Reads the leaks after a decision has shown that the copy is outdated. @returns false when the store does not reply */
+    readAgain(): Promise<boolean> {
+      isClockKnown = true;
+      return read();
+    },
+    /** Stores a leak. When the promise resolves, this copy includes the leak. */
+    async add(leaked: LeakedSecret): Promise<Added | Away> {
+      const added = await store.add(leaked);
+      if (added.kind !== 'away') await read();
+      return added;
+    },
+    /**
+     * Renews the leaks that a configuration still has. Another gateway may still have a configuration with a secret that this one no longer
+     * has. The process therefore removes a leak only when it has run for `leakBlockKeptMs` itself.
+     */
+    async renew(isNeeded: (digest: string) => boolean): Promise<void> {
+      if (leaks.size === 0) return;
+      const removes = performance.now() - beganMs > bounds.leakBlockKeptMs;
+      await store.renew([...leaks.keys()].filter(isNeeded), removes);
+      await read();
+    },
+    close: () => clearInterval(timer),
+  };
+
+  /** Begins a read after this call. Calls during a read share the next read. */
+  function read(): Promise<boolean> {
+    next ??= underWay.then(() => {
+      next = undefined;
+      underWay = readOnce();
+      return underWay;
+    });
+    return next;
+  }
+
+  async function readOnce(): Promise<boolean> {
+    const isAfterDecision = isClockKnown;
+    isClockKnown = false;
+    const reply = await store.read(version, isAfterDecision);
+    if (reply.kind === 'away') return false;
+    if (reply.leaks !== undefined) {
+      leaks = new Map(reply.leaks.map((leaked) => [leaked.digest, leaked]));
+      version = reply.version;
+      readMs = version;
+      revision++;
+    }
+    // A failover may lose a leak, but not its mark. The store's clock is later than the mark, so the key is served again.
+    if (isAfterDecision) readMs = Math.max(readMs, reply.nowMs);
+    return true;
+  }
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { ReplyError } from 'ioredis';
+import type { RedisConnection } from '../../../redis/redis-connection.ts';
+import { redisKeys } from '../../../redis/redis-keys.ts';
+import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { Added, Away, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
+
+const addScript = readScript('add-leak.lua');
+const noteScript = readScript('note-leak.lua');
+const renewScript = readScript('renew-leaks.lua');
+
+/**
+ * The leaks in Redis: one hash for all leaks (`add-leak.lua`), and a mark with the counts of each affected key (`note-leak.lua`). The mark
+ * is written after the leak. A process that sees the mark therefore finds the leak. If the process that adds a leak dies in between, the
+ * reporter gets no reply and reports again. A repeated report writes the mark again.
+ */
+export function createRedisBlockStore({
+  redis,
+  bounds,
+}: {
+  readonly redis: RedisConnection;
+  readonly bounds: Bounds;
+}): BlockStore {
+  const { commands: client, prefix } = redis;
+  const name = redisKeys.leakedSecrets.name(prefix);
+
+  return {
+    add({ digest, keyId, leak }) {
+      const quotaName = redisKeys.quota.name(prefix, keyId);
+      return attempt<Added>([name, quotaName], async () => {
+        const value = `${leak.ended ? 1 : 0} ${JSON.stringify({ keyId, leak })}`;
+        const reply = await client.eval(addScript, 1, name, digest, value);
+        const [kind, stored, version] = reply as [Added['kind'], string, number];
+        const found = leakedSecret(digest, stored);
+        if (found?.leak.ended !== false) {
+          await client.eval(noteScript, 1, quotaName, version, bounds.leakNotedMs);
+        }
+        return { kind, leak: found?.leak ?? leak };
+      });
+    },
+    read(known, withClock) {
+      return attempt<LeaksRead>([name], async () => {
+        // The clock is read first. A leak that is added after the leaks were read then has a later version.
+        const nowMs = withClock ? await redis.clockOf(name) : 0;
+        const version = Number((await client.hget(name, 'version')) ?? 0);
+        if (version === known) return { kind: 'read', version, nowMs, leaks: undefined };
+        const { version: last = 0, ...others } = await client.hgetall(name);
+        const leaks = Object.entries(others).flatMap(([digest, value]) => leakedSecret(digest, value) ?? []);
+        return { kind: 'read', version: Number(last), nowMs, leaks };
+      });
+    },
+    async renew(digests, removes) {
+      const keptMs = removes ? bounds.leakBlockKeptMs : 0;
+      await attempt([name], async () => {
+        await client.eval(renewScript, 1, name, keptMs, ...digests);
+        return { kind: 'renewed' };
+      });
+    },
+    onReturn(listener) {
+      redis.on('ready', listener);
+      redis.on('nodes', listener);
+    },
+  };
+
+  async function attempt<T extends { readonly kind: string }>(
+    names: readonly string[],
+    call: () => Promise<T>,
+  ): Promise<T | Away> {
+    if (!names.every(redis.isReady)) return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+    return withinDeadline<T | Away>(call().catch(toAway), bounds.storePatientDeadlineMs, () => {
+      return { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
+    });
+  }
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+function toAway(error: Error): Away {
+  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+}
+
+/** @returns undefined for a field that has no leak */
+function leakedSecret(digest: string, stored: string): LeakedSecret | undefined {
+  if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
+  try {
+    const { keyId, leak } = JSON.parse(stored.slice(2));
+    return typeof keyId === 'string' && typeof leak?.atMs === 'number' ? { digest, keyId, leak } : undefined;
+  } catch {
+    return undefined;
+  }
+}

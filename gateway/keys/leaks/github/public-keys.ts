@@ -1,0 +1,48 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import * as z from 'zod';
+import type { GithubKey } from '../../../shared/model.ts';
+
+/** The maximum number of public keys in one list. GitHub publishes two or three. */
+const keysMax = 100;
+
+/** The form of GitHub's public keys API. Other members, such as `is_current`, are ignored, because GitHub lists only keys that it uses. */
+const publicKeys = z.object({
+  public_keys: z
+    .array(z.object({ key_identifier: z.string().min(1).max(200), key: z.string().max(2_000) }))
+    .min(1)
+    .max(keysMax),
+});
+
+/** Reads a list of public keys. Returns the keys, or the reason why the list is refused. */
+export function parsePublicKeys(text: string): readonly GithubKey[] | string {
+  const form =
+    'has no list of public keys in the form of GitHub: { "public_keys": [ { "key_identifier", "key" } ] }';
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return form;
+  }
+  const parsed = publicKeys.safeParse(value);
+  if (!parsed.success) return form;
+  const keys = parsed.data.public_keys.map(({ key_identifier, key }) => ({
+    identifier: key_identifier,
+    pem: key,
+  }));
+  const wrong = keys.findIndex(({ pem }) => publicKeyOf(pem) === undefined);
+  return wrong === -1
+    ? keys
+    : `has an entry ${wrong + 1} whose \`key\` is not a public key on the curve P-256 in PEM`;
+}
+
+/** @returns undefined if the text is not a public key on the curve P-256 */
+export function publicKeyOf(pem: string): KeyObject | undefined {
+  // `createPublicKey` also accepts a private key, which must not be in such a list.
+  if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined;
+  try {
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}

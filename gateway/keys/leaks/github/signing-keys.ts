@@ -1,0 +1,93 @@
+import type { KeyObject } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { GithubKey, LeakSettings } from '../../../shared/model.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { fetchKeys } from './fetch-keys.ts';
+import { publicKeyOf } from './public-keys.ts';
+
+/** `unknown`: GitHub has no key with this identifier. `away`: the keys could not be fetched, so the reporter must retry. */
+export type FoundKey =
+  | { readonly kind: 'found'; readonly key: KeyObject }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'away' };
+
+export type SigningKeys = ReturnType<typeof createSigningKeys>;
+
+/**
+ * The public keys of GitHub, from a file of the configuration or from a URL. This process fetches the URL for an identifier that it does not
+ * know, at most once in `leakKeysFetchedMs`. A client that invents identifiers therefore causes no more requests than one report.
+ */
+export function createSigningKeys({ log, bounds }: { readonly log: Logger; readonly bounds: Bounds }) {
+  let url: string | undefined;
+  let fetched = new Map<string, KeyObject>();
+  let fetchedAtMs = Number.NEGATIVE_INFINITY;
+  let hasFailed = false;
+  let underWay: Promise<void> | undefined;
+
+  return {
+    async find(identifier: string, { github }: LeakSettings): Promise<FoundKey> {
+      if (github?.keys !== undefined) return foundIn(keysByIdentifier(github.keys), identifier);
+      if (github?.keysUrl === undefined) return { kind: 'unknown' };
+      if (github.keysUrl !== url) forget(github.keysUrl);
+      if (!fetched.has(identifier)) await (underWay ?? fetchAgain(github.keysUrl));
+      // GitHub may have withdrawn a key.
+      else if (performance.now() - fetchedAtMs > bounds.leakKeysKeptMs) void fetchAgain(github.keysUrl);
+      const found = foundIn(fetched, identifier);
+      return found.kind === 'unknown' && hasFailed ? { kind: 'away' } : found;
+    },
+  };
+
+  /** Called when a reload has changed the URL. */
+  function forget(next: string): void {
+    url = next;
+    fetched = new Map();
+    fetchedAtMs = Number.NEGATIVE_INFINITY;
+    hasFailed = false;
+    underWay = undefined;
+  }
+
+  function fetchAgain(from: string): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - fetchedAtMs < bounds.leakKeysFetchedMs) return Promise.resolve();
+    fetchedAtMs = nowMs;
+    const fetching = fetchKeys(from, bounds).then(
+      (keys) => take(from, keysByIdentifier(keys)),
+      (error: Error) => take(from, undefined, error),
+    );
+    underWay = fetching;
+    return fetching;
+  }
+
+  function take(from: string, keys: Map<string, KeyObject> | undefined, error?: Error): void {
+    if (from !== url) return;
+    underWay = undefined;
+    hasFailed = keys === undefined;
+    if (keys !== undefined) fetched = keys;
+    else log.error({ url: from, reason: reasonOf(error) }, 'the public keys of GitHub cannot be fetched');
+  }
+}
+
+/** `fetch` reports only "fetch failed". Its cause has the reason. */
+function reasonOf(error: Error | undefined): string | undefined {
+  return error?.cause instanceof Error ? error.cause.message : error?.message;
+}
+
+function foundIn(keys: ReadonlyMap<string, KeyObject>, identifier: string): FoundKey {
+  const key = keys.get(identifier);
+  return key === undefined ? { kind: 'unknown' } : { kind: 'found', key };
+}
+
+const parsed = new WeakMap<readonly GithubKey[], Map<string, KeyObject>>();
+
+/** Parses each list once. */
+function keysByIdentifier(keys: readonly GithubKey[]): Map<string, KeyObject> {
+  const known = parsed.get(keys);
+  if (known !== undefined) return known;
+  const entries = keys.flatMap(({ identifier, pem }) => {
+    const key = publicKeyOf(pem);
+    return key === undefined ? [] : [[identifier, key] as const];
+  });
+  const byIdentifier = new Map(entries);
+  parsed.set(keys, byIdentifier);
+  return byIdentifier;
+}

@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import type { RedisConnection } from '../../redis/redis-connection.ts';
+import { Shares } from '../../shared/structures/shares.ts';
+import { Turns } from '../../shared/structures/turns.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import type { KeyDirectory } from '../directory/key-directory.ts';
+import { type Applied, applyReport, type ReportTerms } from './apply-report.ts';
+import { type BlockedSecrets, createBlockedSecrets } from './blocked/blocked-secrets.ts';
+import { createMemoryBlockStore } from './blocked/memory-block-store.ts';
+import { createRedisBlockStore } from './blocked/redis-block-store.ts';
+import { createSigningKeys } from './github/signing-keys.ts';
+import type { ReportedSecret } from './read-report.ts';
+import { createSlices, type Slices } from './slices.ts';
+
+export type Leaks = ReturnType<typeof createLeaks>;
+
+/** Creates the part of a process that receives reports of leaked secrets. */
+export function createLeaks({
+  redis,
+  directory,
+  nowMs,
+  log,
+  bounds,
+}: {
+  /** Without Redis, this process keeps the leaks. */
+  readonly redis: RedisConnection | undefined;
+  readonly directory: KeyDirectory | undefined;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly log: Logger;
+  readonly bounds: Bounds;
+}) {
+  const store = redis === undefined ? createMemoryBlockStore() : createRedisBlockStore({ redis, bounds });
+  const blocked: BlockedSecrets = createBlockedSecrets({ store, bounds });
+  const turns = new Turns({
+    holdersMax: bounds.leakReportsAtOnceMax,
+    pauseMs: 0,
+    restFactor: bounds.leakRestFactor,
+  });
+
+  return {
+    blocked,
+    signingKeys: createSigningKeys({ log, bounds }),
+    /** The memory of this process for the bodies of reports, and the number of reports. Client addresses share both. */
+    bodies: new Shares(bounds.leakReportsBytesMax),
+    places: new Shares(bounds.leakReportsMax),
+    /**
+     * Runs work on a report when it is the reporter's turn. A reporter has one turn at a time, so reports of one reporter wait for each
+     * other. The work divides itself into slices.
+     */
+    async inTurn<T>(reporter: string, work: (slices: Slices) => Promise<T>): Promise<T> {
+      const done = await turns.take(reporter, async () => ({ result: await work(createSlices(bounds)) }));
+      // Work never leaves the queue before its turn, because nothing calls `leave`.
+      if (done === undefined) throw new Error('a report left the queue');
+      return done.result;
+    },
+    apply(reported: readonly ReportedSecret[], terms: ReportTerms): Promise<Applied> {
+      return applyReport(reported, terms, { directory, blocked, nowMs, bounds });
+    },
+    close: blocked.close,
+  };
+}

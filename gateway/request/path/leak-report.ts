@@ -1,0 +1,127 @@
+import { leakChange } from '../../fleet/changes.ts';
+import type { Judged } from '../../keys/leaks/apply-report.ts';
+import { createVerification, signatureOf } from '../../keys/leaks/github/verify-report.ts';
+import { type ReportedSecret, readReport } from '../../keys/leaks/read-report.ts';
+import type { Slices } from '../../keys/leaks/slices.ts';
+import { addressGroup } from '../../shared/addresses/address-group.ts';
+import type { WholeResponse } from '../../shared/errors.ts';
+import { type Charged, found, type Screened } from '../exchange.ts';
+import { bucketRefusal } from '../respond/limit-refusal.ts';
+import type { Stations } from '../stations.ts';
+import { answered, type Ending, refused } from './end-exchange.ts';
+import { BodyMemory, type ReadBody, readReportBody } from './report-body.ts';
+
+/**
+ * Receives a report of GitHub about leaked secrets. The request needs no key and is charged to the client's address. A request without a
+ * valid signature learns nothing: neither whether a secret is valid, nor whether its identifier is one of GitHub.
+ */
+export async function answerLeakReport(exchange: Screened, stations: Stations): Promise<Ending> {
+  const { limiter, leaks } = stations;
+  const decision = await limiter.chargeLeaks(exchange.address);
+  const charged = found(exchange, { decision });
+  if (decision.kind === 'refused') {
+    return refused(charged, bucketRefusal(decision, 'reports of leaked secrets from this address'));
+  }
+  if (exchange.req.method !== 'POST') {
+    return refused(charged, { code: 'method_not_allowed', fields: ['Allow', 'POST'] });
+  }
+  const reporter = addressGroup(exchange.address);
+  if (!leaks.places.take(reporter, 1)) return refuseCrowded(charged);
+  try {
+    return await answerReport(charged, reporter, stations);
+  } finally {
+    leaks.places.give(reporter, 1);
+  }
+}
+
+async function answerReport(
+  exchange: Screened & Charged,
+  reporter: string,
+  { leaks, recordKeyChange, bounds }: Stations,
+): Promise<Ending> {
+  const { req, res, snapshot } = exchange;
+  const { settings } = snapshot;
+  const signed = signatureOf(req.headers);
+  if (signed === undefined) return refused(exchange, { code: 'invalid_signature' });
+  const key = await leaks.signingKeys.find(signed.identifier, settings.leaks);
+  if (key.kind === 'away') return refuseForNow(exchange, 'The public keys of GitHub cannot be read now.');
+  if (key.kind === 'unknown') return refused(exchange, { code: 'invalid_signature' });
+
+  const verification = createVerification(signed, key.key);
+  const memory = new BodyMemory(leaks.bodies, reporter);
+  try {
+    const read = await readReportBody({
+      req,
+      res,
+      memory,
+      bytesMax: bounds.leakReportBytesMax,
+      onPart: verification.add,
+    });
+    if (read.kind !== 'read') return refuseUnread(exchange, read);
+    if (!verification.isValid()) return refused(exchange, { code: 'invalid_signature' });
+    return await leaks.inTurn(reporter, async (slices) => {
+      const report = await readReport(read.body, slices, bounds);
+      if (report.kind === 'malformed') {
+        return refused(exchange, { code: 'invalid_request', message: report.message });
+      }
+      const applied = await leaks.apply(report.secrets, {
+        settings,
+        by: 'github',
+        record: (leak) => recordKeyChange(leakChange(leak)),
+        slices,
+      });
+      if (applied.kind === 'away') {
+        found(exchange, { cause: applied.reason });
+        return refuseForNow(exchange, 'The report cannot be processed completely now.');
+      }
+      return answered(exchange, await feedback(report.secrets, applied.judged, slices));
+    });
+  } finally {
+    memory.release();
+  }
+}
+
+/** Makes the response in the form that GitHub documents for feedback. The response never contains a reported secret. */
+async function feedback(
+  secrets: readonly ReportedSecret[],
+  judged: readonly Judged[],
+  slices: Slices,
+): Promise<WholeResponse> {
+  const entries: string[] = [];
+  for (const [index, { digest, place }] of secrets.entries()) {
+    const label = judged[index]?.kind === 'known' ? 'true_positive' : 'false_positive';
+    entries.push(JSON.stringify({ token_hash: digest, token_type: place.type ?? '', label }));
+    await slices.rest();
+  }
+  const body = Buffer.from(`[${entries.join(',')}]`);
+  const length = String(body.length);
+  const fields = ['Content-Type', 'application/json', 'Content-Length', length, 'Cache-Control', 'no-store'];
+  return { status: 200, fields, body };
+}
+
+function refuseUnread(exchange: Screened & Charged, read: Exclude<ReadBody, { kind: 'read' }>): Ending {
+  switch (read.kind) {
+    case 'too_large':
+      return refused(exchange, { code: 'payload_too_large' });
+    case 'no_room':
+      return refuseCrowded(exchange);
+    case 'rejected':
+      return refused(exchange, read.rejection);
+    case 'client_gone':
+      return { kind: 'client_gone', exchange };
+  }
+}
+
+function refuseCrowded(exchange: Charged): Ending {
+  const message = 'Other reports of leaked secrets are in progress. Retry in 1 s.';
+  return refused(exchange, { code: 'rate_limited', message, fields: ['Retry-After', '1'] });
+}
+
+/** The reporter sends the report again, so no leak is lost. */
+function refuseForNow(exchange: Charged, what: string): Ending {
+  return refused(exchange, {
+    code: 'store_unavailable',
+    message: `${what} Send the report again.`,
+    fields: ['Retry-After', '1'],
+  });
+}
