@@ -151,8 +151,10 @@ export const defaultBounds = Object.freeze({
   leakKeysKeptMs: 86_400_000,
   /** The interval at which a process reads the leaked secrets of the configuration. */
   leaksReadIntervalMs: 1_000,
+  /** How long a process that starts waits for Redis to read the leaked secrets. */
+  leaksStartTimeoutMs: 1_000,
   /** How long a key is marked after a leak of one of its secrets. Every process reads the leaks more often than this. */
-  leakNotedMs: 120_000,
+  leakNotedMs: 3_600_000,
   /**
    * The interval at which a gateway notes that its configuration still has a leaked secret, and the time after which the secret is no longer
    * blocked because no gateway's configuration has it.

@@ -7,10 +7,9 @@ import type { ReportedSecret } from '../../keys/leaks/read-report.ts';
 import { digestOf, expects, list as listOf } from '../../shared/schema/schema-parts.ts';
 import { digestSecret, digestStart, isInventedSecret } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { jsonResponse } from '../admin-response.ts';
+import { type AdminResponse, errorResponse, jsonResponse } from '../admin-response.ts';
 import { digestStart as digestStartShown, list, positive, words } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { storeFailed } from './change/change-sources.ts';
 import { type KeySources, placeOfKey } from './key-sources.ts';
 import { leakShown, leakView } from './leak-view.ts';
 
@@ -105,8 +104,7 @@ export function leakRoutes({ settings, leaks, record, bounds }: LeakRouteSources
             slices,
           }),
         );
-        if (applied.kind === 'away')
-          return storeFailed({ mayHaveRun: true, reason: applied.reason }).response;
+        if (applied.kind === 'away') return incomplete(applied.reason);
         const judged: JudgedSecrets = secrets.map(({ digest, place }, index) => ({
           token_hash: digest,
           token_type: place.type ?? '',
@@ -127,6 +125,11 @@ function reportedSecret(
     isInvented: token !== undefined && isInventedSecret(token),
     place: leakedPlace(place, token, bounds),
   };
+}
+
+function incomplete(reason: string): AdminResponse {
+  const message = `The store failed (${reason}). Some of the secrets may have ended: send the report again.`;
+  return errorResponse('store_unavailable', message, { 'Retry-After': '1' });
 }
 
 function judgement(judged: Judged | undefined): Pick<JudgedSecrets[number], 'label' | 'key' | 'ended'> {

@@ -35,7 +35,7 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
     find('bad', 'redis_commands_refused', text);
   }
   if (leakedSecrets > 0) {
-    const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: \`tollgate check\` names the keys.`;
+    const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: tollgate check names the key of each.`;
     find('warning', 'leaked_secrets', text);
   }
   const { kept = [], waitsForRestart = [] } = config;

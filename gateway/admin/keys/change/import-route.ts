@@ -92,7 +92,7 @@ async function importKeys(
 }
 
 async function importOne(
-  { settings, nowMs, bounds }: KeyChangeSources,
+  { settings, leakOf, nowMs, bounds }: KeyChangeSources,
   directory: KeyDirectory,
   { secrets, ...stated }: MovedKey,
   owners: ReadonlyMap<string, string>,
@@ -108,7 +108,10 @@ async function importOne(
   const definition = {
     ...stated,
     secrets: secrets.map(({ sha256: digest, createdAt = nowMs(), expiresAt }) => {
-      return { digest, createdMs: createdAt, expiresMs: expiresAt };
+      // A leaked secret that moves from the keys file to the directory stays refused.
+      const leak = leakOf?.(digest);
+      const expiresMs = leak?.ended ? Math.min(expiresAt ?? leak.atMs, leak.atMs) : expiresAt;
+      return { digest, createdMs: createdAt, expiresMs, ...(leak && { leak }) };
     }),
   };
   if (read.kind === 'found') {

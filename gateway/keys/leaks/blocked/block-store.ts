@@ -5,6 +5,8 @@ import type { Leak } from '../../../shared/model.ts';
  * more. The promises never reject.
  */
 export interface BlockStore {
+  /** Resolves when the store is connected or its start timeout has passed. */
+  readonly started: Promise<void>;
   /** Stores a leak. A leak that is stored already changes only if the secret ends now and did not end before. */
   add(leaked: LeakedSecret): Promise<Added | Away>;
   /**

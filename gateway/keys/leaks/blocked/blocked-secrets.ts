@@ -24,10 +24,10 @@ export function createBlockedSecrets({
   const beganMs = performance.now();
   const timer = setInterval(() => void read(), bounds.leaksReadIntervalMs).unref();
   store.onReturn(() => void read());
-  const started = read();
+  const started = store.started.then(read);
 
   return {
-    /** Resolves after the first attempt to read the leaks. */
+    /** Resolves after the first attempt to read the leaks. A process serves no request before this attempt. */
     started: started.then(() => undefined),
     /** Whether a secret has ended because it leaked. */
     has: (digest: string): boolean => leaks.get(digest)?.leak.ended === true,

@@ -6,6 +6,7 @@ export function createMemoryBlockStore(): BlockStore {
   let version = 0;
 
   return {
+    started: Promise.resolve(),
     add(leaked) {
       const known = leaks.get(leaked.digest);
       if (known !== undefined && (known.leak.ended || !leaked.leak.ended)) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ReplyError } from 'ioredis';
-import type { RedisConnection } from '../../../redis/redis-connection.ts';
+import { type RedisConnection, untilConnected } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
@@ -26,6 +26,7 @@ export function createRedisBlockStore({
   const name = redisKeys.leakedSecrets.name(prefix);
 
   return {
+    started: untilConnected(redis, bounds.leaksStartTimeoutMs),
     add({ digest, keyId, leak }) {
       const quotaName = redisKeys.quota.name(prefix, keyId);
       return attempt<Added>([name, quotaName], async () => {

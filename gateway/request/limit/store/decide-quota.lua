@@ -80,7 +80,7 @@ local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 local at, windowsAt = 0, 0
 local windows, lowest, numbers, after, withinMs, forMs, maxMs
 -- How long the mark of a leak stays, as `leakNotedMs` of the gateway.
-local leakNotedMs = 120000
+local leakNotedMs = 3600000
 -- The names of the hash fields that a decision needs.
 local names
 

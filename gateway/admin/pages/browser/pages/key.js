@@ -285,6 +285,7 @@ function secrets({ secrets, source }, polled) {
   const note =
     source === 'file' &&
     html`<p class="muted">This key is defined in a file. Change its secrets or revoke it there, by hand or with <code>tollgate keys</code>.</p>`;
+  const leaks = secrets.map(({ digestStart, leak }) => leak && leaked(digestStart, leak));
   return listSection(
     'Secrets',
     polled,
@@ -297,7 +298,8 @@ function secrets({ secrets, source }, polled) {
           title: 'SHA-256',
           kind: 'id',
           hint: 'The first digits of the SHA-256 digest of the secret',
-          cell: ({ digestStart, leak }) => html`<code>${digestStart}…</code>${leak && leaked(leak)}`,
+          cell: ({ digestStart, leak }) =>
+            html`<code>${digestStart}…</code>${leak && html` <span class="bad">leaked</span>`}`,
         },
         {
           title: 'Created',
@@ -324,20 +326,21 @@ function secrets({ secrets, source }, polled) {
         },
       ],
     },
-    note,
+    [leaks, note],
   );
 }
 
 /**
  * Where a leaked secret was found. The texts come from the reporter, so the address is no link.
  *
+ * @param {string} digestStart
  * @param {NonNullable<KeyDetail['secrets'][number]['leak']>} leak
  */
-function leaked({ at, by, ended, source, url }) {
+function leaked(digestStart, { at, by, ended, source, url }) {
   const place = [source && `found in ${source}`, url && `at ${url}`].filter(Boolean).join(' ');
-  return html`<p class="leak">
-    <span class="bad">${ended ? 'leaked and ended' : 'leaked, still valid'}</span>, reported by <bdi>${by}</bdi>
-    ${' '}<${Instant} atMs=${Date.parse(at)} />${place && html`, <bdi>${place}</bdi>`}
+  return html`<p class="leak" key=${digestStart}>
+    <code>${digestStart}…</code> <span class="bad">${ended ? 'leaked and ended' : 'leaked and is still valid'}</span>, reported
+    by <bdi>${by}</bdi> <${Instant} atMs=${Date.parse(at)} />${place && html`, <bdi>${place}</bdi>`}
   </p>`;
 }
 
