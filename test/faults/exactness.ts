@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LimitsByField, toLimits } from '../../gateway/keys/limit-fields.ts';
 import { connectRedis, type RedisPlace } from '../support/connect-redis.ts';
-import { startFleet } from '../support/fleet.ts';
+import { startFleet, startFleetHere } from '../support/fleet.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { type LoadResponse, startLoad } from '../support/load.ts';
 import type { RedisForm } from '../support/redis-forms.ts';
@@ -17,6 +17,8 @@ export interface ExactnessOptions {
   readonly startBeforeEndMs: number;
   /** Default: one server. */
   readonly form?: RedisForm;
+  /** Whether the gateways run in the process of the test. By default, each gateway has a process of its own. */
+  readonly isHere?: boolean;
 }
 
 export interface Exactness {
@@ -45,15 +47,15 @@ interface WindowCount {
   readonly refused: number;
 }
 
-/** Many clients use one key on three gateway processes, whose clocks are 90 s behind, correct, and 90 s ahead. */
+/** Many clients use one key on three gateways, whose clocks are 90 s behind, correct, and 90 s ahead. */
 export async function measureExactness(options: ExactnessOptions): Promise<Exactness> {
-  const { requests, clients, limits, windowsMs, startBeforeEndMs, form } = options;
+  const { requests, clients, limits, windowsMs, startBeforeEndMs, form, isHere = false } = options;
   const stated = toLimits(limits);
   const [shortest, longest] = [stated.at(0), stated.at(-1)];
   if (shortest === undefined || longest === undefined) throw new Error('no limits');
   const key = makeKey({ plan: 'enterprise', limits });
   const redis = await form?.start();
-  const fleet = await startFleet({
+  const fleet = await (isHere ? startFleetHere : startFleet)({
     ...(redis && { place: redis.place }),
     starts: [-90_000, 0, 90_000].map((clockSkewMs) => ({
       tuning: { clockSkewMs, bounds: patientStore, ...(windowsMs && { windowsMs }) },

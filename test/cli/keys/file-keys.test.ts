@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -21,6 +23,7 @@ import { makeKey, type RunningGateway, testConfig } from '../../support/gateway-
 import { limitsOf } from '../../support/limits-of.ts';
 import { okResponse, startRecordingBackend } from '../../support/recording-backend.ts';
 import { runTollgateProcess, runTollgate as tollgate } from '../../support/run-tollgate.ts';
+import { until } from '../../support/until.ts';
 
 const secretPattern = /^tg_[0-9A-Za-z]{46}\n$/;
 
@@ -307,7 +310,29 @@ test('a broken API document or certificate does not block keys revoke and keys r
   );
 });
 
-test('no edit of several simultaneous processes is lost, for all kinds of edits', async () => {
+test.each(['revoke a', 'rotate a', 'add-secret a', 'create b --plan free'])(
+  'keys %s waits for another process that edits the keys, and keeps its edit',
+  async (command) => {
+    const { file, pathOf } = configFolder({ 'keys.yaml': '- { id: a, plan: free, secrets: [] }\n' });
+    const lock = pathOf('keys.yaml.lock');
+    mkdirSync(lock);
+    writeFileSync(join(lock, '1@elsewhere'), '');
+    const running = tollgate(['keys', ...command.split(' '), '--config', file]);
+    const waits = () => readdirSync(pathOf('.')).some((name) => name.startsWith('keys.yaml.lock.'));
+    await Promise.race([running, until('the command waits', waits)]);
+    expect(waits()).toBe(true);
+    appendFileSync(pathOf('keys.yaml'), '- { id: other, plan: free, secrets: [] }\n');
+    rmSync(join(lock, '1@elsewhere'));
+    expect(await running).toMatchObject({ exitCode: 0 });
+    const text = readFileSync(pathOf('keys.yaml'), 'utf8');
+    expect(text).toContain('{ id: other, plan: free, secrets: [] }');
+    expect(text).toMatch(/disabled: true|sha256|id: b/);
+  },
+);
+
+test('no edit of several simultaneous processes is lost, for all kinds of edits', {
+  tags: 'full',
+}, async () => {
   const ids = ['a', 'b'];
   const entry = (id: string) =>
     `- { id: ${id}, plan: free, secrets: [{ sha256: ${id.repeat(64)} }] } # of ${id}\n`;
