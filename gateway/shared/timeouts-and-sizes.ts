@@ -122,7 +122,7 @@ export const defaultBounds = Object.freeze({
   leakReportBytesMax: 33_554_432,
   leakReportsBytesMax: 100_663_296,
   /** The maximum number of reports in progress, which client addresses share, and how many are processed at the same time. */
-  leakReportsMax: 64,
+  leakReportsMax: 1_024,
   leakReportsAtOnceMax: 2,
   /** The maximum size of one entry of a report. */
   leakEntryBytesMax: 2_097_152,

@@ -44,7 +44,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     }),
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
-    ...leakRoutes({ ...keys, leaks, record: keyChanges.record }),
+    ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       method: 'GET',
       path: '/upstreams',

@@ -111,7 +111,7 @@ async function block(
   return { kind: 'known', keyId, ended: added.leak.ended };
 }
 
-/** Looks secrets up in the key directory, a few at a time. */
+/** Looks secrets up in the key directory, a few at a time. Secrets that are found end one by one, because they may belong to one key. */
 async function lookUpAll(
   secrets: readonly ReportedSecret[],
   judged: Map<string, Judged>,
@@ -121,10 +121,12 @@ async function lookUpAll(
   const { leakLookUpsAtOnce: atOnce } = deps.bounds;
   for (let from = 0; from < secrets.length; from += atOnce) {
     const part = secrets.slice(from, from + atOnce);
-    const found = await Promise.all(part.map((secret) => endInDirectory(secret, terms, deps)));
-    for (const [index, one] of found.entries()) {
+    const found = await Promise.all(part.map(({ digest }) => deps.directory?.find(digest)));
+    for (const [index, secret] of part.entries()) {
+      if (found[index]?.kind === 'absent') continue;
+      const one = await endInDirectory(secret, terms, deps);
       if ('reason' in one) return one;
-      judged.set(part[index]?.digest ?? '', one);
+      judged.set(secret.digest, one);
     }
     await terms.slices.rest();
   }

@@ -13,7 +13,7 @@ import { BodyMemory, type ReadBody, readReportBody } from './report-body.ts';
 
 /**
  * Receives a report of GitHub about leaked secrets. The request needs no key and is charged to the client's address. A request without a
- * valid signature learns nothing: neither whether a secret is valid, nor whether its identifier is one of GitHub.
+ * valid signature learns nothing about secrets, because its body is not parsed.
  */
 export async function answerLeakReport(exchange: Screened, stations: Stations): Promise<Ending> {
   const { limiter, leaks } = stations;

@@ -30,7 +30,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = createRoutes({ bounds, keys: { bounds }, keyChanges: {} } as unknown as ApiSources);
+const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
 
 /** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>

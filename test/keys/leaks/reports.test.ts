@@ -1,4 +1,7 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { issueSecret } from '../../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../../support/admin-client.ts';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../../support/directory-of.ts';
@@ -148,6 +151,18 @@ describe('a report of GitHub', () => {
     expect(replies.map(({ body }) => body)).toEqual(replies.map(() => labels));
     expect(await leaksOf('at-once')).toHaveLength(1);
     expect(await leaksOf('issued-at-once')).toHaveLength(1);
+  });
+
+  it('ends several secrets of one key, and the key has one recorded change for each', async () => {
+    const leaked = Array.from({ length: 12 }, () => issueSecret());
+    await directory.issue('many-secrets', [...leaked, rotating.old]);
+    const { body } = await report(
+      0,
+      leaked.map((token) => entryFor(token)),
+    );
+    expect(body).toEqual(leaked.map((token) => labelOf(token, 'true_positive')));
+    for (const secret of leaked) expect(await statusesOf(secret)).toEqual([401, 401]);
+    expect(await leaksOf('many-secrets')).toHaveLength(leaked.length);
   });
 
   it('records where the secret was found, without the secret and without control characters', async () => {
@@ -323,5 +338,32 @@ describe('a leaked secret that the keys file still has', () => {
     expect(checked.stderr).toMatch(
       /keys\.yaml:1: the secret [0-9a-f]{8}… of the key replayed leaked, and it is refused/,
     );
+  });
+
+  it('stays refused when its key moves from the keys file to the directory', async () => {
+    for (const { configDir } of fleet.gateways) {
+      const file = join(configDir, 'keys.yaml');
+      const keys: { id: string }[] = parse(await readFile(file, 'utf8'));
+      await writeFile(file, stringify(keys.filter(({ id }) => id !== 'replayed')));
+    }
+    const [{ sha256 } = { sha256: '' }] = replayed.entry.secrets;
+    const keys = [{ id: 'replayed', plan: 'pro', secrets: [{ sha256 }] }];
+    await until('the key is imported', async () => {
+      const { body } = await ask('/directory', { method: 'POST', json: { keys } });
+      return body.created === 1;
+    });
+    await until('both gateways find the key in the directory', async () => {
+      const sources = fleet.gateways.map(async ({ adminUrl }) => {
+        const { port } = new URL(adminUrl);
+        const { body } = await askAdmin(Number(port), '/api/v1/keys/replayed', { token: writer.token });
+        return body.source;
+      });
+      return (await Promise.all(sources)).every((source) => source === 'directory');
+    });
+    expect(await statusesOf(replayed.secret)).toEqual([401, 401]);
+    expect((await ask('/keys/replayed')).body.secrets[0]).toMatchObject({
+      isExpired: true,
+      leak: { ended: true },
+    });
   });
 });
