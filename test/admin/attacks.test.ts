@@ -39,6 +39,7 @@ describe('a client that may not change keys', () => {
         },
         'POST /directory': { keys: [{ id: 'evil', plan: 'free', secrets: [] }] },
         'POST /changes': { action: 'delete', key: 'acme' },
+        'POST /leaks': [{ token: key.secret }],
       };
       const body = bodies[`${method} ${path}`];
       const replies = [
