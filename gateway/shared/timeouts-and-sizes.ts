@@ -705,14 +705,21 @@ export const defaultBounds = Object.freeze({
    */
   webhooksPerReceiverMax: 4,
   /**
-   * The maximum number of attempts that a process starts at once, and the pause until it starts more. An attempt takes 1 ms of CPU time, so
-   * a flood of events does not delay requests.
+   * The maximum number of attempts that a process starts per second, and in one burst after a pause. An attempt takes 1 ms of CPU time, so a
+   * flood of events does not delay requests. Receivers take turns.
    */
-  webhooksAtOnceMax: 8,
-  webhooksPauseMs: 50,
+  webhooksPerSecondMax: 100,
+  webhooksAtOnceMax: 4,
+  /** The shortest pause between two claims of deliveries. */
+  webhookClaimPauseMs: 20,
+  /** The maximum size of the head of a response, and of the part of its body that is read. */
+  webhookResponseHeadBytesMax: 16_384,
+  webhookResponseBodyBytesMax: 16_384,
+  /** How long the body of a response is read before the connection is closed. The attempt ends earlier, with the head. */
+  webhookLingerTimeoutMs: 1_000,
   /**
    * The longest pause before the first retry. Each further pause is longer by `webhookRetryFactor`, up to `webhookRetryPauseMaxMs`. A random
-   * part of at most a quarter is subtracted from each pause. The retries end three days after the event was added.
+   * part of at most a quarter is subtracted from each pause. The retries end three days after the first attempt.
    */
   webhookRetryMs: 3_500,
   webhookRetryFactor: 4,
@@ -735,6 +742,8 @@ export const defaultBounds = Object.freeze({
   webhooksEndedAtOnceMax: 100,
   /** The maximum length of the recorded reason for a failed attempt, in characters. */
   webhookErrorCharsMax: 200,
+  /** The shortest time between two warnings in the log about one receiver. */
+  webhookLogPauseMs: 60_000,
   /** The maximum number of events that one call reads for a list of deliveries. With 20 receivers, such a read takes 3 ms. */
   webhooksReadAtOnceMax: 50,
   /** How long a process waits for its attempts in progress before it exits. */

@@ -133,8 +133,8 @@ export interface ClaimedDelivery {
   readonly body: string;
   /** The number of ended attempts. */
   readonly attempts: number;
-  /** The time since the event was added, or since it was sent again. */
-  readonly ageMs: number;
+  /** The time since the end of the first attempt; 0 before that. */
+  readonly sinceFirstMs: number;
   /** Identifies the claim. */
   readonly token: string;
 }

@@ -67,8 +67,8 @@ export function createMemoryQueue({
         if (body === undefined) return [];
         delivery.dueMs = nowMs() + bounds.webhookClaimMs;
         delivery.isClaimed = true;
-        const { eventId, attempts, sinceMs, dueMs } = delivery;
-        return [{ receiver, eventId, body, attempts, ageMs: nowMs() - sinceMs, token: String(dueMs) }];
+        const { eventId, attempts, firstMs = nowMs(), dueMs } = delivery;
+        return [{ receiver, eventId, body, attempts, sinceFirstMs: nowMs() - firstMs, token: String(dueMs) }];
       });
     });
     return { isSending: wanted.length > 0, deliveries };
@@ -82,6 +82,7 @@ export function createMemoryQueue({
     const { kind, status } = settlement;
     const error = kind === 'delivered' ? undefined : settlement.error.slice(0, bounds.webhookErrorCharsMax);
     delivery.attempts += 1;
+    delivery.firstMs ??= nowMs();
     delivery.last = { atMs: nowMs(), status, error };
     if (kind === 'retry') state.retry(delivery, settlement.pauseMs);
     else state.end(delivery, kind);

@@ -8,7 +8,8 @@ export interface StoredDelivery {
   readonly subject: string;
   state: DeliveryState;
   attempts: number;
-  sinceMs: number;
+  /** The end of the first attempt. */
+  firstMs: number | undefined;
   /** Undefined after the end of the delivery, and while an earlier delivery of the same subject must arrive first. */
   dueMs: number | undefined;
   isClaimed: boolean;
@@ -62,7 +63,7 @@ export function createMemoryState({
         subject: event.subject,
         state: 'waiting',
         attempts: 0,
-        sinceMs: nowMs(),
+        firstMs: undefined,
         dueMs: nowMs(),
         isClaimed: false,
         next: undefined,
@@ -143,7 +144,7 @@ export function createMemoryState({
       const isWaitingNow = delivery.state === 'waiting';
       if (isWaitingNow && delivery.isClaimed && (delivery.dueMs ?? 0) > nowMs()) return;
       if (!isWaitingNow) {
-        Object.assign(delivery, { state: 'waiting', attempts: 0, sinceMs: nowMs() });
+        Object.assign(delivery, { state: 'waiting', attempts: 0, firstMs: undefined });
         waitingFor(delivery.receiver).add(delivery);
       }
       delivery.dueMs = nowMs();

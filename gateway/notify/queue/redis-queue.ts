@@ -156,7 +156,7 @@ function namesOf(prefix: string): Names {
 /** @param parts six for each delivery (`claim-due.lua`) */
 function toClaimed(parts: readonly (string | number)[]): readonly ClaimedDelivery[] {
   return Array.from({ length: parts.length / 6 }, (_, index) => {
-    const [receiver, eventId, token, attempts, ageMs, body] = parts
+    const [receiver, eventId, token, attempts, sinceFirstMs, body] = parts
       .slice(6 * index, 6 * index + 6)
       .map(String);
     return {
@@ -164,7 +164,7 @@ function toClaimed(parts: readonly (string | number)[]): readonly ClaimedDeliver
       eventId: eventId ?? '',
       token: token ?? '',
       attempts: Number(attempts),
-      ageMs: Number(ageMs),
+      sinceFirstMs: Number(sinceFirstMs),
       body: body ?? '',
     };
   });

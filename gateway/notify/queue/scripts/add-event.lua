@@ -22,7 +22,7 @@ for index, kind in ipairs({ 'hash', 'zset', 'zset', 'zset', 'string' }) do
 end
 
 local function addDelivery(event, toId, receiver)
-  local delivery = { state = 'waiting', attempts = 0, sinceMs = nowMs }
+  local delivery = { state = 'waiting', attempts = 0 }
   local tail = 'tail:' .. receiver .. ':' .. event.subject
   local beforeId = event.subject ~= '' and redis.call('HGET', hash, tail)
   local before = beforeId and load(beforeId .. ':' .. receiver)

@@ -7,7 +7,7 @@ time), notedMs and origin (note-receivers.lua).
 ARGV: the process, how long it remains the sender (ms), how long a claim lasts (ms), how long the queue is kept (ms), and for each receiver
 its id and the maximum number of deliveries.
 The reply is 1 if the process is the sender of a receiver, otherwise 0. For each delivery, the receiver, the event, the token of the claim,
-the number of ended attempts, the age of the delivery in ms and the body follow.
+the number of ended attempts, the time since the first attempt in ms and the body follow.
 ]]
 local process, senderMs, claimMs, keptMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local reply = { 0 }
@@ -43,8 +43,8 @@ for i = 5, #ARGV, 2 do
         setDue(id, receiver, delivery, nowMs + claimMs)
         delivery.isClaimed = true
         save(id .. ':' .. receiver, delivery)
-        local ageMs = string.format('%.0f', nowMs - delivery.sinceMs)
-        for _, part in ipairs({ receiver, id, delivery.due, delivery.attempts, ageMs, body }) do
+        local sinceMs = string.format('%.0f', math.max(0, nowMs - (delivery.firstMs or nowMs)))
+        for _, part in ipairs({ receiver, id, delivery.due, delivery.attempts, sinceMs, body }) do
           reply[#reply + 1] = part
         end
       end

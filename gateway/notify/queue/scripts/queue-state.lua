@@ -6,7 +6,8 @@ text. The flag `allow-oom` lets deliveries continue when Redis is out of memory.
 KEYS[1] is a hash with these fields:
   <event id>                  JSON: type, atMs, subject, receivers (their ids), open (the number of waiting deliveries), addedMs, place
   <event id>:body             the body that receivers get
-  <event id>:<receiver id>    JSON, a delivery: state, attempts, sinceMs, and if present due, isClaimed, next, lastMs, status, error
+  <event id>:<receiver id>    JSON, a delivery: state, attempts, and if present due, isClaimed, next, firstMs and lastMs (the end of
+                              the first and of the last attempt), status, error
   tail:<receiver id>:<subject>  the last event of a subject that must arrive after earlier events
   waiting, delivered, failed  the number of deliveries in this state
   dropped                     the number of events that were removed while a delivery waited

@@ -17,7 +17,7 @@ for _, receiver in ipairs(event.receivers) do
       count(delivery.state, -1)
       count('waiting', 1)
       event.open = event.open + 1
-      delivery.state, delivery.attempts, delivery.sinceMs = 'waiting', 0, nowMs
+      delivery.state, delivery.attempts, delivery.firstMs = 'waiting', 0, nil
     end
     if not delivery.isClaimed or not delivery.due or tonumber(delivery.due) <= nowMs then
       setDue(id, receiver, delivery, nowMs)

@@ -13,6 +13,7 @@ if result ~= 'delivered' and (delivery.due ~= token or not delivery.isClaimed) t
 delivery.isClaimed = nil
 if result ~= 'returned' then
   delivery.attempts, delivery.lastMs = delivery.attempts + 1, nowMs
+  delivery.firstMs = delivery.firstMs or nowMs
   delivery.status, delivery.error = tonumber(status), problem ~= '' and problem or nil
 end
 if result == 'retry' or result == 'returned' then
