@@ -3,11 +3,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
+import { connectRedis } from '../support/connect-redis.ts';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
 import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type KeyEntry, makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import type { RawClient } from '../support/raw-http.ts';
+import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore, steadyStore, type Tuning } from '../support/tuning.ts';
 import { askForWebSocket, switchingProtocols, webSocketApi } from '../support/web-socket.ts';
 
@@ -106,6 +109,23 @@ describe('a WebSocket of a key in YAML', () => {
     await client.closed;
     await expect.poll(() => atBackend.size).toBe(1);
     await expect.poll(() => closings(fleet)).toEqual([{ keyId: 'acme', operation: 'feed', reason }]);
+    await expectOpen(neighbour);
+  });
+
+  it('is closed when another process receives a report that its secret leaked, and no other WebSocket is', async () => {
+    const fleet = await start(1, [key.entry, other.entry], { ...patientStore, tunnelCheckIntervalMs: 20 });
+    const client = await open(fleet, key.secret);
+    const neighbour = await open(fleet, other.secret);
+    const redis = await connectRedis({ prefix: fleet.prefix, place: { url: fleet.redis.url } });
+    onTestFinished(redis.close);
+    const { digest } = secretOf(key.secret);
+    const leak = { atMs: Date.now(), by: 'github', ended: true };
+    const store = createRedisBlockStore({ redis, bounds: tunedBounds(patientStore) });
+    expect((await store.add({ digest, keyId: 'acme', leak })).kind).toBe('added');
+    await client.closed;
+    await expect
+      .poll(() => closings(fleet))
+      .toEqual([{ keyId: 'acme', operation: 'feed', reason: 'leaked' }]);
     await expectOpen(neighbour);
   });
 
