@@ -36,3 +36,9 @@ export function timeText(atMs: number, nowMs: number): string {
   const clock = `${time.slice(0, 8)} UTC`;
   return new Date(nowMs).toISOString().startsWith(`${day}T`) ? clock : `${clock} on ${day}`;
 }
+
+/** "60 → 30 a minute", "no limit → 1,000 a day". A value that is not a number means that the window has no limit. */
+export function limitChangeText(window: PlanWindow, before: unknown, after: unknown): string {
+  const limitText = (limit: unknown) => (typeof limit === 'number' ? figure(limit) : 'no limit');
+  return `${limitText(before)} → ${limitText(after)} ${per(window)}`;
+}

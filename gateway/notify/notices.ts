@@ -69,17 +69,27 @@ export interface OperationSunset {
   readonly kind: 'operation_sunset';
   readonly operation: string;
   readonly method: string;
-  /** The path template, relative to the base URL. */
+  /** The path template, with the path of the base URL. */
   readonly path: string;
   readonly sunsetMs: number;
+  /** Whether requests get 410 after the sunset. */
+  readonly afterSunset: 'gone' | 'serve';
   /** The mark that was reached: this number of days before the sunset. */
   readonly days: number;
   /** The path template of the operation's successor. */
   readonly successor: string | undefined;
-  /** The keys that have called the operation, the most frequent caller first. Undefined if the usage record could not be read. */
-  readonly callers: readonly { readonly keyId: string; readonly requests: number }[] | undefined;
-  /** The number of days that `callers` covers. */
-  readonly callersDays: number | undefined;
+  /** The keys that have called the operation recently. Undefined if the usage record is off, or could not be read. */
+  readonly called: OperationCallers | undefined;
+}
+
+/** The keys that have called an operation recently. */
+export interface OperationCallers {
+  /** The number of days that the figures cover. */
+  readonly days: number;
+  /** The most frequent caller first. */
+  readonly callers: readonly { readonly keyId: string; readonly requests: number }[];
+  /** The number of callers that are not in the list. */
+  readonly more: number;
 }
 
 /** A plan has other members than before: by a reload, or by a scheduled change. */
@@ -164,8 +174,10 @@ export function identityOf(notice: Notice, nowMs: number, bounds: Bounds): Notic
       return once([operation, sunsetMs, days], nowMs);
     }
     case 'plan_changed': {
-      const { plan, version } = notice;
-      return near([plan, version], changesMergedWithinMs);
+      const { plan, version, cause } = notice;
+      return cause === 'schedule'
+        ? once([plan, version], nowMs)
+        : near([plan, version], changesMergedWithinMs);
     }
     case 'target_unhealthy':
     case 'target_healthy':

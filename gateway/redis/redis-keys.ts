@@ -187,6 +187,18 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 40_000,
   },
+  noticeScans: {
+    name: (prefix: string) => `${prefix}:notify:{scans}`,
+    pattern: '<prefix>:notify:{scans}',
+    type: 'hash',
+    bytesMax: 300,
+  },
+  noticeScanLeader: {
+    name: (prefix: string) => `${prefix}:notify:{scans}:leader`,
+    pattern: '<prefix>:notify:{scans}:leader',
+    type: 'string',
+    bytesMax: 120,
+  },
   probe: {
     name: (prefix: string) => `${prefix}:probe`,
     pattern: '<prefix>:probe',

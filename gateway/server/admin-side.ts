@@ -22,6 +22,7 @@ import type { AdminToken, Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
+import { createNotices } from './notices.ts';
 import { followPlanChanges } from './plan-changes.ts';
 import { createReadingThread, type StartReadingWorker } from './reading/reading-thread.ts';
 import { joinUpstreams, type Served, type ServingProcess } from './served.ts';
@@ -60,6 +61,7 @@ export function createAdminSide({
     bounds,
     onChange(next) {
       settings = next;
+      notices.plansChanged();
     },
   });
   let settings = planChanges.take(firstSettings);
@@ -84,7 +86,10 @@ export function createAdminSide({
     bounds,
   });
 
-  const faults = watchFaults(() => judgeGateway(currentState()), { nowMs, bounds });
+  const faults = watchFaults(() => judgeGateway({ ...currentState(), notify: notices.state() }), {
+    nowMs,
+    bounds,
+  });
 
   const reading = createReadingThread({
     settings: () => settings,
@@ -110,6 +115,17 @@ export function createAdminSide({
     log: logger,
     bounds,
     startWorker: startReadingWorker,
+  });
+  const notices = createNotices({
+    settings: () => settings,
+    records,
+    directory,
+    processId,
+    askThread: reading.ask,
+    keptDays: usage?.state().keptDays,
+    limiter,
+    log: logger,
+    bounds,
   });
   const failedHandshakes = createFailedHandshakes(logger, bounds);
   const admin = createAdminListener({
@@ -169,6 +185,7 @@ export function createAdminSide({
         directory: { lookUps: counted.lookUps, heldKeys: sumOf(processes, ({ heldKeys }) => heldKeys) },
       }),
       usage,
+      notify: notices.state(),
       storeAvailable: store.kind === 'memory' || store.available,
       storeServersAway: serversAway(store),
       bans,
@@ -228,6 +245,7 @@ export function createAdminSide({
   /** @param seenBy the process that observed it, if another process records it */
   function recordNotice(notice: Notice, seenBy?: string): void {
     if (isHappening(notice)) events.record(notice, seenBy);
+    notices.record(notice, seenBy);
   }
 
   function recordKeyChange(change: KeyChange): void {
@@ -240,7 +258,7 @@ export function createAdminSide({
   }
 
   async function recordReload(before: Settings, after: Settings, files: readonly string[]): Promise<void> {
-    const edit = await describeEdit(before, after, bounds);
+    const { planEdits, ...edit } = await describeEdit(before, after, bounds);
     const versions = { before: before.version, after: after.version };
     changes.record({
       action: 'reload',
@@ -251,6 +269,8 @@ export function createAdminSide({
     });
     recordTokenChange(before.admin.tokens, after.admin.tokens);
     recordNotice({ kind: 'reload', ...versions, edits: edit.edits });
+    const version = `${before.version} ${after.version}`;
+    for (const one of planEdits) recordNotice({ kind: 'plan_changed', cause: 'reload', ...one, version });
   }
 
   function reportBug(bug: unknown, requestId?: string): void {
@@ -270,6 +290,7 @@ export function createAdminSide({
     /** Starts to publish this gateway in the list of processes. */
     start() {
       presence.start();
+      notices.start();
       certificates.start();
       leakTimer = setInterval(renewLeaks, bounds.leakRenewalMs).unref();
     },
@@ -281,6 +302,7 @@ export function createAdminSide({
       notInForce = now;
       certificates.replace(next);
       renewLeaks();
+      notices.replace();
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.
       const after = settings;
@@ -302,7 +324,7 @@ export function createAdminSide({
     async flush() {
       faults.close();
       await recording;
-      await Promise.all([presence.close(), changes.close(), events.close()]);
+      await Promise.all([presence.close(), changes.close(), events.close(), notices.close()]);
     },
     /** Closes the listener. */
     close() {

@@ -652,17 +652,46 @@ export const defaultBounds = Object.freeze({
   eventsKeptMs: 604_800_000,
   /** Reports of the same event are merged if several processes send them within this time. */
   eventsMergedWithinMs: 10_000,
+  /** The interval at which each process reads the figures of the queue of webhooks, for metrics and faults. */
+  webhookCountsIntervalMs: 10_000,
+  /** A receiver whose deliveries have failed for this time, and dropped events of this time, are shown as a fault. */
+  webhookFailingNoticeMs: 300_000,
+  webhookDroppedNoticeMs: 3_600_000,
   /** The maximum size of the body of a webhook. */
   webhookBodyBytesMax: 20_000,
   /** The maximum length of a text in the body of a webhook, such as a URL or an error message. */
   webhookTextCharsMax: 1_000,
   /** The maximum number of entries of a list in the body of a webhook. */
-  webhookListMax: 100,
+  webhookListMax: 500,
   /**
    * How long after the end of a ban or a window the reports of several processes are merged into one webhook event. A process whose Redis
    * is away reports late.
    */
   noticesMergedAfterEndMs: 86_400_000,
+  /** How long reports of a threshold are merged after the counts of the key contain the report. */
+  thresholdMergedMs: 600_000,
+  /**
+   * The pause between two scans for events that become due with the time, such as the expiry of a secret. The pause is `noticeScanPauseFactor`
+   * times the length of the scan, but at least `noticeScanIntervalMs` and at most `noticeScanIntervalMaxMs`.
+   */
+  noticeScanIntervalMs: 60_000,
+  noticeScanIntervalMaxMs: 3_600_000,
+  noticeScanPauseFactor: 50,
+  /** The number of keys that a scan reads at once, which takes a millisecond of CPU time, and the pause after that. */
+  noticeScanKeysAtOnce: 50,
+  noticeScanPauseMs: 20,
+  /**
+   * The number of events, and the time, after which a scan checks that the process may still scan and that the queue of deliveries has room.
+   * While more than `noticeScanWaitingMax` deliveries wait, the scan pauses, so that it does not displace other events.
+   */
+  noticeScanEventsAtOnce: 50,
+  noticeScanCheckMs: 1_000,
+  noticeScanWaitingMax: 2_000,
+  noticeScanFullPauseMs: 2_000,
+  /** The time after which another process takes over the scans of a process that has died, after the end of a pause between two scans. */
+  noticeScanLeadMs: 30_000,
+  /** How long Redis keeps the end of the last scan after that scan: 400 days. */
+  noticeScanKeptMs: 34_560_000_000,
   /** The maximum number of events in one response. */
   eventsPerPageMax: 200,
   /**

@@ -68,6 +68,7 @@ test('a small configuration gets every default', () => {
     addressBucket: { perMinute: 30 },
     bodyBytesMax: 1_048_576,
     usage: { keepDays: 8 },
+    leaks: { onLeak: 'revoke' },
     notify: [],
     thresholds: [],
     workers: 1,

@@ -53,7 +53,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     makeKey({ plan: 'all', id: `${name}-with-20-characters`.slice(0, 20) }),
   );
   if (!calm || !greedy || !freed) throw new Error('three keys were made');
-  const settings = await settingsOf({
+  const config = {
     upstream: { url: 'http://127.0.0.1:1' },
     plans: { all: limits },
     redis: { url: server.url, prefix },
@@ -65,7 +65,15 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     docsPath: '/docs',
     leaksPath: '/leaks',
     leaks: { github: { keysUrl: 'http://127.0.0.1:1/keys' } },
-  });
+    notify: [
+      {
+        url: 'http://127.0.0.1:1',
+        secretFile: 'hook',
+        events: ['key.expiring', 'operation.sunset', 'plan.changed'],
+      },
+    ],
+  };
+  const settings = await settingsOf(config, { hook: `whsec_${Buffer.alloc(32).toString('base64')}` });
   const gateway = createGateway({
     settings,
     log: { logger: pino({ level: 'silent' }), access: () => {} },

@@ -29,6 +29,8 @@ export const patientStore = {
   storeStartTimeoutMs: 20_000,
   storeConnectTimeoutMs: 20_000,
   storePatientDeadlineMs: 20_000,
+  // A claim must last longer than a call to the store and an attempt.
+  webhookClaimMs: 60_000,
   directoryLookUpDeadlineMs: 20_000,
   usageCallTimeoutMs: 20_000,
   // A response of the admin API may wait for several calls to Redis.

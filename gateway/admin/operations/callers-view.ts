@@ -52,11 +52,13 @@ export type Callers = z.output<typeof callers>;
  */
 const callersMax = 10_000;
 
+export const callersPath = '/operations/{operationId}/callers';
+
 /** `GET /operations/{operationId}/callers` */
 export function callersRoute(sources: KeySources): Route {
   return defineRoute({
     method: 'GET',
-    path: '/operations/{operationId}/callers',
+    path: callersPath,
     needs: 'read',
     query: queryOf({ ...periodQuery, limit: wholeNumber(1, callersMax).default(50) }),
     async respond({ params: { operationId = '' }, query }) {

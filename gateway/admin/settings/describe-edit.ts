@@ -7,21 +7,34 @@ import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { changeText, diffMembers, diffSettings, type ListDiff, type Members } from './diff-settings.ts';
+import {
+  changeText,
+  diffMembers,
+  diffSettings,
+  type ListDiff,
+  type Members,
+  type SettingsDiff,
+} from './diff-settings.ts';
 import { settingsMembers } from './settings-view.ts';
 
 /**
  * Describes the changes of a reload, each as a text such as "free 60 → 50 a minute" or "key acme disabled". No text
  * contains a secret, a digest or a customer's name. The comparison of the keys yields to the event loop regularly.
- * `limitsBefore` contains the limits before the reload, for the plans and keys that the texts name.
+ * `limitsBefore` contains the limits before the reload, for the plans and keys that the texts name. `planEdits` has a text for each changed
+ * member of each changed plan.
  */
 export async function describeEdit(
   before: Settings,
   after: Settings,
   bounds: Bounds,
-): Promise<{ readonly edits: readonly string[]; readonly limitsBefore: LimitsBefore | undefined }> {
+): Promise<{
+  readonly edits: readonly string[];
+  readonly limitsBefore: LimitsBefore | undefined;
+  readonly planEdits: readonly PlanEdit[];
+}> {
   const ofKeys = await keyTexts(before, after, bounds);
-  const texts = [...settingTexts(before, after), ...ofKeys.texts];
+  const diff = diffSettings(settingsMembers(before), settingsMembers(after));
+  const texts = [...settingTexts(diff), ...ofKeys.texts];
   const { editTextsMax, editTextCharsMax } = bounds;
   const shown = texts
     .slice(0, editTextsMax)
@@ -31,7 +44,13 @@ export async function describeEdit(
   return {
     edits: left > 0 ? [...shown, `${figure(left)} more`] : shown,
     limitsBefore,
+    planEdits: diff.plans.changed.map(({ id, changes }) => ({ plan: id, edits: changes.map(planText) })),
   };
+}
+
+export interface PlanEdit {
+  readonly plan: string;
+  readonly edits: readonly string[];
 }
 
 function limitsThen(
@@ -61,8 +80,7 @@ function limitsThen(
 /** Members that the texts omit. The record of changes has a separate entry for changes of admin tokens. */
 const toldElsewhere = new Set(['admin.tokens']);
 
-function settingTexts(before: Settings, after: Settings): string[] {
-  const diff = diffSettings(settingsMembers(before), settingsMembers(after));
+function settingTexts(diff: SettingsDiff): string[] {
   const listTexts = (noun: string, { added, removed, changed }: ListDiff, name: (id: string) => string) => [
     ...changed.map(({ id, changes }) => `${name(id)} ${changes.map(planText).join(', ')}`),
     ...added.map((id) => `${noun} ${id} is new`),

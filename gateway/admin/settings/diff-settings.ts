@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { figure, per } from '../../fleet/wording.ts';
+import { figure, limitChangeText, per } from '../../fleet/wording.ts';
 import { type LimitsByField, toLimits } from '../../keys/limit-fields.ts';
-import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import { planWindows } from '../../shared/model.ts';
 
 /**
  * A member with different values in two configurations. A new member has no `before`, and a removed member has no
@@ -145,11 +145,6 @@ export function limitsText(limits: LimitsByField): string {
   return toLimits(limits)
     .map(({ window, max }) => `${figure(max)} ${per(window)}`)
     .join(', ');
-}
-
-function limitChangeText(window: PlanWindow, before: unknown, after: unknown): string {
-  const limitText = (limit: unknown) => (typeof limit === 'number' ? figure(limit) : 'no limit');
-  return `${limitText(before)} → ${limitText(after)} ${per(window)}`;
 }
 
 function valueText(value: unknown): string {

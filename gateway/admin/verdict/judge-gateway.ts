@@ -1,9 +1,14 @@
 import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
+import type { NotifyState } from '../../notify/notify.ts';
+import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { GatewayState } from '../readiness.ts';
 
 /** A fault whose start time may be unknown. */
 export type FoundFault = Omit<Fault, 'sinceAt'> & { readonly sinceAt?: string | undefined };
+
+/** The state of a gateway, with the state of its webhooks. Webhooks do not affect the readiness of a gateway. */
+export type JudgedState = GatewayState & { readonly notify?: NotifyState | undefined };
 
 /** The largest length of the text about an invalid file. The page Changes shows the whole error. */
 const errorCharsMax = 300;
@@ -13,8 +18,8 @@ const errorCharsMax = 300;
  * reports these outages itself. Each gateway publishes its own faults, so that any gateway can show the faults of all
  * gateways.
  */
-export function judgeGateway(state: GatewayState): FoundFault[] {
-  const { phase, workers, config, store, leakedSecrets, certificates, usage, upstreams } = state;
+export function judgeGateway(state: JudgedState): FoundFault[] {
+  const { phase, workers, config, store, leakedSecrets, certificates, usage, upstreams, notify } = state;
   const faults: FoundFault[] = [];
   const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
     faults.push({ severity, code, text, sinceAt });
@@ -66,6 +71,14 @@ export function judgeGateway(state: GatewayState): FoundFault[] {
   }
   if (usage?.pausedBecause !== undefined) {
     find('warning', 'recording_paused', `The usage record pauses: ${usage.pausedBecause}.`);
+  }
+  for (const { origin, sinceMs, error } of notify?.failing ?? []) {
+    const text = `The receiver of webhooks at ${origin} gets nothing: ${error}.`;
+    find('warning', 'webhooks_fail', text, isoOf(sinceMs));
+  }
+  if (notify?.droppedSinceMs !== undefined) {
+    const text = 'Events for webhooks were dropped, because too many waited for their delivery.';
+    find('warning', 'webhooks_dropped', text, isoOf(notify.droppedSinceMs));
   }
   return faults;
 }

@@ -1,0 +1,48 @@
+import { eventText } from '../fleet/event-text.ts';
+import { counted, figure, timeText } from '../fleet/wording.ts';
+import type { KeyExpiring, Notice, OperationSunset, SecretLeaked } from './notices.ts';
+
+/** The notice in one sentence, with ids and without secrets. Times are UTC. */
+export function noticeText(notice: Notice, nowMs: number): string {
+  switch (notice.kind) {
+    case 'quota_threshold': {
+      const { percent, used, limit, window } = notice;
+      return `${whoOf(notice)} has used ${percent} % of its limit for the ${window}: ${figure(used)} of ${figure(limit)}.`;
+    }
+    case 'secret_leaked':
+      return leakText(notice);
+    case 'key_expiring':
+      return expiryText(notice, nowMs);
+    case 'operation_sunset':
+      return sunsetText(notice, nowMs);
+    case 'plan_changed': {
+      const { plan, cause, edits } = notice;
+      const why = cause === 'schedule' ? ' at its date' : '';
+      return `Plan ${plan} changed${why}: ${edits.join(', ')}.`;
+    }
+    default:
+      return eventText(notice, nowMs);
+  }
+}
+
+function leakText({ digestStart, source, url, ended, ...key }: SecretLeaked): string {
+  const where = url === undefined ? '' : ` at ${url}`;
+  const effect = ended ? 'The secret was ended.' : 'The secret was not ended by this report.';
+  return `The secret ${digestStart}… of ${whoOf(key)} was found${where}, reported by ${source}. ${effect}`;
+}
+
+function expiryText({ digestStart, hasOther, expiresMs, ...key }: KeyExpiring, nowMs: number): string {
+  const what = hasOther ? `The secret ${digestStart}… of ${whoOf(key)}` : `The last secret of ${whoOf(key)}`;
+  return `${what} expires at ${timeText(expiresMs, nowMs)}.`;
+}
+
+function sunsetText({ method, path, sunsetMs, afterSunset, called }: OperationSunset, nowMs: number): string {
+  const end = afterSunset === 'gone' ? 'is removed' : 'reaches its sunset';
+  const who = called && counted(called.callers.length + called.more, 'key');
+  const calls = called && `; ${who} called it in the last ${counted(called.days, 'day')}`;
+  return `${method} ${path} ${end} at ${timeText(sunsetMs, nowMs)}${calls ?? ''}.`;
+}
+
+function whoOf({ keyId, plan }: { readonly keyId: string; readonly plan: string | undefined }): string {
+  return plan === undefined ? keyId : `${keyId} (${plan})`;
+}

@@ -1,0 +1,87 @@
+import type { RedisConnection } from '../../redis/redis-connection.ts';
+import { redisKeys } from '../../redis/redis-keys.ts';
+import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+
+/** What the scans of all processes share. The promises never reject. */
+export interface ScanState {
+  /** Whether this process may scan now. If so, no other process scans within the next `forMs`, unless this process leaves. */
+  lead(forMs: number): Promise<boolean>;
+  /** The end of the last complete scan of this kind, epoch ms; `never` if there was none; undefined if the store is unavailable. */
+  scannedMs(kind: string): Promise<number | 'never' | undefined>;
+  noteScanned(kind: string, untilMs: number): Promise<void>;
+  /** Lets another process scan. */
+  leave(): Promise<void>;
+}
+
+export function createScanState({
+  redis,
+  processId,
+  bounds,
+}: {
+  readonly redis: RedisConnection | undefined;
+  readonly processId: string;
+  readonly bounds: Pick<Bounds, 'noticeScanKeptMs' | 'storePatientDeadlineMs'>;
+}): ScanState {
+  return redis === undefined ? createMemoryScanState() : createRedisScanState({ redis, processId, bounds });
+}
+
+function createMemoryScanState(): ScanState {
+  const scanned = new Map<string, number>();
+  return {
+    lead: async () => true,
+    scannedMs: async (kind) => scanned.get(kind) ?? 'never',
+    noteScanned: async (kind, untilMs) => void scanned.set(kind, untilMs),
+    leave: async () => {},
+  };
+}
+
+/**
+ * The lead is a key that expires, so another process takes over when the leading process dies. Two processes may scan at the same time after
+ * a pause of the leading process. The identity of the notices then prevents a second event.
+ */
+function createRedisScanState({
+  redis: { commands, prefix, isReady },
+  processId,
+  bounds,
+}: {
+  readonly redis: RedisConnection;
+  readonly processId: string;
+  readonly bounds: Pick<Bounds, 'noticeScanKeptMs' | 'storePatientDeadlineMs'>;
+}): ScanState {
+  const scans = redisKeys.noticeScans.name(prefix);
+  const leader = redisKeys.noticeScanLeader.name(prefix);
+
+  async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
+    if (!isReady(scans)) return undefined;
+    const reply = call().catch(() => undefined);
+    return withinDeadline<T | undefined>(reply, bounds.storePatientDeadlineMs, () => undefined);
+  }
+
+  return {
+    async lead(forMs) {
+      const taken = await attempt(() => commands.set(leader, processId, 'PX', forMs, 'NX'));
+      if (taken === 'OK') return true;
+      if ((await attempt(() => commands.get(leader))) !== processId) return false;
+      return (await attempt(() => commands.pexpire(leader, forMs))) === 1;
+    },
+    async scannedMs(kind) {
+      const written = await attempt(() => commands.hget(scans, kind));
+      if (written === undefined) return undefined;
+      const untilMs = Number(written ?? Number.NaN);
+      return Number.isFinite(untilMs) ? untilMs : 'never';
+    },
+    async noteScanned(kind, untilMs) {
+      await attempt(() =>
+        Promise.all([
+          commands.hset(scans, kind, Math.round(untilMs)),
+          commands.pexpire(scans, bounds.noticeScanKeptMs),
+        ]),
+      );
+    },
+    async leave() {
+      if ((await attempt(() => commands.get(leader))) === processId)
+        await attempt(() => commands.del(leader));
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import type { Logger } from 'pino';
+import type { AskThread } from '../admin/api/thread-routes.ts';
+import { type Callers, callersPath } from '../admin/operations/callers-view.ts';
+import type { KeyDirectory } from '../keys/directory/key-directory.ts';
+import { identityOf, type Notice, type OperationCallers, type QuotaThreshold } from '../notify/notices.ts';
+import { createNotify } from '../notify/notify.ts';
+import { expiringKeys } from '../notify/schedule/expiring-keys.ts';
+import { dayMs } from '../notify/schedule/marks.ts';
+import { changedPlans } from '../notify/schedule/plan-dates.ts';
+import { createScanState } from '../notify/schedule/scan-state.ts';
+import { createScans } from '../notify/schedule/scans.ts';
+import { sunsetOperations } from '../notify/schedule/sunset-operations.ts';
+import type { RedisConnection } from '../redis/redis-connection.ts';
+import type { Limiter } from '../request/limit/limiter.ts';
+import type { Settings } from '../shared/model.ts';
+import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+
+/** Reports notices to the receivers of the configuration, also notices that become due with the time. */
+export function createNotices({
+  settings,
+  records,
+  directory,
+  processId,
+  askThread,
+  keptDays,
+  limiter,
+  log,
+  bounds,
+}: {
+  readonly settings: () => Settings;
+  readonly records: RedisConnection | undefined;
+  readonly directory: KeyDirectory | undefined;
+  readonly processId: string;
+  readonly askThread: AskThread;
+  readonly limiter: Pick<Limiter, 'confirmTold' | 'storeNowMs'>;
+  /** The number of days in the usage record; undefined without a usage record. */
+  readonly keptDays: number | undefined;
+  readonly log: Logger;
+  readonly bounds: Bounds;
+}) {
+  const nowMs = limiter.storeNowMs;
+  const notify = createNotify({
+    receivers: settings().notify,
+    redis: records,
+    processId,
+    nowMs,
+    log,
+    bounds,
+  });
+  const scans = createScans({
+    scans: [
+      {
+        type: 'plan.changed',
+        isFirstLate: false,
+        notices: (period) => changedPlans(settings(), period),
+      },
+      {
+        type: 'operation.sunset',
+        isFirstLate: true,
+        notices: (period) => sunsetOperations(settings(), readCallers, period),
+      },
+      {
+        type: 'key.expiring',
+        isFirstLate: true,
+        notices: (period) => expiringKeys({ settings: settings(), directory, bounds }, period),
+      },
+    ],
+    isWanted: (type) => settings().notify.some(({ events }) => events.includes(type)),
+    state: createScanState({ redis: records, processId, bounds }),
+    record: (notice) => notify.record(notice),
+    waiting: async () => (await notify.queue.counts())?.waiting,
+    nowMs,
+    log,
+    bounds,
+  });
+
+  /**
+   * Records a notice.
+   *
+   * @param seenBy the process that observed it, if another process records it
+   */
+  function record(notice: Notice, seenBy?: string): void {
+    const recorded = notify.record(notice, seenBy);
+    if (notice.kind !== 'quota_threshold') return;
+    void recorded.then((outcome) => (outcome === 'dropped' ? undefined : confirm(notice)));
+  }
+
+  /**
+   * Notes in the counts of the key that the threshold was reported. Until then, each process reports the threshold again, and the identity
+   * prevents a second event. Afterwards the identity is needed only for reports that are still on their way.
+   */
+  async function confirm(threshold: QuotaThreshold): Promise<void> {
+    await limiter.confirmTold(threshold);
+    await notify.queue.mergeUntil(identityOf(threshold, nowMs(), bounds), bounds.thresholdMergedMs);
+  }
+
+  /** Reads the callers in the reading thread, because the usage record of many keys must be read. */
+  async function readCallers(operationId: string): Promise<OperationCallers | undefined> {
+    if (keptDays === undefined) return undefined;
+    const days = Math.min(keptDays, callersDaysMax);
+    const response = await askThread({
+      route: `GET ${callersPath}`,
+      isFixed: undefined,
+      sent: undefined,
+      params: { operationId },
+      query: { from: nowMs() - days * dayMs, limit: bounds.webhookListMax },
+      token: { name: 'notify', sha256: '', may: 'read' },
+    });
+    if (response.status !== 200) return undefined;
+    const { callers, more = 0 } = JSON.parse(response.body.toString()) as Callers;
+    return { days, callers: callers.map(({ id, requests }) => ({ keyId: id, requests })), more };
+  }
+
+  return {
+    record,
+    queue: notify.queue,
+    state: notify.state,
+    start() {
+      notify.start();
+      scans.start();
+    },
+    /** Applies new settings. */
+    replace() {
+      notify.replace(settings().notify);
+      scans.soon();
+    },
+    /** Reports plans whose limits have just changed at their date. */
+    plansChanged: scans.soon,
+    async close() {
+      await scans.close();
+      await notify.close();
+    },
+  };
+}
+
+/** The number of days whose calls an event about a sunset covers. */
+const callersDaysMax = 7;
