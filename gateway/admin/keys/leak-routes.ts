@@ -64,7 +64,7 @@ const reported = z
     'must have either `token` or `sha256`',
   );
 
-/** The form of GitHub's reports. In place of `token`, an entry may have the digest of the secret. Other members are ignored. */
+/** The form of GitHub's reports. An entry may have the digest of the secret as `sha256` in place of `token`. Other members are ignored. */
 export function leaksBody(secretsMax: number) {
   const what = `a list of 1 to ${secretsMax} leaked secrets`;
   return listOf(reported, what).min(1, expects(what)).max(secretsMax, expects(what));

@@ -12,7 +12,7 @@ export type ReadBody =
 interface BodyToRead {
   readonly req: IncomingMessage;
   readonly res: ClientResponse;
-  /** The memory for bodies, and the holder who takes a share of it. The caller gives `taken()` back. */
+  /** The memory of the body. The caller releases it. */
   readonly memory: BodyMemory;
   readonly bytesMax: number;
   /** Called with each part of the body as it arrives. */

@@ -11,7 +11,7 @@ import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
 
-/** Long intervals, so that a process learns of a leak only by its own decision. */
+/** Long intervals, so that a process detects a leak only by its own decision. */
 const bounds = tunedBounds({ ...patientStore, leaksReadIntervalMs: 600_000, leakBlockKeptMs: 1 });
 const bans = { after: 5, withinMs: 60_000, forMs: 60_000, maxMs: 60_000 };
 const leakOf = (ended = true) => ({ atMs: Date.now(), by: 'github', ended });
