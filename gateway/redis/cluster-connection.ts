@@ -52,7 +52,7 @@ export function connectToCluster({
     enableReadyCheck: false,
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    slotsRefreshTimeout: bounds.storeReconnectMaxMs,
+    slotsRefreshTimeout: bounds.storeSlotsTimeoutMs,
     // Host names stay unresolved, because the certificate of a server is issued for its name.
     dnsLookup: (host, callback) => callback(null, host),
   });
@@ -78,6 +78,7 @@ export function connectToCluster({
 
   cluster.on('error', (error: Error & { readonly lastNodeError?: Error | null }) => {
     lastError = contactError ?? error.lastNodeError?.message ?? error.message;
+    contactError = undefined;
   });
   cluster.on('refresh', () => {
     contactError = undefined;

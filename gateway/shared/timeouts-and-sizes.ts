@@ -191,6 +191,10 @@ export const defaultBounds = Object.freeze({
   storeProbesMax: 32,
   /** The longest pause between two attempts to connect to Redis. */
   storeReconnectMaxMs: 250,
+  /**
+   * The timeout for reading the slots of a Cluster from one of its servers over a new connection. After this time the next server is asked.
+   */
+  storeSlotsTimeoutMs: 250,
   /** The timeout of a TCP connect to Redis. */
   storeConnectTimeoutMs: 1_000,
   /**

@@ -104,6 +104,9 @@ function configOf({ sentinel, ...place }: RedisPlace): Record<string, unknown> {
   return { sentinel: { ...rest, tls: true, passwordFile: join(folder, 'password') } };
 }
 
+/** On a busy machine, a TLS handshake with a server of a Cluster may take longer than the default timeout. */
+const storeSlotsTimeoutMs = 20_000;
+
 async function startWith(redis: Record<string, unknown>, config: Record<string, unknown> = {}) {
   const gateway = await startGatewayHere(
     testConfig({
@@ -115,6 +118,7 @@ async function startWith(redis: Record<string, unknown>, config: Record<string, 
       tuning: {
         bounds: {
           ...patientGateway,
+          storeSlotsTimeoutMs,
           storeAclRetryMs: 100,
           usageFlushIntervalMs: 1_000,
         },
@@ -215,7 +219,7 @@ for (const form of forms) {
           log: pino({ base: null }, { write: (line: string) => void reasons.push(JSON.parse(line).reason) }),
           nowMs: Date.now,
           planOf: () => undefined,
-          bounds: tunedBounds({ ...patientStore, storeStartTimeoutMs: 4_000 }),
+          bounds: tunedBounds({ ...patientStore, storeSlotsTimeoutMs, storeStartTimeoutMs: 4_000 }),
         });
         onTestFinished(() => limiter.close());
         expect(await limiter.decide(keyNamed('acme', 10), { bans }, 1)).toMatchObject({

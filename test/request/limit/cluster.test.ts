@@ -1,8 +1,14 @@
-import { expect, it } from 'vitest';
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { createLimiter } from '../../../gateway/request/limit/limiter.ts';
 import { measureClusterFailover, measureLostReply, measureMigration } from '../../faults/cluster.ts';
 import { openBareLimiters } from '../../faults/limiters.ts';
+import { freePort } from '../../support/free-port.ts';
 import { startCluster } from '../../support/start-cluster.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
 
 it('exactly the limit of a key is admitted while its slot moves from server to server, and Redis decides every request', async () => {
   const found = await measureMigration({ limit: 1_000, requests: 3_000, movesMin: 5 });
@@ -28,6 +34,23 @@ it('limits are exact again after the failover of one server, and the other serve
       expect.stringMatching(/^Redis server 127\.0\.0\.1:\d+ is back$/),
     ]);
   }
+});
+
+it('the state of a Cluster that cannot be reached has the newest reason', async () => {
+  const port = await freePort();
+  const limiter = createLimiter({
+    redis: { cluster: [`redis://127.0.0.1:${port}`], prefix: 'test', onFailure: 'local' },
+    log: pino({ level: 'silent' }),
+    nowMs: Date.now,
+    planOf: () => undefined,
+    bounds: tunedBounds({ ...patientStore, storeSlotsTimeoutMs: 20_000, storeStartTimeoutMs: 100 }),
+  });
+  onTestFinished(() => limiter.close());
+  const states = (reason: string) => JSON.stringify(limiter.state()).includes(reason);
+  await until('nothing listens', () => states('ECONNREFUSED'));
+  const server = await startRedis([], port);
+  onTestFinished(server.stop);
+  await until('the server is no Cluster', () => states('cluster support disabled'));
 });
 
 it('an address has one bucket over all processes, on any server', async () => {

@@ -72,7 +72,7 @@ export function watchServer(deps: {
     },
     failed,
     /** The state of the server. `sinceMs` is the time of the last change, epoch ms. */
-    state: () => ({ phase, sinceMs, reason }),
+    state: () => ({ phase, sinceMs, reason: phase === 'away' ? (unfoundBecause() ?? reason) : reason }),
     close() {
       clearTimeout(startTimer);
       clearTimeout(probeTimer);
@@ -82,6 +82,11 @@ export function watchServer(deps: {
       client?.off('close', loseConnection);
     },
   };
+
+  /** The newest reason why the servers of a Cluster cannot be found. A server that was found has its own reason. */
+  function unfoundBecause(): string | undefined {
+    return client === undefined ? node.unknownBecause() : undefined;
+  }
 
   function noteError(error: Error): void {
     connectionError = error.message;
