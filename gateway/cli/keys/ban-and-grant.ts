@@ -7,10 +7,10 @@ import { grantText } from '../admin/keys-view.ts';
 import { grantPeriod } from '../admin/period.ts';
 import { changeKey, readKey } from '../admin/read-api.ts';
 import { type Asking, clientOf, examples, withGateway } from '../command.ts';
-import { addLimitOptions, limitOption, limitsOf } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { clock } from '../output/figures.ts';
 import { print, printJson } from '../output/screen.ts';
+import { addLimitOptions, limitOption, limitsOf } from './limit-options.ts';
 
 /**
  * Adds the commands on bans and grants. These commands send requests to a gateway even for keys of the keys file, because bans

@@ -10,7 +10,6 @@ import { digestSecret, digestStart, issueSecret } from '../../shared/secrets.ts'
 import type { AdminClient } from '../admin/admin-client.ts';
 import { idsInDirectory } from '../admin/ids-in-directory.ts';
 import { requireName } from '../admin/read-api.ts';
-import { limitOption } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import {
   type Configuration,
@@ -21,6 +20,7 @@ import {
 } from './file/edit-keys.ts';
 import type { YamlEdit } from './file/edit-yaml.ts';
 import type { ChangedKey, IssuedKey, KeyDefinition, NewKey, WritableKeys } from './file/writable-keys.ts';
+import { limitOption } from './limit-options.ts';
 
 /**
  * Edits keys in the keys file of a configuration. Each function throws an Error if the keys file cannot be locked or written.

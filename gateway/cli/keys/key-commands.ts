@@ -3,7 +3,6 @@ import type { LimitsByField } from '../../keys/limit-fields.ts';
 import { agePattern, isoOf, parseDuration } from '../../shared/schema/dates-and-durations.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { type Asking, clientOf, examples, requireConfig, withGateway } from '../command.ts';
-import { addLimitOptions, limitsOf } from '../limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { addBanAndGrantCommands } from './ban-and-grant.ts';
@@ -11,6 +10,7 @@ import { createDirectoryKeys } from './directory-keys.ts';
 import { createKeysOfBoth, type IssuedKey, type NewSecret, type WritableKeys } from './file/writable-keys.ts';
 import { createFileKeys } from './file-keys.ts';
 import { disabledText, issuedText } from './key-views.ts';
+import { addLimitOptions, limitsOf } from './limit-options.ts';
 import { tellChange, toldKey, toldSecret } from './tell-change.ts';
 
 /** The options of every command that changes keys. */

@@ -15,7 +15,7 @@ import {
   withGateway,
   withPeriod,
 } from '../command.ts';
-import { addLimitOptions, limitsOf, type StatedLimits } from '../limit-options.ts';
+import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-options.ts';
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { askSimulation, type Simulation } from './ask-simulation.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { type LimitField, limitFieldNames, limitFieldOf } from '../keys/limit-fields.ts';
-import { type PlanWindow, planWindows } from '../shared/model.ts';
-import { wholeNumber } from './command.ts';
+import { type LimitField, limitFieldNames, limitFieldOf } from '../../keys/limit-fields.ts';
+import { type PlanWindow, planWindows } from '../../shared/model.ts';
+import { wholeNumber } from '../command.ts';
 
 export type StatedLimits<Limit> = { readonly [Field in LimitField]?: Limit | undefined };
 
