@@ -140,6 +140,10 @@ export function createAdminSide({
           presence,
           changes,
           events,
+          deliveries: {
+            queue: notices.queue,
+            logResend: (resend) => logger.info(resend, 'a webhook event is sent again'),
+          },
           keyChanges: {
             limiter,
             record: recordKeyChange,

@@ -698,6 +698,13 @@ export const defaultBounds = Object.freeze({
   noticeScanKeptMs: 34_560_000_000,
   /** The maximum number of events in one response. */
   eventsPerPageMax: 200,
+  /** The maximum number of webhook events in one response of the admin API. */
+  webhooksPerPageMax: 200,
+  /**
+   * The list of deliveries also needs the events with a waiting or failed delivery. The gateway caches these events for this multiple of the
+   * time that the read has taken. A full queue of 10,000 events takes 0.4 s and 0.2 s of CPU time.
+   */
+  webhookProblemsRestFactor: 20,
   /**
    * The maximum number of events of one kind that a process reports in one burst, and the interval at which it reports further events.
    * Excess events are counted and reported as one event after `eventsSummaryPauseMs`. The pause doubles, up to `eventsSummaryPauseMaxMs`,

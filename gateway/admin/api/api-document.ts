@@ -27,6 +27,8 @@ import { simulateBody } from '../plans/simulate-route.ts';
 import { simulationShown } from '../plans/simulations.ts';
 import { settingsShown } from '../settings/settings-view.ts';
 import { changesPage, eventsPage } from './changes-view.ts';
+import { deliveredEvent, deliveriesPage, deliveryShown } from './deliveries/deliveries-view.ts';
+import { sendAgainBody, sentAgain } from './deliveries/delivery-routes.ts';
 import { digestStart, processId, version, windowName } from './response-parts.ts';
 import { fleetState } from './state-view.ts';
 import { upstreamsPage } from './upstreams-view.ts';
@@ -115,6 +117,7 @@ function bodySchemas({
     reportLeaks: leaksBody(leakSecretsMax),
     reportChange: reportedChangeBody(changeMembersMax),
     simulate: simulateBody,
+    sendAgain: sendAgainBody,
   };
 }
 
@@ -123,6 +126,9 @@ const components = {
   Callers: callers,
   Changes: changesPage,
   DeletedKey: deletedKey,
+  Deliveries: deliveriesPage,
+  DeliveredEvent: deliveredEvent,
+  Delivery: deliveryShown,
   DigestStart: digestStart,
   DirectoryIds: directoryIds,
   DirectoryPage: directoryPage,
@@ -146,6 +152,7 @@ const components = {
   PlanDistribution: planDistribution,
   Plans: plansPage,
   ProcessId: processId,
+  SentAgain: sentAgain,
   Settings: settingsShown,
   Simulation: simulationShown,
   State: fleetState,

@@ -8,6 +8,7 @@ import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { type LeakRouteSources, leakRoutes } from '../keys/leak-routes.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
+import { createDeliveryRoutes, type DeliverySources } from './deliveries/delivery-routes.ts';
 import { createReadRoutes, type ReadSources } from './read-routes.ts';
 import { defineRoute, type Route } from './route.ts';
 import { stateView } from './state-view.ts';
@@ -19,6 +20,7 @@ export interface ApiSources extends ReadSources {
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
   readonly events: Pick<Events, 'read' | 'list'>;
+  readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
 }
@@ -29,7 +31,7 @@ export interface ApiSources extends ReadSources {
  * with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, keys, keyChanges, leaks } = sources;
+  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks } = sources;
   const { settings, bounds } = keys;
   return [
     defineRoute({
@@ -72,6 +74,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
       respond: async ({ query: { kind, from, to, ...page } }) =>
         jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
     }),
+    ...createDeliveryRoutes(deliveries, { settings, bounds }),
   ];
 }
 

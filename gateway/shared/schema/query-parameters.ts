@@ -33,12 +33,13 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
 }
 
 /** A parameter whose value is one or more of the given words, separated by commas. */
-export function someOf(words: readonly string[]) {
+export function someOf<const Word extends string>(words: readonly Word[]) {
   const wanted = `must be one or more of ${words.join(', ')}, separated by commas`;
+  const isWord = (text: string): text is Word => words.some((word) => word === text);
   return z
     .string()
-    .transform((text) => new Set(text.split(',')))
-    .refine((chosen) => [...chosen].every((word) => words.includes(word)), wanted);
+    .refine((text) => text.split(',').every(isWord), { error: wanted, abort: true })
+    .transform((text): ReadonlySet<Word> => new Set(text.split(',').filter(isWord)));
 }
 
 /** A parameter whose value is a text of at least one character. */

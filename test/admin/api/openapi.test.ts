@@ -16,6 +16,7 @@ import { freshPrefix, redisUrl } from '../../support/redis.ts';
 import { settingsOf } from '../../support/settings-of.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
 import { withinOneMinute } from '../../support/within-one-minute.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a parsed document
@@ -30,7 +31,7 @@ const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]
     operation,
   })),
 );
-const routes = createRoutes({ bounds, keys: { bounds } } as unknown as ApiSources);
+const routes = createRoutes({ bounds, keys: { bounds }, deliveries: {} } as unknown as ApiSources);
 
 /** The API document in strict form: every member of an object must have a description. */
 const strict: Json = JSON.parse(JSON.stringify(document), (_name, value: Json) =>
@@ -63,9 +64,9 @@ const tight = { perMinute: 60, operations: ['listPets'] };
 
 /** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
-  'in memory': () => settingsOf({ upstream: { url: backend.url }, keys: [key.entry], admin }),
+  'in memory': () => withReceiver({ upstream: { url: backend.url }, keys: [key.entry], admin }),
   'on Redis': () =>
-    settingsOf({
+    withReceiver({
       upstreams: {
         store: { url: backend.url, timeouts: { connect: '1s' } },
         gone: { url: 'http://gone.invalid:1' },
@@ -84,6 +85,14 @@ const starts: Record<string, () => Promise<Settings>> = {
     }),
 };
 const admin = { host: '127.0.0.1', port: 0, tokens: [entry] };
+
+/** The backend is also a receiver of webhooks, so that the queue has an event. */
+function withReceiver(overrides: Record<string, unknown>): Promise<Settings> {
+  const receiver = { url: `${backend.url}/hook`, secretFile: 'hook', events: ['config.rejected'] };
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  return settingsOf({ ...overrides, notify: [receiver] }, { hook: secret });
+}
+
 let backend: RecordingBackend;
 beforeAll(async () => {
   backend = await startRecordingBackend({ react: (_request, socket) => socket.write(okResponse('[]')) });
@@ -92,12 +101,15 @@ afterAll(() => backend.close());
 
 /** The value for each parameter of a path. */
 const samples: Record<string, string> = { id: key.entry.id, operationId: 'listPets', name: 'free' };
-const concrete = (path: string) => path.replaceAll(/\{(\w+)\}/g, (_, name) => samples[name] ?? 'none');
+const concrete = (path: string, sample = samples) =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name) => sample[name] ?? 'none');
 
 describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
   let gateway: Gateway;
   let port: number;
   let settings: Settings;
+  /** The id of the webhook event of the failed reload. */
+  let eventId: string;
   beforeAll(async () => {
     settings = { ...(await settingsFor()), directory: true };
     gateway = createGateway({
@@ -114,13 +126,19 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     gateway.reload(settings);
     gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
     gateway.reload(settings);
+    await until('the failed reload is a webhook event', async () => {
+      const { body } = await askAdmin(port, '/api/v1/deliveries', { token });
+      eventId = body.events?.[0]?.id;
+      return eventId !== undefined;
+    });
   });
   afterAll(() => gateway.drain({ graceMs: 0 }));
 
   const gets = operations.filter(({ method }) => method === 'GET');
 
   it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
-    const ask = () => askAdmin(port, `/api/v1${concrete(path)}`, { token });
+    const sample = path.startsWith('/deliveries') ? { id: eventId } : samples;
+    const ask = () => askAdmin(port, `/api/v1${concrete(path, sample)}`, { token });
     if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
     const reply = await ask();
     expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
@@ -193,13 +211,15 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       ['POST', '/directory/ids', { ids: ['moved', 'nobody', key.entry.id] }],
       ['GET', '/keys/{id}'],
       ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
+      ['POST', '/deliveries/{id}/send', {}],
       ['DELETE', '/keys/{id}/secrets/{digest}'],
       ['DELETE', '/keys/{id}'],
     ];
     const statuses: number[] = [];
     let digest = '';
     for (const [method, path, json] of calls) {
-      const url = `/api/v1${path.replace('{id}', 'issued').replace('{digest}', digest)}`;
+      const id = path.startsWith('/deliveries') ? eventId : 'issued';
+      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest)}`;
       const reply = await askAdmin(port, url, { token, method, json });
       if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
       statuses.push(reply.status);
@@ -207,7 +227,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
     expect(statuses).toEqual([
-      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200,
     ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
     const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');
@@ -217,8 +237,8 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
 
   it('shows every setting in /settings', async () => {
     const { body } = await askAdmin(port, '/api/v1/settings', { token });
-    // `/settings` shows the path of the API reference, but not its document.
-    const { docs, ...shown } = settings;
+    // `/settings` shows the path of the API reference, but not its document. The thresholds follow from `notify`.
+    const { docs, thresholds: _, ...shown } = settings;
     const stated = Object.keys(JSON.parse(JSON.stringify(shown)));
     expect(Object.keys(body)).toEqual(expect.arrayContaining(stated));
     expect(body.docsPath).toBe(docs?.path);

@@ -1,0 +1,174 @@
+import * as z from 'zod';
+import {
+  type DeliveryQueue,
+  deliveryStates,
+  type QueuedEvent,
+} from '../../../notify/queue/delivery-queue.ts';
+import { type Settings, webhookEventTypes } from '../../../shared/model.ts';
+import {
+  cursor,
+  periodQuery,
+  queryOf,
+  someOf,
+  text,
+  wholeNumber,
+} from '../../../shared/schema/query-parameters.ts';
+import { expects, fields } from '../../../shared/schema/schema-parts.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { count } from '../response-parts.ts';
+import { defineRoute, type Route } from '../route.ts';
+import { type DeliveredEvent, deliveriesView, eventView } from './deliveries-view.ts';
+
+/** The queue of webhook deliveries, as the admin API uses it. */
+export interface DeliverySources {
+  readonly queue: Pick<DeliveryQueue, 'list' | 'read' | 'resend' | 'counts'>;
+  /** Logs that an operator has sent an event again. */
+  readonly logResend: (resend: Resend) => void;
+}
+
+export interface Resend {
+  /** The name of the token. */
+  readonly by: string;
+  readonly eventId: string;
+  /** The ids of the receivers. */
+  readonly receivers: readonly string[];
+}
+
+export const sendAgainBody = fields('an object with receiver', {
+  receiver: z
+    .string()
+    .regex(/^[0-9a-f]{12}$/, expects('the id of a receiver'))
+    .optional()
+    .describe(
+      'The id of the only receiver that gets the event again. By default, each receiver of the event gets it.',
+    ),
+});
+
+export const sentAgain = z.object({
+  due: count.describe('The number of deliveries that are due now.'),
+});
+
+/** An id has the form of `newEventId`, or of a later version of the gateway. */
+const eventIdPattern = /^[\w-]{1,64}$/;
+
+/** The routes of the webhook deliveries: the list, one event, and sending an event again. */
+export function createDeliveryRoutes(
+  { queue, logResend }: DeliverySources,
+  { settings, bounds }: { readonly settings: () => Settings; readonly bounds: Bounds },
+): readonly Route[] {
+  let problems: { readonly events: readonly QueuedEvent[]; readonly untilMs: number } | undefined;
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/deliveries',
+      needs: 'read',
+      query: queryOf({
+        state: someOf(deliveryStates).optional(),
+        type: someOf(webhookEventTypes).optional(),
+        subject: text(256).optional(),
+        receiver: text(64).optional(),
+        ...periodQuery,
+        limit: wholeNumber(1, bounds.webhooksPerPageMax).default(50),
+        after: cursor(/^\d{1,15}$/).optional(),
+      }),
+      async respond({ query: { state, type, subject, receiver, from, to, limit, after } }) {
+        const [page, counts] = await Promise.all([
+          queue.list({
+            limit,
+            after,
+            states: state,
+            receivers: receiver === undefined ? undefined : new Set([receiver]),
+            types: type,
+            subject,
+            fromMs: from,
+            toMs: to,
+          }),
+          queue.counts(),
+        ]);
+        if (page === undefined || counts === undefined) return storeUnavailable();
+        const troubled = await listTroubled(counts.waiting + counts.failed);
+        if (troubled === undefined) return storeUnavailable();
+        return jsonResponse(deliveriesView(page, counts, { troubled, receivers: settings().notify }));
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/deliveries/{id}',
+      needs: 'read',
+      async respond({ params: { id = '' } }) {
+        const event = await read(id);
+        if ('status' in event) return event;
+        const { body } = event;
+        return jsonResponse({ ...eventView(event, settings().notify), body } satisfies DeliveredEvent);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/deliveries/{id}/send',
+      needs: 'write',
+      body: sendAgainBody,
+      respond: ({ params: { id = '' }, body: { receiver }, token }) => sendAgain(id, receiver, token.name),
+    }),
+  ];
+
+  /** @param deliveries the number of waiting and failed deliveries */
+  async function listTroubled(deliveries: number) {
+    if (deliveries === 0) return [];
+    const startMs = performance.now();
+    if (problems !== undefined && startMs < problems.untilMs) return problems.events;
+    const states = new Set(['waiting', 'failed'] as const);
+    const page = await queue.list({ limit: bounds.webhooksPerPageMax, states });
+    if (page === undefined) return undefined;
+    const endMs = performance.now();
+    problems = {
+      events: page.events,
+      untilMs: endMs + (endMs - startMs) * bounds.webhookProblemsRestFactor,
+    };
+    return page.events;
+  }
+
+  /** @returns an error response if the queue does not have the event */
+  async function read(id: string) {
+    const event = eventIdPattern.test(id) ? await queue.read(id) : 'unknown';
+    if (event === undefined) return storeUnavailable();
+    return event === 'unknown' ? unknownEvent() : event;
+  }
+
+  async function sendAgain(id: string, receiver: string | undefined, by: string): Promise<AdminResponse> {
+    const event = await read(id);
+    if ('status' in event) return event;
+    const known = new Set(settings().notify.map((one) => one.id));
+    const chosen = event.deliveries
+      .map((delivery) => delivery.receiver)
+      .filter((one) => receiver === undefined || one === receiver);
+    if (chosen.length === 0) {
+      return errorResponse('not_found', `The event ${id} has no delivery to the receiver ${receiver}.`);
+    }
+    const receivers = chosen.filter((one) => known.has(one));
+    if (receivers.length === 0) {
+      return errorResponse(
+        'conflict',
+        'The configuration no longer has a receiver of this event, so the event cannot be sent again.',
+      );
+    }
+    let due = 0;
+    for (const one of receivers) {
+      const resent = await queue.resend(id, one);
+      if (resent === undefined) return storeUnavailable();
+      // Another event may have replaced the event in the full queue.
+      if (resent === 'unknown') return unknownEvent();
+      due += resent;
+    }
+    logResend({ by, eventId: id, receivers });
+    return jsonResponse({ due } satisfies z.output<typeof sentAgain>);
+  }
+}
+
+function unknownEvent(): AdminResponse {
+  return errorResponse(
+    'not_found',
+    'The queue has no event with this id. A full queue removes its oldest events.',
+  );
+}
