@@ -141,6 +141,7 @@ describe('the architecture', () => {
       'gateway/cli/keys/file/with-lock.ts',
       'gateway/cli/keys/leaked.ts',
       'gateway/cli/start/init.ts',
+      'gateway/cli/webhooks/commands.ts',
       'gateway/server/gateway.ts',
       'gateway/main.ts',
     ];

@@ -26,6 +26,7 @@ import { addLeakedCommand } from './keys/leaked.ts';
 import { CommandError } from './output/command-error.ts';
 import { checkUpstreamNames } from './start/check-upstream-names.ts';
 import { addStartCommands } from './start/commands.ts';
+import { addWebhookCommands } from './webhooks/commands.ts';
 import { addWhatIfCommands } from './what-if/commands.ts';
 
 /**
@@ -38,6 +39,8 @@ export function createProgram(): Command {
     .version(packageVersion(), '--version', 'print the version')
     .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
     .showHelpAfterError('(--help lists the options, with examples)')
+    // `deliveries` and its subcommands have options with the same names.
+    .enablePositionalOptions()
     // By default, commander exits the process before a write error of standard output is reported.
     .exitOverride();
 
@@ -46,6 +49,7 @@ export function createProgram(): Command {
   const keys = program.command('keys').description('issue, change and list API keys');
   addTokenCommand(program);
   addReadingCommands(program, keys);
+  addWebhookCommands(program);
   addWhatIfCommands(program);
   addLookingCommands(keys);
   addKeyCommands(keys);

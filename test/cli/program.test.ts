@@ -30,8 +30,10 @@ it('the help of a command that uses a gateway names the variables for its addres
   expect(namesIn(helpOf(createProgram()))).toEqual([...asking, 'COLUMNS', 'NO_COLOR']);
 });
 
+/** The commands that a user can run. A command with subcommands can be run if it has options of its own. */
 function leaves(command: Command = createProgram()): Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap((one) => leaves(one));
+  const isLeaf = command.commands.length === 0 || (command.parent !== null && command.options.length > 0);
+  return [...(isLeaf ? [command] : []), ...command.commands.flatMap((one) => leaves(one))];
 }
 
 function pathOf(command: Command): string {

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { changesPage, eventsPage } from '../../admin/api/changes-view.ts';
+import { deliveriesPage } from '../../admin/api/deliveries/deliveries-view.ts';
 import { keyPage } from '../../admin/keys/list-keys.ts';
 import { monthPage } from '../../admin/keys/month-usage.ts';
 import { type KeyDetail, keyDetail } from '../../admin/keys/show-key.ts';
@@ -27,6 +28,7 @@ export const lists = {
   month: { path: '/usage', schema: monthPage, member: 'keys', perPage: keysPerPage },
   changes: { path: '/changes', schema: changesPage, member: 'changes', perPage: 200 },
   events: { path: '/events', schema: eventsPage, member: 'events', perPage: 200 },
+  deliveries: { path: '/deliveries', schema: deliveriesPage, member: 'events', perPage: 200 },
 } as const;
 
 /**

@@ -26,8 +26,12 @@ export function checkReceivers({ notify }: RawSettings, source: YamlSource): rea
   return problems.problems;
 }
 
-/** Completes a sentence that begins with the name of the URL; undefined for a sound URL. */
-function urlFault(text: StatedReceiver['url']): string | undefined {
+/**
+ * Completes a sentence that begins with the name of the URL; undefined for a sound URL.
+ *
+ * @throws a TypeError for a text that is not a URL
+ */
+export function urlFault(text: StatedReceiver['url']): string | undefined {
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) {
     return 'must begin with https://; only a loopback address may have http://';

@@ -18,11 +18,20 @@ export function readReceivers(
     const file = fileOf(stated.secretFile);
     const text = reader.readText({ file, mentionedAt: main.placeOf(['notify', index, 'secretFile']) });
     if (text === undefined) return compileReceiver(stated, []);
-    // Editors and `echo` add the final line break.
-    const lines = text.replace(/(\r?\n)+$/, '').split(/\r?\n/);
-    problems.push(...faultsOf(lines, file));
-    return compileReceiver(stated, lines);
+    const read = readSecrets(text, file);
+    problems.push(...read.problems);
+    return compileReceiver(stated, read.secrets);
   });
+}
+
+/** Reads the secrets in the text of a `secretFile`. @param file the path of the file, for the problems */
+export function readSecrets(
+  text: string,
+  file: string,
+): { readonly secrets: readonly string[]; readonly problems: readonly Problem[] } {
+  // Editors and `echo` add the final line break.
+  const secrets = text.replace(/(\r?\n)+$/, '').split(/\r?\n/);
+  return { secrets, problems: faultsOf(secrets, file) };
 }
 
 function faultsOf(lines: readonly string[], file: string): readonly Problem[] {
