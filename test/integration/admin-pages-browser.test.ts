@@ -151,6 +151,8 @@ const allPages = [
   ],
   ['/upstreams', ['.upstreams tbody tr', '.section .tools'], '/upstreams'],
   ['/events', ['.events .what', '.paging'], '/events'],
+  // The gateway has no receiver. `deliveries-browser.test.ts` shows deliveries.
+  ['/deliveries', ['.empty pre'], '/deliveries'],
   ['/changes', ['.changes .error', '.paging'], '/changes'],
 ] as const;
 const widths = [1280, 390];

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { changesPage, eventsPage } from '../../api/changes-view.ts';
+import type { deliveredEvent, deliveriesPage } from '../../api/deliveries/deliveries-view.ts';
 import type { fleetState } from '../../api/state-view.ts';
 import type { upstreamsPage } from '../../api/upstreams-view.ts';
 import type { issuedKey } from '../../keys/change/definition.ts';
@@ -33,6 +34,8 @@ type Schemas = [
   ['/upstreams', typeof upstreamsPage],
   [`/events${string}`, typeof eventsPage],
   [`/changes${string}`, typeof changesPage],
+  [`/deliveries/${string}`, typeof deliveredEvent],
+  [`/deliveries${string}`, typeof deliveriesPage],
   ['/simulate', typeof simulationShown],
 ];
 

@@ -30,7 +30,7 @@ export function Header({ live, open }) {
     <nav aria-label="Pages">
       ${Object.entries(routes).map(([name, { nav }]) => {
         if (!nav) return undefined;
-        const isOpen = name === open || (name === 'keys' && open === 'key');
+        const isOpen = name === open || name === parents[open ?? ''];
         return html`<a
           key=${name}
           href=${pagePaths[/** @type {keyof typeof pagePaths} */ (name)]}
@@ -43,6 +43,9 @@ export function Header({ live, open }) {
     </nav>
   </header>`;
 }
+
+/** The list that contains a page. @type {Record<string, string>} */
+const parents = { key: 'keys', delivery: 'deliveries' };
 
 /** @param {{ live: Live }} props */
 function Facts({ live: { state, polled } }) {

@@ -10,6 +10,8 @@ export const pagePaths = {
   operations: '/operations',
   upstreams: '/upstreams',
   events: '/events',
+  deliveries: '/deliveries',
+  delivery: '/deliveries/{id}',
   changes: '/changes',
 };
 

@@ -312,6 +312,23 @@ export function choicesInAddress(name, label, texts, chosen) {
 }
 
 /**
+ * A list of options whose chosen value is in the URL.
+ *
+ * @param {string} name of the parameter @param {string} label
+ * @param {readonly (readonly string[])[]} options value and text of each; '' is the usual value
+ * @param {string} [chosen]
+ */
+export function selectInAddress(name, label, options, chosen = '') {
+  const choose = (/** @type {any} */ { currentTarget }) =>
+    changeQuery({ [name]: currentTarget.value, after: undefined });
+  // A link may contain a value that is not an option, such as a removed plan.
+  const all = options.some(([option]) => option === chosen) ? options : [...options, [chosen, chosen]];
+  return html`<select aria-label=${label} value=${chosen} onChange=${choose}>
+    ${all.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === chosen}>${text}</option>`)}
+  </select>`;
+}
+
+/**
  * The buttons for the pages of a list. The position in the list is in the URL.
  *
  * @param {{ first: string, further: string, after: string | undefined, next: string | undefined }} options

@@ -1,4 +1,6 @@
 import { Changes } from './pages/changes.js';
+import { Deliveries } from './pages/deliveries.js';
+import { DeliveryPage } from './pages/delivery.js';
 import { Events } from './pages/events.js';
 import { Key } from './pages/key.js';
 import { Keys } from './pages/keys.js';
@@ -34,5 +36,11 @@ export const routes = {
   operations: { component: Operations, title: () => 'Operations', nav: { text: 'Operations', letter: 'o' } },
   upstreams: { component: Upstreams, title: () => 'Upstreams', nav: { text: 'Upstreams', letter: 'u' } },
   events: { component: Events, title: () => 'Events', nav: { text: 'Events', letter: 'e' } },
+  deliveries: {
+    component: Deliveries,
+    title: () => 'Deliveries',
+    nav: { text: 'Deliveries', letter: 'd' },
+  },
+  delivery: { component: DeliveryPage, title: ({ id }) => id ?? '' },
   changes: { component: Changes, title: () => 'Changes', nav: { text: 'Changes', letter: 'c' } },
 };

@@ -9,6 +9,7 @@ import {
   keyLink,
   paging,
   Section,
+  selectInAddress,
   stateText,
   stateWord,
   useNow,
@@ -109,26 +110,15 @@ function Filters({ filter, plans }) {
   };
   return html`<div class="filters" role="search" aria-label="Filter the keys">
     <input type="search" value=${text} onInput=${type} maxlength="64" placeholder="id or name" aria-label="Id or name" />
-    ${select('State', 'state', filter, [['', 'any state'], ...states.map((state) => [state, stateText(state)])])}
-    ${select('Plan', 'plan', filter, [['', 'any plan'], ...plans.map(({ name, keys }) => [name, `${name} (${count(keys)})`])])}
-    ${select(
-      'Sort',
+    ${selectInAddress('state', 'State', [['', 'any state'], ...states.map((state) => [state, stateText(state)])], filter.state)}
+    ${selectInAddress('plan', 'Plan', [['', 'any plan'], ...plans.map(({ name, keys }) => [name, `${name} (${count(keys)})`])], filter.plan)}
+    ${selectInAddress(
       'sort',
-      filter,
+      'Sort',
       Object.entries(sorts).map(([name, words]) => [name === 'refused' ? '' : name, words]),
+      filter.sort,
     )}
   </div>`;
-}
-
-/** @param {string} label @param {keyof Filter} name @param {Filter} filter @param {string[][]} options value and text of each */
-function select(label, name, { [name]: value = '' }, options) {
-  const choose = (/** @type {any} */ { currentTarget }) =>
-    changeQuery({ [name]: currentTarget.value, after: undefined });
-  // A link may contain a value that is not an option, such as a removed plan.
-  const all = options.some(([option]) => option === value) ? options : [...options, [value, value]];
-  return html`<select aria-label=${label} value=${value} onChange=${choose}>
-    ${all.map(([option, text]) => html`<option key=${option} value=${option} selected=${option === value}>${text}</option>`)}
-  </select>`;
 }
 
 /**
