@@ -180,6 +180,9 @@ describe('a report of GitHub', () => {
     });
     expect(key.body.secrets[0]).not.toHaveProperty('lastUsedAt');
     expect(key.body.why.sentence).toContain('found where everyone can read it');
+    const sha256 = secretOf(shown.secret).digest;
+    const owner = await ask('/whoami', { method: 'POST', json: { sha256 } });
+    expect(owner.body).toMatchObject({ id: 'shown', isExpired: true, leak: { ended: true, url: cleaned } });
     const events = await ask('/events?kind=change');
     expect(JSON.stringify(events.body)).toContain(
       'github reported a leaked secret of shown, which has ended.',

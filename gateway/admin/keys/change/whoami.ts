@@ -9,6 +9,7 @@ import { jsonResponse } from '../../admin-response.ts';
 import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { placeOfKey } from '../key-sources.ts';
+import { leakShown, leakView } from '../leak-view.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
 
 export const owner = z.discriminatedUnion('known', [
@@ -23,6 +24,7 @@ export const owner = z.discriminatedUnion('known', [
     expiresAt: instant.optional(),
     isExpired: z.boolean(),
     isDisabled: z.boolean().describe('Whether the key is revoked.'),
+    leak: leakShown.optional(),
     refusedFor: words('id_in_configuration', 'no_plan')
       .optional()
       .describe(
@@ -43,8 +45,9 @@ export const whoamiBody = fields('an object with sha256', { sha256: digestOf('se
 export function whoamiRoute({
   settings,
   directory,
+  leakOf,
   nowMs,
-}: Pick<KeyChangeSources, 'settings' | 'directory' | 'nowMs'>): Route {
+}: Pick<KeyChangeSources, 'settings' | 'directory' | 'leakOf' | 'nowMs'>): Route {
   return defineRoute({
     method: 'POST',
     path: '/whoami',
@@ -55,7 +58,10 @@ export function whoamiRoute({
       if (written !== undefined) {
         const { id } = written.key;
         const place = { source: 'file', ...placeOfKey(settings(), id) } as const;
-        return jsonResponse(ownerOf(written.key, written.secret.expiresMs, place));
+        const leak = leakOf?.(sha256);
+        const { expiresMs } = written.secret;
+        const endMs = leak?.ended ? Math.min(expiresMs, leak.atMs) : expiresMs;
+        return jsonResponse(ownerOf(written.key, endMs, { ...place, leak: leak && leakView(leak) }));
       }
       const found = await directory?.find(sha256);
       switch (found?.kind) {
@@ -65,7 +71,8 @@ export function whoamiRoute({
           const secret = found.key.secrets.find(({ digest }) => digest === sha256);
           const expiresMs = secret === undefined ? 0 : expiryOf(secret);
           const refusedFor = refusalOf(found.key);
-          return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor }));
+          const leak = secret?.leak && leakView(secret.leak);
+          return jsonResponse(ownerOf(found.key, expiresMs, { source: 'directory', refusedFor, leak }));
         }
         default:
           return jsonResponse({ known: false } satisfies Owner);
@@ -81,7 +88,7 @@ export function whoamiRoute({
   function ownerOf(
     { id, plan, disabled }: Pick<Key, 'id' | 'plan' | 'disabled'>,
     expiresMs: number,
-    from: Pick<KnownOwner, 'source' | 'file' | 'line' | 'refusedFor'>,
+    from: Pick<KnownOwner, 'source' | 'file' | 'line' | 'refusedFor' | 'leak'>,
   ): Owner {
     const expiresAt = isoOfEnd(expiresMs);
     const isExpired = expiresMs <= nowMs();
