@@ -142,9 +142,11 @@ it('the alert rules are valid, and fire when they should', () => {
 
 it('the README names every metric with its labels, and promtool has no complaints', async () => {
   const tls = makeCertificate();
+  const receiver = { id: '0123456789ab', url: 'http://127.0.0.1:1', secrets: [], events: [], at: [] };
+  const more = { directory: true, notify: [receiver] };
   const [plain, overTls] = [
     await start(),
-    await start({}, (settings) => ({ ...settings, directory: true, listen: { ...settings.listen, tls } })),
+    await start({}, (settings) => ({ ...settings, ...more, listen: { ...settings.listen, tls } })),
   ];
   await plain.send('nobody');
   for (let request = 0; request < 130; request++) await plain.send(plain.tight.secret, '/pets/7');
