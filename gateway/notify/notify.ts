@@ -104,8 +104,7 @@ export function createNotify({
       return { attempts, failing: failing.filter(isLong), waiting, dropped, droppedSinceMs };
     },
     start() {
-      sender.start();
-      sender.replace(receivers);
+      sender.start(receivers);
       void readCounts();
       timer = setInterval(() => void readCounts(), bounds.webhookCountsIntervalMs).unref();
     },

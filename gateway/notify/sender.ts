@@ -130,19 +130,20 @@ export function createSender({
     void queue.noteReceivers(Array.from(receivers.values()));
   }
 
+  /** Replaces the receivers after a reload. */
+  function replace(next: readonly Target[]): void {
+    receivers = new Map(next.map((receiver) => [receiver.id, receiver]));
+    health.keep(receivers);
+    noteReceivers();
+    claimSoon();
+  }
+
   return {
-    /** Replaces the receivers after a reload. */
-    replace(next: readonly Target[]): void {
-      receivers = new Map(next.map((receiver) => [receiver.id, receiver]));
-      health.keep(receivers);
-      noteReceivers();
-      claimSoon();
-    },
-    start(): void {
+    replace,
+    start(first: readonly Target[]): void {
       isOpen = true;
       queue.onDue(claimSoon);
-      noteReceivers();
-      claimSoon();
+      replace(first);
     },
     state: health.state,
     /** Waits a short time for the attempts in progress, cancels the other attempts, and lets other processes send. */

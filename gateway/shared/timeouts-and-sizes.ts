@@ -731,7 +731,7 @@ export const defaultBounds = Object.freeze({
    * How long a process may work on a delivery that it has claimed. Then any process may claim the delivery again. The claim is longer than
    * an attempt, and is short enough for another process to take over within 30 s.
    */
-  webhookClaimMs: 24_000,
+  webhookClaimMs: 22_000,
   /**
    * How long a process remains the only sender to a receiver after its last claim. Other processes check for a receiver without a sender at
    * the interval `webhookSenderCheckMs`.

@@ -28,6 +28,7 @@ import { measureStrayOctets } from './stray-octets.ts';
 import { measureTargetFault, type TargetFault } from './targets.ts';
 import { measureUnknownSecrets } from './unknown-secrets.ts';
 import { measureUsage } from './usage.ts';
+import { measureWebhooks } from './webhooks.ts';
 import { measureWorkerKills } from './workers.ts';
 
 /** The result of one measurement, for its rows in the list of faults. */
@@ -147,6 +148,23 @@ const measurements: readonly Measurement[] = [
           most.ofOneWhileAway === 10 &&
           most.admittedAfter === 0 &&
           most.after === 10,
+      };
+    },
+  },
+  {
+    rows: '42',
+    what: 'webhooks: the sender killed three times and Redis frozen for 10 s, while one receiver works, and others respond 500, hang, redirect or send 1 GB',
+    async measure() {
+      // Shorter pauses between retries than in production, so that the measurement ends soon.
+      const tuning = { webhookRetryPauseMaxMs: 10_000 };
+      const found = await measureWebhooks({ eventsPerRound: 200, kills: 3, frozenMs: 10_000, tuning });
+      const { events, lost, repeated, broken, takeoverMs, slowestMs } = found;
+      const sum = (counts: Readonly<Record<string, number>>) =>
+        Object.values(counts).reduce((total, count) => total + count, 0);
+      return {
+        figure: `Of ${events} events, ${sum(lost)} did not reach each of the 5 receivers, and ${broken.length} had different bodies or a wrong signature. Receivers accepted ${sum(repeated)} deliveries again. After a kill, another process sent within ${takeoverMs.map(ms).join(', ')}. The working receiver got the first 200 events within ${ms(slowestMs)}, although the other receivers failed.`,
+        holds:
+          events === 1_203 && sum(lost) === 0 && broken.length === 0 && Math.max(...takeoverMs) <= 30_000,
       };
     },
   },

@@ -9,12 +9,16 @@ export interface Received {
   readonly type: string;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The time of the arrival, on the clock of `performance.now()`. */
+  readonly atMs: number;
 }
 
 export interface TestReceiver {
   readonly receiver: Pick<Receiver, 'id' | 'url' | 'secrets'>;
   /** The requests whose signature is right, in the order of their arrival. */
   readonly received: readonly Received[];
+  /** The ids of the requests that got a status from 200 to 299. */
+  readonly accepted: readonly string[];
   /** The requests whose signature is wrong. */
   readonly refused: readonly string[];
   /** Replaces the responses from now on. */
@@ -52,13 +56,24 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 /** Starts a receiver that verifies each request with the package of the standard. */
 export async function startReceiver(id: string, first: Response = status(204)): Promise<TestReceiver> {
   const received: Received[] = [];
+  const accepted: string[] = [];
   const refused: string[] = [];
   let respond = first;
   const server = createServer((request, response) => {
     response.on('error', () => {});
     void readBody(request).then((body) => {
       const headers = request.headers as Record<string, string>;
-      const one = { id: headers['webhook-id'] ?? '', type: typeOf(body), body, headers };
+      const one = {
+        id: headers['webhook-id'] ?? '',
+        type: typeOf(body),
+        body,
+        headers,
+        atMs: performance.now(),
+      };
+      response.on('close', () => {
+        const { headersSent, statusCode } = response;
+        if (headersSent && statusCode >= 200 && statusCode <= 299) accepted.push(one.id);
+      });
       try {
         new Webhook(secret).verify(body, headers);
         received.push(one);
@@ -73,6 +88,7 @@ export async function startReceiver(id: string, first: Response = status(204)): 
   return {
     receiver: { id, url: `http://127.0.0.1:${port}/hook/token-in-path?token=secret`, secrets: [secret] },
     received,
+    accepted,
     refused,
     respond: (next) => (respond = next),
     async close() {

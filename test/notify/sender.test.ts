@@ -34,8 +34,7 @@ function senderOf(queue: DeliveryQueue, receivers: readonly TestReceiver[], tuni
   const log = pino({ base: null }, { write: (line) => void lines.push(line) });
   const bounds = tunedBounds({ ...fast, webhookClaimMs: 600_000, ...tuning });
   const sender = createSender({ queue, nowMs: Date.now, log, bounds });
-  sender.replace(receivers.map(({ receiver }) => receiver));
-  sender.start();
+  sender.start(receivers.map(({ receiver }) => receiver));
   onTestFinished(() => sender.close());
   return { ...sender, logged: () => lines.map((line) => JSON.parse(line)), lines };
 }
@@ -146,6 +145,20 @@ for (const { name, start } of subjects)
       senderOf(next, [receiver]);
       await expect.poll(async () => (await next.counts())?.delivered).toBe(1);
       expect(await next.read(report.event.id)).toMatchObject({ deliveries: [{ attempts: 1 }] });
+    });
+
+    it('sends the events that waited while no process ran for a long time', async () => {
+      const queue = (await openQueue(start, { webhookReceiverGoneMs: 1 })).open();
+      const receiver = await receiverOf(a);
+      await queue.noteReceivers([receiver.receiver]);
+      const report = reportOf([a]);
+      await queue.add(report);
+      await until(
+        'the time has passed after which a receiver is gone',
+        () => Date.now() > report.event.atMs + 10,
+      );
+      senderOf(queue, [receiver]);
+      await expect.poll(async () => (await queue.counts())?.delivered).toBe(1);
     });
 
     it('sends to a receiver after a reload has added it', async () => {
