@@ -43,7 +43,7 @@ export function addLeakedCommand(keys: Command): void {
     )
     .allowExcessArguments()
     .action(async (options: LeakedOptions, { args }: Command) => {
-      refuseArguments(args);
+      refuseArguments(args, howToGiveThem);
       const lines = await readLines(process.stdin);
       const judged = await report(clientOf(options), lines, options);
       show(options, { json: judged, body: judged }, judgedLines);
@@ -65,10 +65,10 @@ async function readLines(input: NodeJS.ReadStream): Promise<readonly Line[]> {
     }
   }
   if (lines.length > 0) return lines;
-  throw new CommandError(
-    'Which secrets? They are read from standard input, one a line: tollgate keys leaked < found.txt.',
-  );
+  throw new CommandError(`Which secrets? ${howToGiveThem}`);
 }
+
+const howToGiveThem = 'Secrets are read from standard input, one a line: tollgate keys leaked < found.txt.';
 
 /** Sends the digests in parts. If a part fails, the whole command can be repeated. */
 async function report(

@@ -95,11 +95,15 @@ export async function readSecret(input: NodeJS.ReadStream, bytesMax: number): Pr
   throw new CommandError(`Which secret? ${howToGiveIt}`);
 }
 
-/** The message does not repeat a secret from an argument, because the output of a command is often stored. */
-export function refuseArguments(args: readonly string[]): void {
+/**
+ * The message does not repeat a secret from an argument, because the output of a command is often stored.
+ *
+ * @param how a sentence about the input of the command
+ */
+export function refuseArguments(args: readonly string[], how = howToGiveIt): void {
   if (args.length > 0) {
     throw new CommandError(
-      `Do not give a secret as an argument: other users can read it, and the shell keeps it. ${howToGiveIt}`,
+      `Do not give a secret as an argument: other users can read it, and the shell keeps it. ${how}`,
     );
   }
 }

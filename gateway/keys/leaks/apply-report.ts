@@ -63,7 +63,8 @@ export async function applyReport(
   const judged = new Map<string, Judged>();
   const toLookUp: ReportedSecret[] = [];
   const seen = new Set<string>();
-  const isAllIssued = (await deps.directory?.confirmAllIssued()) ?? true;
+  const isAllIssued =
+    !reported.some(({ isInvented }) => isInvented) || ((await deps.directory?.confirmAllIssued()) ?? true);
   for (const secret of reported) {
     await terms.slices.rest();
     if (seen.has(secret.digest)) continue;

@@ -306,7 +306,7 @@ describe('a report to the admin API', () => {
   );
 
   it('can be sent with the command keys leaked, which prints the keys and no secret', async () => {
-    const [issued, unknown] = [issueSecret(), issueSecret()];
+    const [issued, unknown, { current }] = [issueSecret(), issueSecret(), rotating];
     await directory.issue('by-command', [issued]);
     const { adminUrl } = fleet.gateways[0] ?? { adminUrl: '' };
     const args = ['keys', 'leaked', '--admin', adminUrl, '--url', 'https://example.com/paste'];
@@ -317,6 +317,13 @@ describe('a report to the admin API', () => {
     expect(stdout).toMatch(/^ *3 .* – +no key has it$/m);
     expect(stdout).not.toContain(issued.slice(3, 11));
     expect(await statusesOf(issued)).toEqual([401, 401]);
+
+    const given = await runTollgate([...args, current], env);
+    expect(given.exitCode).toBe(1);
+    expect(given.stderr).toContain('Do not give a secret as an argument');
+    const none = await runTollgate(args, env, '\n');
+    expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining('Which secrets?')]);
+    expect(await statusesOf(current)).toEqual([200, 200]);
   });
 });
 
