@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { AskThread } from '../admin/api/thread-routes.ts';
 import { type Callers, callersPath } from '../admin/operations/callers-view.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
-import { identityOf, type Notice, type OperationCallers, type QuotaThreshold } from '../notify/notices.ts';
+import type { Notice, OperationCallers } from '../notify/notices.ts';
 import { createNotify } from '../notify/notify.ts';
 import { expiringKeys } from '../notify/schedule/expiring-keys.ts';
 import { dayMs } from '../notify/schedule/marks.ts';
@@ -14,6 +14,7 @@ import type { RedisConnection } from '../redis/redis-connection.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
 import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { createThresholdEvents } from './threshold-events.ts';
 
 /** Reports notices to the receivers of the configuration, also notices that become due with the time. */
 export function createNotices({
@@ -47,6 +48,7 @@ export function createNotices({
     log,
     bounds,
   });
+  const thresholds = createThresholdEvents({ notify, limiter, bounds });
   const scans = createScans({
     scans: [
       {
@@ -80,18 +82,8 @@ export function createNotices({
    * @param seenBy the process that observed it, if another process records it
    */
   function record(notice: Notice, seenBy?: string): void {
-    const recorded = notify.record(notice, seenBy);
-    if (notice.kind !== 'quota_threshold') return;
-    void recorded.then((outcome) => (outcome === 'dropped' ? undefined : confirm(notice)));
-  }
-
-  /**
-   * Notes in the counts of the key that the threshold was reported. Until then, each process reports the threshold again, and the identity
-   * prevents a second event. Afterwards the identity is needed only for reports that are still on their way.
-   */
-  async function confirm(threshold: QuotaThreshold): Promise<void> {
-    await limiter.confirmTold(threshold);
-    await notify.queue.mergeUntil(identityOf(threshold, nowMs(), bounds), bounds.thresholdMergedMs);
+    if (notice.kind === 'quota_threshold') void thresholds.record(notice, seenBy);
+    else void notify.record(notice, seenBy);
   }
 
   /** Reads the callers in the reading thread, because the usage record of many keys must be read. */
