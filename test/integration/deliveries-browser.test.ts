@@ -41,7 +41,7 @@ it('the page first states what waits and why, and its filters are in the URL', a
   const page = await tab.show('/deliveries', '.deliveries tbody tr');
   const [counts, problem] = await textOf(page, '.sentence p');
   expect(counts).toBe('0 failed, 2 waiting, 4 delivered.');
-  expect(problem).toMatch(/\/\*\*\*: 2 waiting\. The last attempt, at [\d:]+, failed: status 500\./);
+  expect(problem).toMatch(/\/\*\*\*: 2 waiting\. It last failed at [\d:]+ \(status 500\)\./);
   expect(await textOf(page, '.deliveries tbody td.id')).toHaveLength(6);
   await page.locator('.sentence a[href="/deliveries?state=waiting"]').click();
   await expect.poll(() => textOf(page, '.deliveries tbody .state')).toEqual(['waiting', 'waiting']);

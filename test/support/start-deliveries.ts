@@ -11,8 +11,15 @@ import { startWebhookReceiver } from './webhook-receiver.ts';
 /** The secret of each receiver. */
 export const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 
-/** Starts a gateway with a key directory, a token that may write, and a token that may read. */
-export async function startWithTokens(overrides: Record<string, unknown>) {
+/**
+ * Starts a gateway with a key directory, a token that may write, and a token that may read.
+ *
+ * @param overrides settings, such as Redis
+ */
+export async function startWithTokens(
+  overrides: Record<string, unknown>,
+  bounds: Parameters<typeof tunedBounds>[0] = {},
+) {
   const [writer, reader] = [makeToken('write', 'alice'), makeToken('read', 'eve')];
   const logged: Record<string, unknown>[] = [];
   const settings = await settingsOf(
@@ -30,7 +37,7 @@ export async function startWithTokens(overrides: Record<string, unknown>) {
       logger: pino({ level: 'info' }, { write: (line) => void logged.push(JSON.parse(line)) }),
       access: () => {},
     },
-    bounds: tunedBounds(patientStore),
+    bounds: tunedBounds({ ...patientStore, ...bounds }),
   });
   const { port } = (await gateway.start()).admin;
   const ask = (path: string, options: Parameters<typeof askAdmin>[2] = {}) =>

@@ -1,6 +1,7 @@
 import type { Changes } from '../../fleet/changes.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
+import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
@@ -14,6 +15,7 @@ import { plansRoute } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
 import { apiDocument } from './api-document.ts';
+import { deliveriesRoute } from './deliveries/deliveries-route.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /**
@@ -24,10 +26,17 @@ export interface ReadSources {
   readonly events: Pick<Events, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly presence: Pick<Presence, 'read'>;
+  readonly deliveries: { readonly queue: Pick<DeliveryQueue, 'list' | 'counts'> };
 }
 
 /** The routes that run in the reading thread. A new route needs an entry here and in `openapi.yaml`. */
-export function createReadRoutes({ keys, events, changes, presence }: ReadSources): readonly Route[] {
+export function createReadRoutes({
+  keys,
+  events,
+  changes,
+  presence,
+  deliveries,
+}: ReadSources): readonly Route[] {
   const { settings, bounds } = keys;
   const routes = [
     defineRoute({
@@ -47,6 +56,7 @@ export function createReadRoutes({ keys, events, changes, presence }: ReadSource
     plansRoute(keys),
     distributionRoute(keys),
     simulateRoute({ keys, events, changes, presence }),
+    deliveriesRoute(deliveries.queue, { settings, bounds }),
     defineRoute({
       method: 'GET',
       path: '/openapi.json',

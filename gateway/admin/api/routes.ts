@@ -74,7 +74,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
       respond: async ({ query: { kind, from, to, ...page } }) =>
         jsonResponse(await events.list({ ...page, kinds: kind, fromMs: from, toMs: to })),
     }),
-    ...createDeliveryRoutes(deliveries, { settings, bounds }),
+    ...createDeliveryRoutes(deliveries, settings),
   ];
 }
 

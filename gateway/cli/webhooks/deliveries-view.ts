@@ -82,7 +82,7 @@ function problemText(
   const numbers = [failed > 0 && `${figure(failed)} failed`, waiting > 0 && `${figure(waiting)} waiting`];
   const next = nextAt === undefined ? '' : ` The next attempt is ${nextText(nextAt, nowMs)}.`;
   const when = clock(Date.parse(last.at), nowMs);
-  return `${url}: ${numbers.filter(Boolean).join(', ')}. The last attempt, at ${when} UTC, failed: ${resultText(last)}.${next}`;
+  return `${url}: ${numbers.filter(Boolean).join(', ')}. It last failed at ${when} UTC (${resultText(last)}).${next}`;
 }
 
 interface Row {

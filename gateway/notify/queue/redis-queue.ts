@@ -33,20 +33,10 @@ export function createRedisQueue({
   const names = namesOf(prefix);
   const receiversName = redisKeys.deliveriesReceivers.name(prefix);
   defineScripts(commands);
-  const isReady = () => redis.isReady(names[0]);
-  const outbox = createOutbox({ send, isReady, bounds });
-  const list = createRedisList({ redis, names, receiversName, attempt, bounds });
+  const outbox = createOutbox({ send, isReady: () => redis.isReady(names[0]), bounds });
+  const attempt = createAttempt(redis, bounds);
+  const list = createQueueReader(redis, bounds);
   let onDue = () => {};
-
-  /** @returns undefined if Redis is unavailable or refuses the call */
-  async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
-    if (!isReady()) return undefined;
-    return await withinDeadline<T | undefined>(
-      call().catch(() => undefined),
-      bounds.storePatientDeadlineMs,
-      () => undefined,
-    );
-  }
 
   async function send({ report, number, reportedMs, lost }: Unsent): Promise<Added> {
     const { event, identity, seenBy = processId, receivers } = report;
@@ -138,6 +128,26 @@ export function createRedisQueue({
       onDue = listener;
     },
     close: outbox.close,
+  };
+}
+
+/** Reads the queue in Redis, also over a connection that writes nothing. */
+export function createQueueReader(redis: RedisConnection, bounds: Bounds) {
+  const receiversName = redisKeys.deliveriesReceivers.name(redis.prefix);
+  const attempt = createAttempt(redis, bounds);
+  return createRedisList({ redis, names: namesOf(redis.prefix), receiversName, attempt, bounds });
+}
+
+/** Makes a function that runs a call to Redis. The function returns undefined if Redis is unavailable or refuses the call. */
+function createAttempt(redis: RedisConnection, bounds: Bounds) {
+  const [hashName] = namesOf(redis.prefix);
+  return async <T>(call: () => Promise<T>): Promise<T | undefined> => {
+    if (!redis.isReady(hashName)) return undefined;
+    return await withinDeadline<T | undefined>(
+      call().catch(() => undefined),
+      bounds.storePatientDeadlineMs,
+      () => undefined,
+    );
   };
 }
 

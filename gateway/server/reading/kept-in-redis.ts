@@ -1,4 +1,5 @@
 import { createRedisDirectoryStore } from '../../keys/directory/store/redis-directory-store.ts';
+import { createQueueReader } from '../../notify/queue/redis-queue.ts';
 import { openRedis } from '../../redis/open-redis.ts';
 import { untilConnected } from '../../redis/redis-connection.ts';
 import { createStatusReader } from '../../request/limit/read-statuses.ts';
@@ -35,5 +36,6 @@ export async function keptInRedis(redis: RedisSettings, bounds: Bounds, closed: 
     readLastSeen: records.lastSeen,
     readKeys: directory.readMany,
     readKeyIds: directory.page,
+    listDeliveries: createQueueReader(connection, bounds).list,
   };
 }

@@ -62,6 +62,7 @@ export async function openReadSources({
     events: { read: (page) => lent.readEvents(page) },
     changes: { read: (page) => lent.readChanges(page) },
     presence: { read: () => lent.readProcesses() },
+    deliveries: { queue: { list: kept.listDeliveries, counts: () => lent.countDeliveries() } },
   };
 
   /** Loads the Redis library only when Redis is configured. */
@@ -91,6 +92,7 @@ export async function openReadSources({
         return { kind: 'found', keys: found };
       },
       readKeyIds: (query) => all.readKeyIds(query),
+      listDeliveries: (query) => all.listDeliveries(query),
     };
   }
 

@@ -6,6 +6,7 @@ import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
+import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
@@ -29,19 +30,27 @@ export interface Lent {
   readonly readEvents: Events['read'];
   readonly readChanges: Changes['read'];
   readonly readProcesses: Presence['read'];
-  /** Reads the usage records in the main thread's memory; only without Redis. */
+  readonly countDeliveries: DeliveryQueue['counts'];
+  /** The members from here on read the main thread's memory; only without Redis. */
   readonly readStatuses: ReadStatuses;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
   readonly readLastSeen: UsageStore['lastSeen'];
   readonly readKeys: DirectoryStore['readMany'];
   readonly readKeyIds: DirectoryStore['page'];
+  readonly listDeliveries: DeliveryQueue['list'];
 }
 
-/** The records of keys, in Redis or in the main thread's memory. */
+/** The records of keys and webhooks, in Redis or in the main thread's memory. */
 export type Kept = Pick<
   Lent,
-  'readStatuses' | 'readRecords' | 'readActive' | 'readLastSeen' | 'readKeys' | 'readKeyIds'
+  | 'readStatuses'
+  | 'readRecords'
+  | 'readActive'
+  | 'readLastSeen'
+  | 'readKeys'
+  | 'readKeyIds'
+  | 'listDeliveries'
 >;
 
 export type ToReading =

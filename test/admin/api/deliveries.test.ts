@@ -159,9 +159,10 @@ describe.each([
 });
 
 it('the deliveries get 503 while Redis is away', async () => {
-  const { gateway, ask } = await startWithTokens({
-    redis: { url: 'redis://127.0.0.1:1', prefix: freshPrefix() },
-  });
+  const { gateway, ask } = await startWithTokens(
+    { redis: { url: 'redis://127.0.0.1:1', prefix: freshPrefix() } },
+    { storeStartTimeoutMs: 100 },
+  );
   onTestFinished(() => gateway.drain({ graceMs: 0 }));
   const replies = [
     await ask('/deliveries'),

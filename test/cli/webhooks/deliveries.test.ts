@@ -31,7 +31,7 @@ it('deliveries first prints how many deliveries wait or failed, and why', async 
   expect(counts).toBe('0 failed, 2 waiting, 4 delivered.');
   const origin = new URL(started.refusing.url).origin;
   expect(problem).toMatch(
-    /^\S+: 2 waiting\. The last attempt, at \S+ UTC, failed: status 500\. The next attempt is (now|in \d+ s)\.$/,
+    /^\S+: 2 waiting\. It last failed at \S+ UTC \(status 500\)\. The next attempt is (now|in \d+ s)\.$/,
   );
   expect(problem).toContain(`${origin}/***`);
   expect(titles).toMatch(/^ID +EVENT +SUBJECT +STATE +LAST ANSWER +WHEN +RECEIVER +NEXT +ATTEMPTS$/);

@@ -1,24 +1,11 @@
 import * as z from 'zod';
-import {
-  type DeliveryQueue,
-  deliveryStates,
-  type QueuedEvent,
-} from '../../../notify/queue/delivery-queue.ts';
-import { type Settings, webhookEventTypes } from '../../../shared/model.ts';
-import {
-  cursor,
-  periodQuery,
-  queryOf,
-  someOf,
-  text,
-  wholeNumber,
-} from '../../../shared/schema/query-parameters.ts';
+import type { DeliveryQueue } from '../../../notify/queue/delivery-queue.ts';
+import type { Settings } from '../../../shared/model.ts';
 import { expects, fields } from '../../../shared/schema/schema-parts.ts';
-import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type AdminResponse, errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { count } from '../response-parts.ts';
 import { defineRoute, type Route } from '../route.ts';
-import { type DeliveredEvent, deliveriesView, eventView } from './deliveries-view.ts';
+import { type DeliveredEvent, eventView } from './deliveries-view.ts';
 
 /** The queue of webhook deliveries, as the admin API uses it. */
 export interface DeliverySources {
@@ -52,47 +39,12 @@ export const sentAgain = z.object({
 /** An id has the form of `newEventId`, or of a later version of the gateway. */
 const eventIdPattern = /^[\w-]{1,64}$/;
 
-/** The routes of the webhook deliveries: the list, one event, and sending an event again. */
+/** The routes of one webhook event: its deliveries, and sending it again. */
 export function createDeliveryRoutes(
   { queue, logResend }: DeliverySources,
-  { settings, bounds }: { readonly settings: () => Settings; readonly bounds: Bounds },
+  settings: () => Settings,
 ): readonly Route[] {
-  let problems: { readonly events: readonly QueuedEvent[]; readonly untilMs: number } | undefined;
-
   return [
-    defineRoute({
-      method: 'GET',
-      path: '/deliveries',
-      needs: 'read',
-      query: queryOf({
-        state: someOf(deliveryStates).optional(),
-        type: someOf(webhookEventTypes).optional(),
-        subject: text(256).optional(),
-        receiver: text(64).optional(),
-        ...periodQuery,
-        limit: wholeNumber(1, bounds.webhooksPerPageMax).default(50),
-        after: cursor(/^\d{1,15}$/).optional(),
-      }),
-      async respond({ query: { state, type, subject, receiver, from, to, limit, after } }) {
-        const [page, counts] = await Promise.all([
-          queue.list({
-            limit,
-            after,
-            states: state,
-            receivers: receiver === undefined ? undefined : new Set([receiver]),
-            types: type,
-            subject,
-            fromMs: from,
-            toMs: to,
-          }),
-          queue.counts(),
-        ]);
-        if (page === undefined || counts === undefined) return storeUnavailable();
-        const troubled = await listTroubled(counts.waiting + counts.failed);
-        if (troubled === undefined) return storeUnavailable();
-        return jsonResponse(deliveriesView(page, counts, { troubled, receivers: settings().notify }));
-      },
-    }),
     defineRoute({
       method: 'GET',
       path: '/deliveries/{id}',
@@ -112,22 +64,6 @@ export function createDeliveryRoutes(
       respond: ({ params: { id = '' }, body: { receiver }, token }) => sendAgain(id, receiver, token.name),
     }),
   ];
-
-  /** @param deliveries the number of waiting and failed deliveries */
-  async function listTroubled(deliveries: number) {
-    if (deliveries === 0) return [];
-    const startMs = performance.now();
-    if (problems !== undefined && startMs < problems.untilMs) return problems.events;
-    const states = new Set(['waiting', 'failed'] as const);
-    const page = await queue.list({ limit: bounds.webhooksPerPageMax, states });
-    if (page === undefined) return undefined;
-    const endMs = performance.now();
-    problems = {
-      events: page.events,
-      untilMs: endMs + (endMs - startMs) * bounds.webhookProblemsRestFactor,
-    };
-    return page.events;
-  }
 
   /** @returns an error response if the queue does not have the event */
   async function read(id: string) {

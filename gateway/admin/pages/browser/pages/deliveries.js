@@ -142,7 +142,7 @@ function summary({ counts, problems }, now) {
 function problemText({ receiver, url = receiver, failed, waiting, last, nextAt }, now) {
   const numbers = [failed > 0 && `${count(failed)} failed`, waiting > 0 && `${count(waiting)} waiting`];
   const next = nextAt === undefined ? '' : ` The next attempt is at ${clock(Date.parse(nextAt), now)}.`;
-  return `${url}: ${numbers.filter(Boolean).join(', ')}. The last attempt, at ${clock(Date.parse(last.at), now)}, failed: ${answerText(last)}.${next}`;
+  return `${url}: ${numbers.filter(Boolean).join(', ')}. It last failed at ${clock(Date.parse(last.at), now)} (${answerText(last)}).${next}`;
 }
 
 function noReceiver() {
