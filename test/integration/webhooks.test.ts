@@ -20,13 +20,14 @@ const hookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 const { token, entry } = makeToken('write', 'alice');
 const banned = makeKey({ id: 'banned', plan: 'enterprise', limits: { perMinute: 1 } });
 const counted = makeKey({ id: 'counted', plan: 'enterprise', limits: { perMonth: 10 } });
+const leaked = makeKey({ id: 'leaked', plan: 'pro' });
 const made = makeKey({ id: 'expiring' });
 const expiring = {
   ...made,
   entry: { ...made.entry, secrets: made.entry.secrets.map((one) => ({ ...one, expires: soon(10) })) },
 };
 /** Everything that no body may contain. */
-const secrets = [hookSecret, token, banned.secret, counted.secret, expiring.secret];
+const secrets = [hookSecret, token, banned.secret, counted.secret, leaked.secret, expiring.secret];
 
 const bounds = {
   ...patientGateway,
@@ -59,7 +60,7 @@ beforeAll(async () => {
     files: {
       hook: hookSecret,
       'openapi.yaml': api,
-      'keys.yaml': [banned.entry, counted.entry, expiring.entry],
+      'keys.yaml': [banned.entry, counted.entry, leaked.entry, expiring.entry],
     },
     config: {
       upstream: { url: backend.url, health: '/healthz' },
@@ -129,6 +130,19 @@ it('a key that is created, rotated, revoked and deleted is one event each, in th
   ]);
 });
 
+it('a leaked secret is one event with the place where it was found, also when the report is repeated', async () => {
+  const report = [{ token: leaked.secret, url: `https://example.com/${leaked.secret}`, type: 'api_key' }];
+  for (let sent = 0; sent < 3; sent++) await change('POST', '/leaks', report);
+  expect(await arrives('secret.leaked')).toMatchObject({
+    key: 'leaked',
+    plan: 'pro',
+    digestStart: digestSecret(leaked.secret).slice(0, 8),
+    source: 'alice',
+    url: 'https://example.com/…',
+    ended: true,
+  });
+});
+
 it('a ban that both processes see is one event, and so is its end', async () => {
   for (let request = 0; request < 8; request++) await send(member(0), banned.secret);
   await send(member(1), banned.secret);
@@ -178,7 +192,7 @@ it('each event arrived once, with a right signature, and no body has a secret or
   expect([...counts.values()].map((same) => same.length).filter((times) => times > 1)).toEqual([]);
   const times = (type: string) => receiver.received.filter((one) => one.type === type).length;
   const once = webhookEventTypes.filter(
-    (type) => !['key.revoked', 'quota.threshold', 'secret.leaked', 'usage.paused'].includes(type),
+    (type) => !['key.revoked', 'quota.threshold', 'usage.paused'].includes(type),
   );
   expect(Object.fromEntries(once.map((type) => [type, times(type)]))).toEqual(
     Object.fromEntries(once.map((type) => [type, 1])),
