@@ -55,11 +55,17 @@ export function createSender({
 
   function claimAfter(pauseMs: number): void {
     clearTimeout(timer);
-    if (isOpen)
-      timer = setTimeout(() => (claiming = claim().finally(() => (claiming = undefined))), pauseMs).unref();
+    if (!isOpen) return;
+    timer = setTimeout(() => {
+      claiming = claim().then((nextMs) => {
+        claiming = undefined;
+        claimAfter(isMoreExpected ? bounds.webhookClaimPauseMs : nextMs);
+      });
+    }, pauseMs).unref();
   }
 
-  async function claim(): Promise<void> {
+  /** @returns the time until the next claim, if no delivery becomes due and no place becomes free earlier */
+  async function claim(): Promise<number> {
     isMoreExpected = false;
     const claimedMs = performance.now();
     const wanted = Array.from(receivers.keys(), (receiver) => {
@@ -68,8 +74,7 @@ export function createSender({
     });
     const claims = wanted.length === 0 ? undefined : await queue.claim(wanted);
     for (const delivery of claims?.deliveries ?? []) start(delivery, claimedMs);
-    if (isMoreExpected) claimAfter(bounds.webhookClaimPauseMs);
-    else claimAfter(claims?.isSending === false ? bounds.webhookSenderCheckMs : bounds.webhookPollMs);
+    return claims?.isSending === false ? bounds.webhookSenderCheckMs : bounds.webhookPollMs;
   }
 
   function claimedOf(receiver: string): Set<string> {

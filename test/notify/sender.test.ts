@@ -87,6 +87,16 @@ for (const { name, start } of subjects)
       expect(sender.state().attempts.delivered).toBe(reports.length);
     });
 
+    it('sends an added event before the next poll, also if it is added during a claim', async () => {
+      const queue = (await openQueue(start)).open();
+      const receiver = await receiverOf(a);
+      senderOf(queue, [receiver], { webhookPollMs: 600_000, webhookSenderCheckMs: 600_000 });
+      for (let events = 1; events <= 60; events++) {
+        await queue.add(reportOf([a]));
+        await until('the event has arrived', () => receiver.received.length === events);
+      }
+    });
+
     it('sends the events of one subject in their order, although the receiver fails meanwhile', async () => {
       const queue = (await openQueue(start)).open();
       let requests = 0;
