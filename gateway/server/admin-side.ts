@@ -320,8 +320,13 @@ export function createAdminSide({
       notInForce = { lastError: error, kept, waitsForRestart };
       const before = settings.version;
       const after = version === undefined ? {} : { after: version };
-      changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
-      recordNotice({ kind: 'reload_failed', before, after: version, error });
+      // The valid files of the same edit were loaded first, and a receiver must get the events in this order.
+      recording = recording
+        .then(() => {
+          changes.record({ action: 'reload_failed', by: 'file', before, ...after, error });
+          recordNotice({ kind: 'reload_failed', before, after: version, error });
+        })
+        .catch(reportBug);
     },
     recordNotice,
     /** Records a change that the holder of a key or a report of a leaked secret has made. */
