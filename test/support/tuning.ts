@@ -37,6 +37,8 @@ export const patientStore = {
   readingCallTimeoutMs: 20_000,
   adminResponseTimeoutMs: 60_000,
   readingStuckMs: 60_000,
+  // A connection is silent while its request waits for such a response, and closes after this time.
+  writeTimeoutMs: 120_000,
 } as const satisfies Tuning['bounds'];
 
 /**
