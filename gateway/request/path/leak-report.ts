@@ -60,7 +60,7 @@ async function answerReport(
     if (read.kind !== 'read') return refuseUnread(exchange, read);
     if (!verification.isValid()) return refused(exchange, { code: 'invalid_signature' });
     return await leaks.inTurn(reporter, async (slices) => {
-      const report = await readReport(read.body, slices, bounds);
+      const report = await readReport(Buffer.concat(read.parts), slices, bounds);
       if (report.kind === 'malformed') {
         return refused(exchange, { code: 'invalid_request', message: report.message });
       }

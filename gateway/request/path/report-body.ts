@@ -5,7 +5,7 @@ import type { ClientResponse } from '../respond/client-response.ts';
 
 /** The body of a report, or the reason why it was not read. `client_gone`: the client has closed the connection. */
 export type ReadBody =
-  | { readonly kind: 'read'; readonly body: Buffer }
+  | { readonly kind: 'read'; readonly parts: readonly Buffer[] }
   | { readonly kind: 'too_large' | 'no_room' | 'client_gone' }
   | { readonly kind: 'rejected'; readonly rejection: Rejection };
 
@@ -49,7 +49,7 @@ export class BodyMemory {
 /** Reads a whole body. The listener limits the time in which the body must arrive. The promise never rejects. */
 export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRead): Promise<ReadBody> {
   const { 'content-length': contentLength, 'transfer-encoding': coding, expect } = req.headers;
-  const chunks: Buffer[] = [];
+  const parts: Buffer[] = [];
   const { promise, resolve } = Promise.withResolvers<ReadBody>();
   if (res.rejection !== undefined) resolve({ kind: 'rejected', rejection: res.rejection });
   else if (res.destroyed) resolve({ kind: 'client_gone' });
@@ -70,13 +70,13 @@ export function readReportBody({ req, res, memory, bytesMax, onPart }: BodyToRea
     if (memory.taken + chunk.length > bytesMax) stop({ kind: 'too_large' });
     else if (!memory.take(chunk.length)) stop({ kind: 'no_room' });
     else {
-      chunks.push(chunk);
+      parts.push(chunk);
       onPart(chunk);
     }
   }
 
   function finish(): void {
-    stop({ kind: 'read', body: Buffer.concat(chunks) });
+    stop({ kind: 'read', parts });
   }
 
   function leave(): void {
