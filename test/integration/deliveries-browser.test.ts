@@ -63,6 +63,8 @@ it('a row opens the event with its body, and a button sends the event again to o
   await page.locator(`a[href="/deliveries/${id}"]`).click();
   await page.waitForSelector('pre.body');
   expect(await textOf(page, '.sentence')).toEqual([expect.stringMatching(/^alice (created|issued) /)]);
+  const all = await page.$eval('.sentence a[href^="/deliveries?"]', (link) => link.getAttribute('href'));
+  expect(all).toBe('/deliveries?subject=key+acme');
   expect(await textOf(page, '.sentence a[href="/keys/acme"]')).toEqual(['acme']);
   expect(JSON.parse((await textOf(page, 'pre.body'))[0] ?? '')).toMatchObject({ type: 'key.created' });
   expect(await textOf(page, 'nav [aria-current=page]')).toEqual(['Deliveries']);
@@ -101,7 +103,10 @@ it.each(['/deliveries', '/deliveries/{id}'])(
   '%s works at each width, light and dark, without a finding of axe',
   { tags: 'full' },
   async (path) => {
-    const id = await eventId('?type=key.created');
+    // The longest id of a key does not make the page wider than the window.
+    const key = 'x'.repeat(100);
+    await started.ask('/keys', { method: 'POST', json: { id: key, plan: 'free' } });
+    const id = await eventId(`?subject=key+${key}`);
     const { page, complaints } = await watchedPage(browser, origin, 1280);
     await openWithToken(page, `${origin}${path.replace('{id}', id)}`, started.writer.token);
     await page.waitForSelector('tbody tr');

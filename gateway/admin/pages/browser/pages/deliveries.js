@@ -83,8 +83,11 @@ export function Deliveries({ query }) {
   <//>`;
 }
 
-/** @param {{ state?: string | undefined, type?: string | undefined, receiver?: string | undefined }} filter @param {Page['receivers']} receivers */
-function filters({ state = '', type, receiver }, receivers) {
+/**
+ * @param {Partial<Record<'state' | 'type' | 'receiver' | 'subject', string | undefined>>} filter
+ * @param {Page['receivers']} receivers
+ */
+function filters({ state = '', type, receiver, subject }, receivers) {
   const options = receivers.map(({ id, url }) => [id, url]);
   return html`<div class="filters">
     ${choicesInAddress('state', 'State', states, state)}
@@ -93,6 +96,7 @@ function filters({ state = '', type, receiver }, receivers) {
       (receivers.length > 1 || receiver !== undefined) &&
       selectInAddress('receiver', 'Receiver', [['', 'any receiver'], ...options], receiver)
     }
+    ${subject !== undefined && selectInAddress('subject', 'Subject', [['', 'any subject']], subject)}
   </div>`;
 }
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { askForAll, change, nowMs, toApiError, usePolled } from '../api.js';
+import { askForAll, change, nowMs, queryOf, toApiError, usePolled } from '../api.js';
 import { Dialog } from '../dialog.js';
 import { clock, count, counted, fullInstant } from '../formats.js';
 import { result } from '../key-actions.js';
@@ -39,7 +39,10 @@ export function DeliveryPage({ params: { id = '' }, live }) {
       }
       ${result(done)}
     </div>
-    <p class="sentence">${textWithKey(text ?? event.subject ?? '', keyOf(event))}</p>
+    <p class="sentence">
+      ${textWithKey(text ?? event.subject ?? '', keyOf(event))}
+      ${event.subject !== undefined && html` <a href=${`/deliveries${queryOf({ subject: event.subject })}`}>All events about ${event.subject}</a>`}
+    </p>
     <${Section} title="Deliveries" polled=${polled}>
       ${cards(event.deliveries, {
         idOf: ({ receiver }) => receiver,
