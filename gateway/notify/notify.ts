@@ -112,7 +112,8 @@ export function createNotify({
     async close() {
       clearInterval(timer);
       await sender.close();
-      await queue.close();
+      const lost = await queue.close();
+      if (lost > 0) log.warn({ events: lost }, 'webhook events are lost, because no store keeps them');
     },
   };
 }

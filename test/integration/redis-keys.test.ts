@@ -162,7 +162,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   await directory.remember('a'.repeat(64), 'a'.repeat(200), 600_000);
 
   const queue = createRedisQueue({ redis: connection, processId: 'ab12cd34ef56', bounds });
-  onTestFinished(() => queue.close());
+  onTestFinished(async () => void (await queue.close()));
   const receivers = ['hook', 'another'].map((id) => ({ id, url: `https://${id}.example.com` }));
   await queue.noteReceivers(receivers);
   const about = { type: 'key.banned', body: '{}', atMs: Date.now(), subject: issued.id };

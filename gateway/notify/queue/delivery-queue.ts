@@ -212,8 +212,12 @@ export interface DeliveryQueue {
   leave(): Promise<void>;
   /** Calls the listener when this process has added an event or made one due, so that it is sent without delay. */
   onDue(listener: () => void): void;
-  /** Writes the events that Redis does not have yet, and stops. */
-  close(): Promise<void>;
+  /**
+   * Writes the events that Redis does not have yet, and stops.
+   *
+   * @returns the number of events that are lost: events that Redis did not take, or without Redis, events that wait for a delivery
+   */
+  close(): Promise<number>;
 }
 
 /** Why waiting deliveries fail after their receiver was removed from the configuration. */

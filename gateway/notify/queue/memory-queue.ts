@@ -165,6 +165,6 @@ export function createMemoryQueue({
     onDue(listener) {
       onDue = listener;
     },
-    close: async () => {},
+    close: async () => state.waitingEvents(),
   };
 }

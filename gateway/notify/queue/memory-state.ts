@@ -151,6 +151,7 @@ export function createMemoryState({
       delivery.isClaimed = false;
     },
     dropped: () => dropped,
+    waitingEvents: () => events.values().filter(isWaiting).toArray().length,
   };
 }
 

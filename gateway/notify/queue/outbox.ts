@@ -65,12 +65,14 @@ export function createOutbox({
       });
     },
     size: () => unsent.length,
-    /** Sends the remaining reports, and stops. Reports that Redis does not take are dropped. */
-    async close(): Promise<void> {
+    /** Sends the remaining reports, and stops. @returns the number of reports that Redis did not take */
+    async close(): Promise<number> {
       clearInterval(timer);
       sendSoon();
       await withinDeadline(sending ?? Promise.resolve(), bounds.webhooksCloseTimeoutMs, () => undefined);
-      for (const { resolve } of unsent.splice(0)) resolve({ kind: 'dropped' });
+      const left = unsent.splice(0);
+      for (const { resolve } of left) resolve({ kind: 'dropped' });
+      return left.length;
     },
   };
 }

@@ -398,7 +398,7 @@ describe('the queue in Redis and the queue in memory', () => {
         }
         await redis.close();
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
   });
 });

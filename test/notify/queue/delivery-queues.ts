@@ -25,7 +25,7 @@ export const longClaims = { webhookClaimMs: 600_000, webhookSenderMs: 600_000 } 
 
 export function memorySubject(tuning: QueueTuning = {}): QueueSubject {
   const queue = createMemoryQueue({ nowMs: Date.now, bounds: tunedBounds({ ...longClaims, ...tuning }) });
-  return { open: () => queue, close: queue.close };
+  return { open: () => queue, close: async () => void (await queue.close()) };
 }
 
 /** @param options.place by default the Redis of this test run */

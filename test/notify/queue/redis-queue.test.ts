@@ -89,6 +89,16 @@ describe('several processes', () => {
     expect((await one.add(down())).kind).toBe('added');
   });
 
+  it('report one event if the reports of two workers arrive through one supervisor', async () => {
+    const queue = (await open()).open();
+    const identity = { what: ['down', 't1'], mergedWithinMs: 60_000, isOnce: false };
+    const kinds: string[] = [];
+    for (const seenBy of ['p1-w1', 'p1-w2', 'p1-w1']) {
+      kinds.push((await queue.add({ ...reportOf([a], { identity }), seenBy })).kind);
+    }
+    expect(kinds).toEqual(['added', 'merged', 'added']);
+  });
+
   it('do not merge a report with an event that is too long ago', async () => {
     const { open: openQueue } = await open();
     const down = () =>
@@ -108,7 +118,7 @@ describe('a queue whose connection fails', () => {
     const bounds = tunedBounds({ ...patientStore, ...longClaims, webhookPollMs: 20 });
     const fragile = failingCalls(redis, script, { lose, times: 3 });
     const queue = createRedisQueue({ redis: fragile, processId: 'fragile', bounds });
-    onTestFinished(() => queue.close());
+    onTestFinished(async () => void (await queue.close()));
     return { queue, steady: openQueue() };
   }
 
@@ -165,7 +175,7 @@ describe('a queue without Redis for a while', () => {
     const redis = await connectRedis({ prefix: freshPrefix(), place: { url: server.url }, bounds });
     onTestFinished(() => redis.close());
     const queue = createRedisQueue({ redis, processId: 'p1', bounds });
-    onTestFinished(() => queue.close());
+    onTestFinished(async () => void (await queue.close()));
     return { server, redis, queue };
   }
 
@@ -216,7 +226,7 @@ describe('a queue without Redis for a while', () => {
     const { server, queue } = await startQueue();
     await server.kill();
     const adding = queue.add(reportOf([a]));
-    await queue.close();
+    expect(await queue.close()).toBe(1);
     expect(await adding).toEqual({ kind: 'dropped' });
   });
 
