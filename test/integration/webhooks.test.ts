@@ -56,6 +56,7 @@ let receiver: WebhookReceiver;
 beforeAll(async () => {
   [backend, receiver] = await Promise.all([startRecordingBackend(), startWebhookReceiver(hookSecret)]);
   fleet = await startFleetHere({
+    relayed: true,
     starts: [{ tuning: { bounds } }, { tuning: { bounds } }],
     files: {
       hook: hookSecret,
@@ -183,8 +184,13 @@ it('a reload is one event and names the changed plan, a changed plan is another 
 });
 
 it('an outage of Redis is two events, which arrive after the outage', async () => {
-  await fleet.redis.kill();
-  await fleet.redis.restart();
+  fleet.relay?.switchTo(1);
+  fleet.relay?.cut();
+  for (const gateway of fleet.gateways) {
+    const reasonsOf = async () => (await readiness(gateway)).body.reasons.join();
+    await until('Redis is away', async () => (await reasonsOf()).includes('Redis is away'));
+  }
+  fleet.relay?.switchTo(fleet.redis.port);
   await arrives('store.away');
   await arrives('store.back');
 });

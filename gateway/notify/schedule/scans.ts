@@ -23,6 +23,8 @@ export type Scans = ReturnType<typeof createScans>;
  * time. Each scan continues where the last complete scan ended, so nothing is reported twice, and nothing is missed. After an incomplete
  * scan, the next scan covers the same period again. The identity of the notices then prevents a second event.
  *
+ * Each process remembers the end of the last scan of all processes. If Redis loses its data, a process that has read this end continues there.
+ *
  * The pause between two scans grows with the length of a scan, so that a directory of a million keys is not read all the time. No other
  * process scans during the pause.
  */
@@ -53,13 +55,18 @@ export function createScans({
   /** Whether another scan was requested during a scan. */
   let isDue = false;
   let isClosed = false;
+  /** The end of the last complete scan of each type that this process knows, epoch ms. */
+  const known = new Map<WebhookEventType, number>();
 
   async function scanAll(): Promise<void> {
     isDue = false;
     const beganMs = performance.now();
     const wanted = scans.filter(({ type }) => isWanted(type));
     for (const scan of wanted) {
-      if (!(await mayGoOn())) break;
+      if (!(await mayGoOn())) {
+        for (const { type } of wanted) await scannedMs(type);
+        break;
+      }
       await scanOne(scan).catch((error: Error) => {
         if (!isClosed)
           log.warn({ event: scan.type, reason: error.message }, 'a scan for events was incomplete');
@@ -79,9 +86,9 @@ export function createScans({
   /** @throws when the scan is incomplete */
   async function scanOne({ type, isFirstLate, notices }: Scan): Promise<void> {
     const toMs = nowMs();
-    const scannedMs = await state.scannedMs(type);
-    if (scannedMs === undefined) throw new Error('Redis is unavailable');
-    const fromMs = scannedMs !== 'never' ? scannedMs : isFirstLate ? 0 : toMs;
+    const lastMs = await scannedMs(type);
+    if (lastMs === undefined) throw new Error('Redis is unavailable');
+    const fromMs = lastMs !== 'never' ? lastMs : isFirstLate ? 0 : toMs;
     let found = 0;
     let checkedMs = performance.now();
     for await (const notice of notices({ fromMs, toMs })) {
@@ -94,7 +101,19 @@ export function createScans({
       found = 0;
       checkedMs = performance.now();
     }
-    if (fromMs < toMs) await state.noteScanned(type, toMs);
+    if (fromMs >= toMs) return;
+    known.set(type, toMs);
+    await state.noteScanned(type, toMs);
+  }
+
+  /** The end of the last complete scan; `never` if there was none; undefined if the store is unavailable. */
+  async function scannedMs(type: WebhookEventType): Promise<number | 'never' | undefined> {
+    const stored = await state.scannedMs(type);
+    if (stored === undefined) return undefined;
+    const lastMs = Math.max(stored === 'never' ? 0 : stored, known.get(type) ?? 0);
+    if (lastMs === 0) return 'never';
+    known.set(type, lastMs);
+    return lastMs;
   }
 
   /** Waits until the queue has room. @throws when the process may no longer scan */

@@ -6,6 +6,7 @@ import { changedPlans } from '../../../gateway/notify/schedule/plan-dates.ts';
 import { createScanState } from '../../../gateway/notify/schedule/scan-state.ts';
 import { createScans, type Scan } from '../../../gateway/notify/schedule/scans.ts';
 import { sunsetOperations } from '../../../gateway/notify/schedule/sunset-operations.ts';
+import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import type { WebhookEventType } from '../../../gateway/shared/model.ts';
 import { digestSecret } from '../../../gateway/shared/secrets.ts';
 import { apiDocument } from '../../support/config-folder.ts';
@@ -62,6 +63,11 @@ async function fleet(keys: readonly object[] = []) {
     /** The key, the mark and the first digits of the secret, of each notice. */
     marks: () => recorded.flatMap((one) => (one.kind === 'key_expiring' ? [`${one.keyId} ${one.days}`] : [])),
     recorded,
+    async loseScans() {
+      const redis = await connectRedis({ prefix: place.prefix, place, bounds });
+      expect(await redis.commands.del(redisKeys.noticeScans.name(place.prefix))).toBe(1);
+      redis.close();
+    },
     /** Starts the scans of a further process. */
     async process(id: string, more: Partial<Parameters<typeof createScans>[0]> = {}) {
       const redis = await connectRedis({ prefix: place.prefix, place, bounds });
@@ -190,6 +196,28 @@ describe('a secret that expires', () => {
     });
     await failing.end();
     const other = await of.process('two');
+    await other.scanned();
+    expect(of.marks()).toEqual(['a 14']);
+    await other.end();
+  });
+
+  it('is not reported again when Redis has lost its data, whichever process scans then', async () => {
+    const of = await fleet();
+    await issue(of.directory, 'a', ending('a', of.clock.nowMs + 10 * dayMs));
+    const noted: string[] = [];
+    const note = (id: string) => ({
+      isWanted() {
+        noted.push(id);
+        return true;
+      },
+    });
+    const one = await of.process('one', note('one'));
+    await one.scanned();
+    const other = await of.process('two', note('two'));
+    await until('the other process has looked twice', () => noted.filter((id) => id === 'two').length > 2);
+    await one.end();
+    await of.loseScans();
+    of.clock.nowMs += 1;
     await other.scanned();
     expect(of.marks()).toEqual(['a 14']);
     await other.end();
