@@ -85,23 +85,31 @@ const secretShapes = [
   /(?<=[?&][\w-]+=)[^\s&"']+/g,
   // A key's secret or an admin token that Tollgate has issued.
   /\btga?_\w+/g,
+  // The secret of a webhook, which belongs into a file.
+  /\bwhsec_[^\s"',}]+/g,
   // The rest of a line after a field for digests, secrets, passwords or tokens. The pattern ends at the end of the line, because a password
   // may contain any character.
   /(?<=\b(?:sha256|secrets?|password|tokens?)["']?\s*:\s*)\S.*/gi,
 ];
 
-/** Masks the path of a webhook's URL, which often contains a token. A value of `url` that is no URL is masked as a whole. */
+/**
+ * Masks what follows the host of a webhook's URL, because the path often contains a token. A value of `url` that does not begin like a URL is
+ * masked as a whole. A mistyped URL may contain blanks.
+ */
 function maskPaths(line: string): string {
-  const stars = (secret: string) => '*'.repeat(secret.length);
   return line
-    .replace(/(?<=:\/\/[^\s/]+\/)[^\s"',}]+/g, stars)
-    .replace(/(?<=\burl["']?\s*:\s*["']?)(?!https?:\/\/)[^\s"',}]+/g, stars);
+    .replace(/(?<=\burl["']?\s*:\s*)(?:"[^"]*|'[^']*|[^\s"',}][^,}]*)/g, (value) => {
+      const shown = /^["']?(?:https?:\/\/[^/?#]+)?/i.exec(value)?.[0].length ?? 0;
+      return value.slice(0, shown) + stars(value.slice(shown));
+    })
+    .replace(/(?<=:\/\/[^\s/?#]+[/?#])[^\s"',}]+/g, stars);
 }
 
 /** Replaces each character of a secret by an asterisk, so that a caret below the line still points to the right place. */
 function maskSecrets(line: string): string {
-  return secretShapes.reduce(
-    (masked, shape) => masked.replace(shape, (secret) => '*'.repeat(secret.length)),
-    line,
-  );
+  return secretShapes.reduce((masked, shape) => masked.replace(shape, stars), line);
+}
+
+function stars(secret: string): string {
+  return '*'.repeat(secret.length);
 }

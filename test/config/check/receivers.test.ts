@@ -102,6 +102,15 @@ describe('an error', () => {
     ['a password', banned(`https://:${pathToken}@h.example.com/a`), 'must have no user and no password'],
     ['a fragment', banned(`${hook}#a`), 'must have no fragment'],
     ['a text that is no URL', banned(`https//${pathToken}`), '`notify[0].url` must be an https URL'],
+    ['a blank in the host', banned(`https://hooks.exa mple.com/${pathToken}`), 'must be an https URL'],
+    ['a blank in the path', banned(`https://hooks.example.com/a ${pathToken}`), 'must be an https URL'],
+    [
+      'a blank without quotes',
+      receiver(`url: https://hooks.exa mple.com/${pathToken}, events: [key.banned]`),
+      'must be an https URL',
+    ],
+    ['a fragment without a path', banned(`https://hooks.example.com#${pathToken}`), 'must have no fragment'],
+    ['a port that is too large', banned(`https://h.example.com:99999?${pathToken}`), 'must be an https URL'],
     [
       'one URL twice',
       banned(hook) + banned(hook),
@@ -143,6 +152,12 @@ describe('an error', () => {
     expect(report).toMatch(/^tollgate\.yaml:\d+:\d+: /);
     expect(report).toContain(message);
     expect(report).not.toContain(pathToken);
+  });
+
+  it('about a secret in place of the name of its file does not show the secret', () => {
+    const { report } = load(`  - { url: ${hook}, events: [key.banned], secretFile: ${long} }\n`);
+    expect(report).toContain('this file does not exist');
+    expect(report).not.toContain(long.slice(6, 30));
   });
 
   it.each([
