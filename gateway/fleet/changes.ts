@@ -96,7 +96,7 @@ export type Changes = ReturnType<typeof createChanges>;
 
 /**
  * The record of changes, which all processes share. Every process reloads the same files, so the reloads of all processes are merged into
- * one change. A change of a key happens on one process and is never merged.
+ * one change. A change of a key happens on one process and is never merged, except for a leak (`leakIdentity`).
  */
 export function createChanges({
   bounds,
@@ -136,7 +136,9 @@ export function createChanges({
         }
         default: {
           const entry = withShortMembers(change, changeMemberCharsMax);
-          list.record({ what: ['key', deps.processId], mergedWithinMs: 0, entry });
+          const leak = leakIdentity(change);
+          if (leak === undefined) list.record({ what: ['key', deps.processId], mergedWithinMs: 0, entry });
+          else list.record({ what: leak, mergedWithinMs: bounds.changesKeptMs, entry });
         }
       }
     },
@@ -169,15 +171,30 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
 
 /** Returns the change of a key whose secret leaked. */
 export function leakChange({ keyId: key, digestStart, leak, error }: NewLeak): KeyChange {
-  const { by, ended, url, source, type } = leak;
+  const { atMs, by, ended, url, source, type } = leak;
   const change = {
     action: 'leak',
     by,
     key,
     before: { secret: digestStart },
-    after: { ended, url, source, type },
+    after: { ended, url, source, type, reportedAt: new Date(atMs).toISOString() },
   } as const;
   return error === undefined ? change : { ...change, error };
+}
+
+/**
+ * Returns the identity of a recorded leak; undefined for any other change. A repeated report records a leak again, because the process that
+ * stored the leak may have died before it recorded the leak. A record without a reply from the store has an identity of its own.
+ */
+export function leakIdentity({
+  action,
+  key,
+  before,
+  after,
+  error,
+}: KeyChange): readonly unknown[] | undefined {
+  if (action !== 'leak') return undefined;
+  return [action, key, before?.secret, after?.reportedAt, error === undefined];
 }
 
 /** The names of the admin API tokens that a reload changed. Undefined when no token changed. */

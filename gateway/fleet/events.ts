@@ -1,6 +1,7 @@
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import { leakIdentity } from './changes.ts';
 import {
   type EventGroup,
   type EventKind,
@@ -197,7 +198,11 @@ function reportOf(
     }
     case 'key_changed': {
       const { key } = happening;
-      // Only one process reports a change of a key, so there is nothing to merge.
+      const leak = leakIdentity(happening);
+      if (leak !== undefined) {
+        return { what: [kind, ...leak], mergedWithinMs: eventsKeptMs, entry: { kind, text, key } };
+      }
+      // Only one process reports any other change of a key, so there is nothing to merge.
       return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, key } };
     }
     case 'certificate_expiring': {

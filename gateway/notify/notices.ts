@@ -48,6 +48,8 @@ export interface SecretLeaked {
   readonly type: string | undefined;
   /** Whether the gateway has ended the secret because of the report. */
   readonly ended: boolean;
+  /** The time of the report, ISO 8601. */
+  readonly reportedAt: string;
 }
 
 /** A key, or one of its secrets, expires soon. */
@@ -119,6 +121,7 @@ export function leakNotice(
     url: textOf(after?.url),
     type: textOf(after?.type),
     ended: after?.ended === true,
+    reportedAt: textOf(after?.reportedAt) ?? '',
   };
 }
 
@@ -162,8 +165,8 @@ export function identityOf(notice: Notice, nowMs: number, bounds: Bounds): Notic
       return once([keyId, window, index, percent, resetMs], endsAtMs);
     }
     case 'secret_leaked': {
-      const { keyId, digestStart, url = '' } = notice;
-      return once([keyId, digestStart, url], nowMs);
+      const { keyId, digestStart, reportedAt } = notice;
+      return once([keyId, digestStart, reportedAt], nowMs);
     }
     case 'key_expiring': {
       const { keyId, digestStart, expiresMs, days } = notice;

@@ -12,6 +12,7 @@ import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
+import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
 import { isHappening, leakNotice, type Notice } from '../notify/notices.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
@@ -68,6 +69,7 @@ export function createAdminSide({
   let loadedAtMs = nowMs();
   let notInForce: NotInForce = {};
   let recording = Promise.resolve();
+  const recordedLeaks = createRecordedLeaks(bounds);
   let leakTimer: NodeJS.Timeout | undefined;
 
   const events = createEvents({ records, processId, nowMs: limiter.storeNowMs, bounds });
@@ -245,7 +247,7 @@ export function createAdminSide({
   }
 
   function renewLeaks(): void {
-    leaks.blocked.renew(isInConfiguration).catch(reportBug);
+    leaks.blocked.renew().catch(reportBug);
   }
 
   /** @param seenBy the process that observed it, if another process records it */
@@ -255,6 +257,7 @@ export function createAdminSide({
   }
 
   function recordKeyChange(change: KeyChange): void {
+    if (recordedLeaks.includes(change)) return;
     const { key, by, action } = change;
     changes.record(change);
     recordNotice({ kind: 'key_changed', ...change });

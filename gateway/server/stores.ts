@@ -65,7 +65,14 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     redis,
     leaksReadMs: () => leaks.blocked.readMs(),
   });
-  const leaks = createLeaks({ redis: records, directory, nowMs: limiter.storeNowMs, log, bounds });
+  const leaks = createLeaks({
+    redis: records,
+    directory,
+    settings,
+    nowMs: limiter.storeNowMs,
+    log,
+    bounds,
+  });
   const usage =
     usageSettings.keepDays === 0
       ? undefined

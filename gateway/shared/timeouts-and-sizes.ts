@@ -149,6 +149,12 @@ export const defaultBounds = Object.freeze({
   leakKeysBytesMax: 262_144,
   leakKeysFetchedMs: 60_000,
   leakKeysKeptMs: 86_400_000,
+  /**
+   * How long after a leak a repeated report records the leak again, and how many recorded leaks a gateway remembers. The time is less than
+   * `noticesMergedAfterEndMs`, so receivers get one event.
+   */
+  leakRecordedAgainMs: 43_200_000,
+  leaksRememberedMax: 10_000,
   /** The interval at which a process reads the leaked secrets of the configuration. */
   leaksReadIntervalMs: 1_000,
   /** How long a process that starts waits for Redis to read the leaked secrets. */

@@ -98,6 +98,7 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
   secret_leaked: [
     {
       kind: 'secret_leaked',
+      reportedAt: '2026-11-25T12:00:00.000Z',
       ...key,
       digestStart: markers.digest,
       source: 'github',
@@ -232,6 +233,7 @@ describe('an event of at most 20 kB', () => {
       'a long path',
       {
         kind: 'secret_leaked',
+        reportedAt: '2026-11-25T12:00:00.000Z',
         ...key,
         digestStart: '01234567',
         source: 's',

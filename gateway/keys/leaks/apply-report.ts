@@ -23,7 +23,7 @@ export type Applied =
   | { readonly kind: 'applied'; readonly judged: readonly Judged[] }
   | { readonly kind: 'away'; readonly reason: string };
 
-/** A leak that a report has made known. A repeated report makes no leak known. */
+/** A leak that a report has made known, or has confirmed shortly after. */
 export interface NewLeak {
   readonly keyId: string;
   /** The first digits of the digest of the secret. */
@@ -36,7 +36,7 @@ export interface NewLeak {
 export interface ApplyDeps {
   /** The key directory; undefined when all keys are in the configuration. */
   readonly directory: Pick<KeyDirectory, 'find' | 'replace' | 'confirmAllIssued'> | undefined;
-  readonly blocked: Pick<BlockedSecrets, 'add' | 'find'>;
+  readonly blocked: Pick<BlockedSecrets, 'add' | 'find' | 'read'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Bounds;
@@ -46,7 +46,7 @@ export interface ReportTerms {
   readonly settings: Pick<Settings, 'keys' | 'leaks'>;
   /** The name of the reporter for the record of changes: `github`, or the name of a token. */
   readonly by: string;
-  /** Records a leak that was not known before this report. */
+  /** Records a leak. A leak that is recorded again, by this process or by another process, must stay one record. */
   readonly record: (leak: NewLeak) => void;
   readonly slices: Slices;
 }
@@ -76,6 +76,7 @@ export async function applyReport(
       judged.set(secret.digest, one);
     } else if (deps.directory !== undefined && !(secret.isInvented && isAllIssued)) toLookUp.push(secret);
   }
+  if (judged.size > 0) await deps.blocked.read();
   const away = await lookUpAll(toLookUp, judged, terms, deps);
   if (away !== undefined) return away;
   return { kind: 'applied', judged: reported.map(({ digest }) => judged.get(digest) ?? unknown) };
@@ -99,8 +100,9 @@ async function block(
   { digest, place }: ReportedSecret,
   keyId: string,
   { settings, by, record }: ReportTerms,
-  { blocked, nowMs }: ApplyDeps,
+  deps: ApplyDeps,
 ): Promise<Judged | Failed> {
+  const { blocked, nowMs } = deps;
   const leak = { atMs: nowMs(), by, ended: settings.leaks.onLeak === 'revoke', ...place };
   const found = { keyId, digestStart: digestStart(digest), leak };
   const added = await blocked.add({ digest, keyId, leak });
@@ -109,7 +111,13 @@ async function block(
     return { kind: 'away', reason: added.reason };
   }
   if (added.kind === 'added') record(found);
+  else recordAgain({ ...found, leak: added.leak }, record, deps);
   return { kind: 'known', keyId, ended: added.leak.ended };
+}
+
+/** Records a leak that an earlier report has stored, because the process that stored the leak may have died before it recorded the leak. */
+function recordAgain(known: NewLeak, record: ReportTerms['record'], { nowMs, bounds }: ApplyDeps): void {
+  if (nowMs() - known.leak.atMs < bounds.leakRecordedAgainMs) record(known);
 }
 
 /** Looks secrets up in the key directory, a few at a time. Secrets that are found end one by one, because they may belong to one key. */
@@ -138,8 +146,9 @@ async function lookUpAll(
 async function endInDirectory(
   { digest, place }: ReportedSecret,
   { settings, by, record }: ReportTerms,
-  { directory, nowMs, bounds }: ApplyDeps,
+  deps: ApplyDeps,
 ): Promise<Judged | Failed> {
+  const { directory, nowMs, bounds } = deps;
   if (directory === undefined) return unknown;
   const ends = settings.leaks.onLeak === 'revoke';
   for (let attempt = 1; attempt <= bounds.directoryChangeAttemptsMax; attempt++) {
@@ -149,6 +158,7 @@ async function endInDirectory(
     if (found.kind === 'absent' || secret === undefined) return unknown;
     const { key } = found;
     if (secret.leak !== undefined && (secret.leak.ended || !ends)) {
+      recordAgain({ keyId: key.id, digestStart: digestStart(digest), leak: secret.leak }, record, deps);
       return { kind: 'known', keyId: key.id, ended: secret.leak.ended };
     }
     const leak: Leak = { atMs: nowMs(), by, ended: ends, ...place };

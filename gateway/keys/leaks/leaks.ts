@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
+import type { Settings } from '../../shared/model.ts';
 import { Shares } from '../../shared/structures/shares.ts';
 import { Turns } from '../../shared/structures/turns.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -18,6 +19,7 @@ export type Leaks = ReturnType<typeof createLeaks>;
 export function createLeaks({
   redis,
   directory,
+  settings,
   nowMs,
   log,
   bounds,
@@ -25,13 +27,18 @@ export function createLeaks({
   /** Without Redis, this process keeps the leaks. */
   readonly redis: RedisConnection | undefined;
   readonly directory: KeyDirectory | undefined;
+  readonly settings: () => Pick<Settings, 'keys'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Logger;
   readonly bounds: Bounds;
 }) {
   const store = redis === undefined ? createMemoryBlockStore() : createRedisBlockStore({ redis, bounds });
-  const blocked: BlockedSecrets = createBlockedSecrets({ store, bounds });
+  const blocked: BlockedSecrets = createBlockedSecrets({
+    store,
+    isInConfiguration: (digest) => settings().keys.find(digest) !== undefined,
+    bounds,
+  });
   // The work on a report has pauses of its own (`slices.ts`), so the next report of a reporter follows without a pause.
   const turns = new Turns({ holdersMax: bounds.leakReportsAtOnceMax, pauseMs: 0 });
 

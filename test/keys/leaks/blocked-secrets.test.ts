@@ -20,12 +20,20 @@ for (const form of allRedisForms)
   describe(`processes that share Redis, ${form.name},`, { tags: tagsOf(form, ['a Cluster']) }, () => {
     const place = startForm(form);
 
-    async function processes(count: number) {
+    /** @param isInConfiguration whether the configuration of a process, counted from 0, has a secret */
+    async function processes(
+      count: number,
+      isInConfiguration: (digest: string, process: number) => boolean = () => false,
+    ) {
       const prefix = freshPrefix();
       return Promise.all(
-        Array.from({ length: count }, async () => {
+        Array.from({ length: count }, async (_, process) => {
           const redis = await connectRedis({ prefix, place: place(), bounds });
-          const blocked = createBlockedSecrets({ store: createRedisBlockStore({ redis, bounds }), bounds });
+          const blocked = createBlockedSecrets({
+            store: createRedisBlockStore({ redis, bounds }),
+            isInConfiguration: (digest) => isInConfiguration(digest, process),
+            bounds,
+          });
           const limiter = createLimiter({
             redis: { ...place(), prefix, onFailure: 'local' },
             log: pino({ level: 'silent' }),
@@ -58,6 +66,8 @@ for (const form of allRedisForms)
       expect(await second.decide(leaked)).toBe('admitted');
       const digest = digestSecret('a secret');
       expect((await first.blocked.add({ digest, keyId: 'leaked', leak: leakOf() })).kind).toBe('added');
+      expect(first.blocked.has(digest)).toBe(true);
+      await first.blocked.read();
       expect(await first.decide(leaked)).toBe('admitted');
 
       expect(await second.decide(other)).toBe('admitted');
@@ -100,6 +110,7 @@ for (const form of allRedisForms)
       if (!first || !second) throw new Error('two were made');
       const digest = digestSecret('lost');
       await first.blocked.add({ digest, keyId: 'lost', leak: leakOf() });
+      await first.blocked.read();
       await first.redis.commands.del(`${first.redis.prefix}:leaked-secrets`);
       expect(await second.decide(keyWith('lost'))).toBe('stale');
       await second.blocked.readAgain();
@@ -107,6 +118,43 @@ for (const form of allRedisForms)
       await first.blocked.read();
       await first.blocked.add({ digest, keyId: 'lost', leak: leakOf() });
       expect(await second.decide(keyWith('lost'))).toBe('stale');
+    });
+
+    it('write the leaks of their configuration again after Redis has lost all data', async () => {
+      const [needed, unneeded] = [digestSecret('needed'), digestSecret('unneeded')];
+      const [first, second, late] = await processes(
+        3,
+        (digest, process) => digest === needed && process === 0,
+      );
+      if (!first || !second || !late) throw new Error('three were made');
+      for (const digest of [needed, unneeded]) {
+        await first.blocked.add({ digest, keyId: 'kept', leak: leakOf() });
+      }
+      await second.blocked.read();
+      const { redis } = first;
+      await redis.commands.del(`${redis.prefix}:leaked-secrets`);
+      await redis.commands.del(`${redis.prefix}:{kept}`);
+      await first.blocked.read();
+      expect([first.blocked.has(needed), first.blocked.has(unneeded)]).toEqual([true, false]);
+      expect(await late.decide(keyWith('kept'))).toBe('stale');
+      await late.blocked.readAgain();
+      expect([late.blocked.has(needed), late.blocked.has(unneeded)]).toEqual([true, false]);
+      await second.blocked.read();
+      expect(second.blocked.has(needed)).toBe(true);
+      await first.blocked.read();
+      await first.blocked.read();
+      expect(first.blocked.find(needed)?.keyId).toBe('kept');
+    });
+
+    it('report that a leak may be stored if Redis refuses its mark', async () => {
+      const [first] = await processes(1);
+      if (!first) throw new Error('one was made');
+      const quotaName = `${first.redis.prefix}:{unmarked}`;
+      await first.redis.commands.set(quotaName, 'another program has overwritten the counts');
+      const leaked = { digest: digestSecret('unmarked'), keyId: 'unmarked', leak: leakOf() };
+      expect(await first.blocked.add(leaked)).toMatchObject({ kind: 'away', mayHaveRun: true });
+      await first.redis.commands.del(quotaName);
+      expect((await first.blocked.add(leaked)).kind).toBe('known');
     });
 
     it('keep one entry for a leak that is added twice, and end the secret when a later report ends it', async () => {
@@ -127,25 +175,26 @@ for (const form of allRedisForms)
     });
 
     it('remove a leak that no configuration has, and keep a leak that one configuration has', async () => {
-      const [first, second] = await processes(2);
-      if (!first || !second) throw new Error('two were made');
       const [needed, unneeded] = [digestSecret('needed'), digestSecret('unneeded')];
+      const configuration = new Set([needed]);
+      const [first, second] = await processes(2, (digest) => configuration.has(digest));
+      if (!first || !second) throw new Error('two were made');
       for (const digest of [needed, unneeded]) {
         await first.blocked.add({ digest, keyId: 'a', leak: leakOf() });
       }
       await second.blocked.read();
-      const isNeeded = (digest: string) => digest === needed;
       await expect
         .poll(async () => {
-          await first.blocked.renew(isNeeded);
+          await first.blocked.renew();
           return [...first.blocked.all()].map(({ digest }) => digest);
         })
         .toEqual([needed]);
       await second.blocked.read();
       expect([second.blocked.has(needed), second.blocked.has(unneeded)]).toEqual([true, false]);
+      configuration.clear();
       await expect
         .poll(async () => {
-          await first.blocked.renew(() => false);
+          await first.blocked.renew();
           return first.redis.commands.exists(`${first.redis.prefix}:leaked-secrets`);
         })
         .toBe(0);

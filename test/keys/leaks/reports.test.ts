@@ -22,13 +22,15 @@ const writer = makeToken('write', 'ops');
 const reader = makeToken('read', 'viewer');
 const rotating = { id: 'rotating', old: issueSecret(), current: issueSecret() };
 const expired = { id: 'expired', secret: issueSecret() };
-const [replayed, atOnce, shown, byToken, ownForm] = [
+const [replayed, unrecorded, atOnce, shown, byToken, ownForm] = [
   'replayed',
+  'unrecorded',
   'at-once',
   'shown',
   'by-token',
   'own-form',
 ].map((id) => makeKey({ id, plan: 'pro' }, id === 'own-form' ? inventedSecret() : issueSecret())) as [
+  Made,
   Made,
   Made,
   Made,
@@ -53,7 +55,7 @@ beforeAll(async () => {
     },
     files: {
       'keys.yaml': [
-        ...[replayed, atOnce, shown, byToken, ownForm].map((made) => made.entry),
+        ...[replayed, unrecorded, atOnce, shown, byToken, ownForm].map((made) => made.entry),
         entry(rotating.id, [rotating.old, rotating.current]),
         entry(expired.id, [expired.secret], { expires: '2026-01-01' }),
       ],
@@ -166,14 +168,14 @@ describe('a report of GitHub', () => {
   });
 
   it('records where the secret was found, without the secret and without control characters', async () => {
-    const url = `https://example.com/${shown.secret}/\u202e\u0007?key=${shown.secret}`;
+    const url = `https://example.com/${shown.secret}/\u202e\u0007?key=${shown.secret}&old%3D${rotating.old}`;
     await report(0, [entryFor(shown.secret, { url, source: 'commit' })]);
     const [change] = await leaksOf('shown');
     expect(change).toMatchObject({ by: 'github', after: { ended: true, source: 'commit' } });
     const isShown = async () => (await ask('/keys/shown')).body.secrets[0].leak !== undefined;
     await until('the other process shows the leak', isShown);
     const key = await ask('/keys/shown');
-    const cleaned = 'https://example.com/…/\\u{202e}\\u{7}?key=…';
+    const cleaned = 'https://example.com/…/\\u{202e}\\u{7}?key=…&old%3D…';
     expect(key.body).toMatchObject({
       state: 'expired',
       secrets: [{ isExpired: true, leak: { by: 'github', ended: true, source: 'commit', url: cleaned } }],
@@ -183,16 +185,33 @@ describe('a report of GitHub', () => {
     const sha256 = secretOf(shown.secret).digest;
     const owner = await ask('/whoami', { method: 'POST', json: { sha256 } });
     expect(owner.body).toMatchObject({ id: 'shown', isExpired: true, leak: { ended: true, url: cleaned } });
-    const events = await ask('/events?kind=change');
-    expect(JSON.stringify(events.body)).toContain(
-      'github reported a leaked secret of shown, which has ended.',
-    );
+    await until('the list of events has the leak', async () => {
+      const { body } = await ask('/events?kind=change');
+      return JSON.stringify(body).includes('github reported a leaked secret of shown, which has ended.');
+    });
     const { adminUrl } = fleet.gateways[0] ?? { adminUrl: '' };
     const shownByCommand = await runTollgate(['keys', 'show', 'shown', '--admin', adminUrl], {
       TOLLGATE_ADMIN_TOKEN: reader.token,
     });
     expect(shownByCommand.stdout).toContain(`reported by github`);
     expect(shownByCommand.stdout).toContain(cleaned);
+  });
+
+  it('records a leak if the process that stored the leak died before it recorded the leak', async () => {
+    const digest = secretOf(unrecorded.secret).digest;
+    const leak = { atMs: Date.now(), by: 'github', ended: true };
+    const value = `1 ${JSON.stringify({ keyId: 'unrecorded', leak })}`;
+    await fleet.inspector.hset(`${fleet.prefix}:leaked-secrets`, digest, value);
+    const issued = issueSecret();
+    const secrets = [{ ...secretOf(issued), leak, expiresMs: leak.atMs }];
+    await directory.issue('unrecorded-in-directory', [], { secrets });
+    const entries = [entryFor(unrecorded.secret), entryFor(issued)];
+    const repeated = [0, 0, 1, 1];
+    for (const process of repeated) expect((await report(process, entries)).status).toBe(200);
+    for (const id of ['unrecorded', 'unrecorded-in-directory']) {
+      await until(`the leak of ${id} is recorded`, async () => (await leaksOf(id)).length > 0);
+      expect(await leaksOf(id)).toHaveLength(1);
+    }
   });
 
   it('with invented tokens causes no look-up in the directory', async () => {

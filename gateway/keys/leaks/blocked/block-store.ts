@@ -12,10 +12,11 @@ export interface BlockStore {
   /**
    * Reads all leaks.
    *
-   * @param known the version that the caller has read before; if the store still has this version, the reply has no leaks
+   * @param known the version that the caller has read before; if the store still has this version, the reply has no leaks; undefined to read
+   *   the leaks in any case
    * @param withClock whether the reply has the store's clock
    */
-  read(known: number, withClock: boolean): Promise<LeaksRead | Away>;
+  read(known: number | undefined, withClock: boolean): Promise<LeaksRead | Away>;
   /**
    * Renews the leaks that a configuration still has, so that they stay. If `removes` is true, the call removes the leaks that no gateway
    * has renewed within `bounds.leakBlockKeptMs`.

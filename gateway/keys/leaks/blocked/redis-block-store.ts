@@ -29,13 +29,19 @@ export function createRedisBlockStore({
     started: untilConnected(redis, bounds.leaksStartTimeoutMs),
     add({ digest, keyId, leak }) {
       const quotaName = redisKeys.quota.name(prefix, keyId);
-      return attempt<Added>([name, quotaName], async () => {
+      return attempt<Added | Away>([name, quotaName], async () => {
         const value = `${leak.ended ? 1 : 0} ${JSON.stringify({ keyId, leak })}`;
         const reply = await client.eval(addScript, 1, name, digest, value);
         const [kind, stored, version] = reply as [Added['kind'], string, number];
         const found = leakedSecret(digest, stored);
         if (found?.leak.ended !== false) {
-          await client.eval(noteScript, 1, quotaName, version, bounds.leakNotedMs);
+          const noted = client.eval(noteScript, 1, quotaName, version, bounds.leakNotedMs);
+          // The leak is stored although the mark is missing.
+          const failed = await noted.then(
+            () => undefined,
+            (error: Error) => error,
+          );
+          if (failed !== undefined) return { kind: 'away', mayHaveRun: true, reason: failed.message };
         }
         return { kind, leak: found?.leak ?? leak };
       });
