@@ -85,6 +85,7 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
     receive(req, res, () => Promise.resolve(errorResponse('expectation_failed')));
   });
   http.on('clientError', onClientError);
+  http.on('timeout', onInactive);
   http.prependListener('connection', (socket) => {
     const connection = connections.get(endsOf(socket));
     if (connection === undefined) return;
@@ -249,6 +250,15 @@ export function createAdminListener(options: AdminListenerOptions): AdminListene
         return socket.writable;
       });
     }
+  }
+
+  /**
+   * Closes a connection without traffic. A connection whose response is still being made stays open, because the response has its own
+   * timeout.
+   */
+  function onInactive(socket: Socket): void {
+    const isAwaited = (connections.get(endsOf(socket))?.unanswered ?? 0) > 0 && socket.writableLength === 0;
+    if (!isAwaited) socket.destroy();
   }
 
   /** Whether a client sends HTTP without TLS to a TLS listener. */

@@ -50,6 +50,7 @@ export const patientGateway = {
   headersTimeoutMs: 60_000,
   requestTimeoutMs: 120_000,
   tlsHandshakeTimeoutMs: 60_000,
+  writeTimeoutMs: 120_000,
   healthTimeoutMs: 20_000,
 } as const satisfies Tuning['bounds'];
 

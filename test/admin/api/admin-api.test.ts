@@ -273,6 +273,11 @@ it('an incomplete request gets 408, with the body and fields of every error', as
   await client.closed;
 });
 
+it('a response that takes longer than the write timeout is sent', async () => {
+  const hasty = await startHasty({ adminResponseTimeoutMs: 500, writeTimeoutMs: 100 });
+  expect((await askAdmin(hasty, '/api/v1/hangs', { token: reader.token })).status).toBe(503);
+});
+
 it('a request that arrives while the process is stopped for longer than the timeouts is served', async () => {
   const hasty = await startHasty({ headersTimeoutMs: 100, connectionsCheckingIntervalMs: 20 });
   const request = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
