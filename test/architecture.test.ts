@@ -137,6 +137,7 @@ describe('the architecture', () => {
       'gateway/cli/admin/ids-in-directory.ts',
       'gateway/cli/start/check-upstream-names.ts',
       'gateway/cli/command.ts',
+      'gateway/cli/program.ts',
       'gateway/cli/keys/key-file-commands.ts',
       'gateway/cli/keys/file/with-lock.ts',
       'gateway/cli/keys/leaked.ts',

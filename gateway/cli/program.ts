@@ -5,11 +5,13 @@ import { formatProblems } from '../config/problems/format-problems.ts';
 import { settingsJsonSchema } from '../config/schema/settings-json-schema.ts';
 import { adminTokenSchema } from '../config/schema/settings-schema.ts';
 import { counted } from '../fleet/wording.ts';
+import type { Settings } from '../shared/model.ts';
 import { digestSecret, issueAdminToken } from '../shared/secrets.ts';
 import { printable } from '../shared/terminal/printable.ts';
+import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { addReadingCommands } from './admin/commands.ts';
-import { type GatewayOptions, hasToken } from './admin/find-gateway.ts';
-import { leakedWarnings } from './admin/leaked-warnings.ts';
+import { adminUrlOf, type GatewayOptions, hasToken } from './admin/find-gateway.ts';
+import { leakedCountWarnings, leakedWarnings } from './admin/leaked-warnings.ts';
 import {
   clientOf,
   completeCommands,
@@ -74,7 +76,7 @@ function addConfigurationCommands(program: Command): void {
 
   withGateway(program.command('check'))
     .description(
-      'check a configuration and print every problem; with a token for the admin API, also ask a gateway which secrets have leaked',
+      'check a configuration and print every problem; also ask a running gateway which secrets of the configuration have leaked',
     )
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(
@@ -91,7 +93,7 @@ function addConfigurationCommands(program: Command): void {
       const { environment, plans, keys, operations, version } = loaded.settings;
       const [ofNames, ofLeaks] = await Promise.all([
         checkUpstreamNames(loaded),
-        hasToken(process.env) ? leakedWarnings(loaded.settings, () => clientOf({ ...options, config })) : [],
+        leaksOf(loaded.settings, { ...options, config }),
       ]);
       const warnings = [...loaded.warnings, ...ofNames, ...ofLeaks];
       for (const warning of warnings) console.error(`warning: ${warning}`);
@@ -147,6 +149,13 @@ function addTokenCommand(program: Command): void {
 
 function packageVersion(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
+
+/** Returns warnings about leaked secrets. Without a token, only their number is known. */
+async function leaksOf(settings: Settings, options: GatewayOptions): Promise<readonly string[]> {
+  if (hasToken(process.env)) return leakedWarnings(settings, () => clientOf(options));
+  const url = adminUrlOf(options, settings);
+  return url === undefined ? [] : leakedCountWarnings(url, settings, defaultBounds.checkLookupTimeoutMs);
 }
 
 /** @throws a CommandError with every problem */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { formatProblems } from '../../config/problems/format-problems.ts';
 import { readAdminAddress } from '../../config/read-admin-address.ts';
+import type { Settings } from '../../shared/model.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
 
 /** The options and variables that select a gateway. */
@@ -57,6 +58,15 @@ export function findGateway(options: GatewayOptions, env: NodeJS.ProcessEnv): Ga
   const url = new URL(`${scheme}://${reachable(address.host)}:${address.port}`);
   const own = certificate === undefined ? undefined : { pem: certificate, isOwn: true };
   return { url, token, trusted: authorities ?? own };
+}
+
+/** Returns the URL of the admin listener that the option or the settings name; undefined if the port is not known. */
+export function adminUrlOf({ admin }: GatewayOptions, settings: Pick<Settings, 'admin'>): URL | undefined {
+  if (admin !== undefined && admin !== '') return parseUrl(admin);
+  const { host, port, tls } = settings.admin;
+  return port === 0
+    ? undefined
+    : new URL(`${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`);
 }
 
 /** Whether the environment has a token for the admin API. */

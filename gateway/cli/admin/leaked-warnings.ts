@@ -1,10 +1,37 @@
+import * as z from 'zod';
 import { leakedSecrets } from '../../admin/keys/leak-routes.ts';
+import { counted } from '../../fleet/wording.ts';
 import type { Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import { printable } from '../../shared/terminal/printable.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { AdminClient } from './admin-client.ts';
+
+/**
+ * Asks the `/readyz` of a gateway how many secrets of its configuration have leaked. `/readyz` needs no token, and names no key.
+ *
+ * @param url the admin listener
+ * @returns a sentence if there are leaked secrets; nothing if no gateway of this environment answers
+ */
+export async function leakedCountWarnings(
+  url: URL,
+  { environment }: Pick<Settings, 'environment'>,
+  timeoutMs: number,
+): Promise<readonly string[]> {
+  try {
+    const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(timeoutMs) });
+    const { environment: other, leakedSecrets: count } = readiness.parse(await response.json());
+    if (other !== environment || count === 0) return [];
+    return [
+      `the gateway at ${url.origin} reports that its configuration still has ${counted(count, 'leaked secret')}; set TOLLGATE_ADMIN_TOKEN so that check can name the keys`,
+    ];
+  } catch {
+    return [];
+  }
+}
+
+const readiness = z.object({ environment: z.string(), leakedSecrets: z.int() });
 
 /**
  * Asks a gateway which secrets of a configuration have leaked. Only a gateway knows the leaks, because it receives the reports.

@@ -357,13 +357,13 @@ describe('a leaked secret that the keys file still has', () => {
     const { secrets } = (await ask('/leaks', { token: reader.token })).body;
     const listed = secrets.find(({ key }: { key: string }) => key === 'replayed');
     expect(listed).toMatchObject({ file: 'keys.yaml', line: 1, leak: { by: 'github', ended: true } });
-    const checked = await runTollgate(
-      ['check', '--config', `${gateway.configDir}/gateway.yaml`, '--admin', gateway.adminUrl],
-      {
-        TOLLGATE_ADMIN_TOKEN: reader.token,
-      },
-    );
+    const configFile = `${gateway.configDir}/gateway.yaml`;
+    const checked = await runTollgate(['check', '--config', configFile, '--admin', gateway.adminUrl], {
+      TOLLGATE_ADMIN_TOKEN: reader.token,
+    });
     expect(checked.exitCode).toBe(0);
+    const withoutToken = await runTollgate(['check', '--config', configFile, '--admin', gateway.adminUrl]);
+    expect(withoutToken.stderr).toMatch(/reports that its configuration still has \d+ leaked secrets/);
     expect(checked.stderr).toMatch(
       /keys\.yaml:1: the secret [0-9a-f]{8}… of the key replayed leaked, and it is refused/,
     );
