@@ -42,16 +42,16 @@ export function postDelivery({
   readonly bounds: Bounds;
 }): Promise<Attempt> {
   const { webhookTimeoutMs, webhookResponseHeadBytesMax, interimResponsesMax } = bounds;
-  const isSecure = new URL(url).protocol === 'https:';
   const fields = { ...headers, 'content-type': 'application/json', 'user-agent': 'Tollgate' };
-  const options = {
-    method: 'POST',
-    headers: { ...fields, 'content-length': Buffer.byteLength(body) },
-    agent: isSecure ? agents.https : agents.http,
-    maxHeaderSize: webhookResponseHeadBytesMax,
-    signal,
-  };
-  return new Promise((resolve) => {
+  const attempt = new Promise<Attempt>((resolve) => {
+    const isSecure = new URL(url).protocol === 'https:';
+    const options = {
+      method: 'POST',
+      headers: { ...fields, 'content-length': Buffer.byteLength(body) },
+      agent: isSecure ? agents.https : agents.http,
+      maxHeaderSize: webhookResponseHeadBytesMax,
+      signal,
+    };
     const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
     let interim = 0;
     const stopTimer = startDeadline(webhookTimeoutMs, () =>
@@ -82,6 +82,8 @@ export function postDelivery({
     });
     request.end(body);
   });
+  // A URL that Node refuses counts as a failed attempt.
+  return attempt.catch((error: Error) => ({ kind: 'no_response', error: textOf(error) }));
 }
 
 /** Reads a short body to its end, because some receivers log an error if the connection is closed earlier. */

@@ -155,6 +155,8 @@ describe('one attempt', () => {
       `http://nowhere.invalid${path}`,
       `https://127.0.0.1:${tlsPort}${path}`,
       `${plain.url.replace('http:', 'https:')}`,
+      `http://127.0.0.1:0${path}`,
+      `ftp://127.0.0.1${path}`,
     ];
     for (const url of urls) {
       const attempt = await post({ url, secrets: plain.secrets });

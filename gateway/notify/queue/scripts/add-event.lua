@@ -3,11 +3,16 @@ Adds the event of a report, or merges the report with the event of an earlier re
 
 KEYS[5] has the reports with this identity. Each line is `<event id> <time of the first report, epoch ms> <process>:<number>,…`.
 
-ARGV: the id of the event, its type, its time (epoch ms), its subject and its body; the process, the number of its report, and the age of
-the report in ms; `1` if a second report of a process is merged too; the maximum time between two merged reports, and how long the
-identity is kept (ms; 0: reports are not merged); the maximum number of merged reports; the maximum number of events, and how long an event
-is kept (ms); the number of failed attempts after which a delivery no longer delays later deliveries; the number of events that the process
-has dropped; the ids of the receivers.
+ARGV:
+  1 to 5    the id of the event, its type, its time (epoch ms), its subject and its body
+  6, 7, 8   the process, the number of its report, and the age of the report (ms)
+  9         1 if a second report of the same process is merged too, otherwise 0
+  10, 11    the maximum time between two merged reports, and how long the identity is kept (ms; 0: reports are not merged)
+  12        the maximum number of merged reports
+  13, 14    the maximum number of events, and how long an event is kept (ms)
+  15        the number of failed attempts after which a delivery no longer delays later deliveries
+  16        the number of events that the process has dropped
+  17 to n   the ids of the receivers
 The reply is `added` or `merged`, and the id of the event. A report that is sent twice has the effect of one report.
 ]]
 local id, eventType, atMs, subject, body, process, number, agoMs, isOnce, withinMs, identityMs = unpack(ARGV)

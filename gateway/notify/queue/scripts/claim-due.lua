@@ -4,8 +4,11 @@ Claims due deliveries for one process. The process becomes the sender of each re
 KEYS[5] is a hash of receivers. A field is the id of a receiver. Its value is JSON: process and untilMs (the sender, and the end of its
 time), notedMs and origin (note-receivers.lua).
 
-ARGV: the process, how long it remains the sender (ms), how long a claim lasts (ms), how long the queue is kept (ms), and for each receiver
-its id and the maximum number of deliveries.
+ARGV:
+  1, 2      the process, and how long it remains the sender (ms)
+  3, 4      how long a claim lasts, and how long the queue is kept (ms)
+  5 to n    for each receiver its id and the maximum number of deliveries
+
 The reply is 1 if the process is the sender of a receiver, otherwise 0. For each delivery, the receiver, the event, the token of the claim,
 the number of ended attempts, the time since the first attempt in ms and the body follow.
 ]]

@@ -3,8 +3,12 @@ Notes the receivers of one process. Waiting deliveries fail if no process has no
 
 KEYS[5] is the hash of receivers (claim-due.lua).
 
-ARGV: the time after which a receiver is gone (ms), the error of its deliveries, the maximum number of deliveries that one call ends, how
-long the queue is kept (ms), and for each receiver of the process its id and the origin of its URL.
+ARGV:
+  1, 2      the time after which a receiver is gone (ms), and the error of its deliveries
+  3         the maximum number of deliveries that one call ends
+  4         how long the queue is kept (ms)
+  5 to n    for each receiver of the process its id and the origin of its URL
+
 The reply is the number of deliveries that were ended.
 ]]
 local goneMs, problem, most, keptMs = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

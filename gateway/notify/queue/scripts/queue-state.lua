@@ -4,7 +4,8 @@ The state of the queue, and the functions that all scripts of the queue share. E
 text. The flag `allow-oom` lets deliveries continue when Redis is out of memory. Only add-event.lua runs without the flag.
 
 KEYS[1] is a hash with these fields:
-  <event id>                  JSON: type, atMs, subject, receivers (their ids), open (the number of waiting deliveries), addedMs, place
+  <event id>                  JSON, an event: type, atMs, subject, receivers (their ids), open (the number of waiting deliveries), addedMs,
+                              place
   <event id>:body             the body that receivers get
   <event id>:<receiver id>    JSON, a delivery: state, attempts, and if present due, isClaimed, next, firstMs and lastMs (the end of
                               the first and of the last attempt), status, error

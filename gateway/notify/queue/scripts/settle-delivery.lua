@@ -1,9 +1,13 @@
 --[[
 Stores the result of an attempt. A result other than `delivered` has no effect after the end of its claim, because another attempt has begun.
 
-ARGV: the receiver, the event, the token of the claim; `delivered`, `retry`, `failed` or `returned`; the pause before the next attempt (ms),
-the status of the response or an empty text, the error or an empty text; the number of failed attempts after which a delivery no longer
-delays later deliveries; how long the queue is kept (ms).
+ARGV:
+  1, 2, 3   the receiver, the event, and the token of the claim
+  4         `delivered`, `retry`, `failed` or `returned`
+  5         the pause before the next attempt (ms)
+  6, 7      the status of the response, and the error; an empty text if there is none
+  8         the number of failed attempts after which a delivery no longer delays later deliveries
+  9         how long the queue is kept (ms)
 ]]
 local receiver, id, token, result, pauseMs, status, problem, orderedMax, keptMs = unpack(ARGV)
 local event, delivery = load(id), load(id .. ':' .. receiver)
