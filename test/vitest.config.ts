@@ -14,6 +14,9 @@ const filesAlone = [
   'test/usage/record/key-usage.test.ts',
 ];
 
+/** Files that `run.ts` leaves out. */
+const exclude = [...configDefaults.exclude, ...(process.env.EXCLUDED_TESTS?.split(' ') ?? [])];
+
 /** Small files with long tests. By default Vitest starts the largest files first, so these files would run alone at the end. */
 const filesFirst = [
   'test/request/limit/cluster.test.ts',
@@ -63,14 +66,14 @@ export default defineConfig({
           name: 'tests',
           include: ['test/**/*.test.ts'],
           // `npm run bench` installs packages with test files into `test/bench/node_modules`.
-          exclude: [...configDefaults.exclude, ...filesAlone],
+          exclude: [...exclude, ...filesAlone],
           globalSetup: [],
           // A worker runs one file after the other and imports each module once, as Node itself does.
           isolate: false,
           experimental: { viteModuleRunner: false, nodeLoader: false },
         },
       },
-      { extends: true, test: { name: 'alone', include: filesAlone, globalSetup: [] } },
+      { extends: true, test: { name: 'alone', include: filesAlone, exclude, globalSetup: [] } },
     ],
   },
 });
