@@ -101,7 +101,8 @@ export function createScans({
       found = 0;
       checkedMs = performance.now();
     }
-    if (fromMs >= toMs) return;
+    // The clock of Redis may go back after a failover.
+    if (lastMs !== 'never' && lastMs >= toMs) return;
     known.set(type, toMs);
     await state.noteScanned(type, toMs);
   }

@@ -263,6 +263,34 @@ describe('a secret that expires', () => {
   });
 });
 
+test('changes of plans are reported from the first scan on, and no changes before it', async () => {
+  const of = await fleet();
+  const startMs = of.clock.nowMs;
+  const perDay = [-1, 1, 2].map((days) => ({
+    from: new Date(startMs + days * dayMs).toISOString(),
+    perMinute: 10 + days,
+  }));
+  const settings = await settingsOf({ upstream, plans: { free: { perMinute: 60, changes: perDay } } });
+  const scan: Scan = {
+    type: 'plan.changed',
+    isFirstLate: false,
+    notices: (period) => changedPlans(settings, period),
+  };
+  const scanning = await of.process('one', { scans: [scan] });
+  await scanning.scanned();
+  expect(of.recorded).toEqual([]);
+  for (const [days, edits] of [
+    [1, ['9 → 11 a minute']],
+    [2, ['11 → 12 a minute']],
+  ] as const) {
+    of.clock.nowMs = startMs + days * dayMs;
+    await scanning.scanned();
+    expect(of.recorded.at(-1)).toMatchObject({ plan: 'free', cause: 'schedule', edits });
+  }
+  expect(of.recorded).toHaveLength(2);
+  await scanning.end();
+});
+
 test('only one process scans at a time, and another process takes over when it ends', async () => {
   const [place, forMs] = [{ url: redisUrl(), prefix: freshPrefix() }, 60_000];
   const redis = await connectRedis({ prefix: place.prefix, place, bounds });
