@@ -27,6 +27,15 @@ const api = {
     '/report': { get: { operationId: 'report', 'x-cost': 7 } },
   },
 };
+/** Another process soon sends the events that a killed process was about to send. A repeated delivery has the same id. */
+const soonTakenOver = {
+  webhookSenderMs: 3_000,
+  webhookSenderCheckMs: 1_000,
+  // A claim lasts longer than a call to the store and an attempt.
+  storePatientDeadlineMs: 5_000,
+  webhookTimeoutMs: 4_000,
+  webhookClaimMs: 10_000,
+};
 type TestKey = ReturnType<typeof makeKey>;
 
 it('three processes send each threshold of each key once and in order, although one of them is killed', async () => {
@@ -90,7 +99,7 @@ async function startAll(place: RedisPlace, keys: readonly TestKey[]) {
     redis: { ...place, prefix: 'test', onFailure: 'local' },
     notify: [{ url: receiver.url, secretFile: 'hook', events: ['quota.threshold'] }],
   });
-  const tuning = { windowsMs: freshWindows(Date.now()), bounds: patientGateway };
+  const tuning = { windowsMs: freshWindows(Date.now()), bounds: { ...patientGateway, ...soonTakenOver } };
   const start = { tuning, files: { hook: secret, 'openapi.yaml': api } };
   const gateways = await Promise.all([1, 2, 3].map(() => startGateway(config, start)));
   onTestFinished(async () => {
