@@ -5,6 +5,7 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { startDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
@@ -31,12 +32,15 @@ export function postDelivery({
   url,
   headers,
   body,
+  lookup,
   signal,
   bounds,
 }: {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Looks up the host of the URL. */
+  readonly lookup: LookupFunction;
   /** Cancels the attempt. */
   readonly signal?: AbortSignal | undefined;
   readonly bounds: Bounds;
@@ -49,6 +53,7 @@ export function postDelivery({
       method: 'POST',
       headers: { ...fields, 'content-length': Buffer.byteLength(body) },
       agent: isSecure ? agents.https : agents.http,
+      lookup,
       maxHeaderSize: webhookResponseHeadBytesMax,
       signal,
     };

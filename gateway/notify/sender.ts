@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { createSharedLookup } from '../shared/addresses/shared-lookup.ts';
 import type { Receiver } from '../shared/model.ts';
 import { Pace } from '../shared/structures/pace.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
@@ -38,6 +39,7 @@ export function createSender({
   const claimed = new Map<string, Set<string>>();
   const attempts = new Set<Promise<void>>();
   const pace = new Pace(bounds.webhooksPerSecondMax, bounds.webhooksAtOnceMax);
+  const lookup = createSharedLookup(bounds);
   const health = createHealth({ log, nowMs, bounds });
   const closing = new AbortController();
   let isOpen = false;
@@ -116,7 +118,7 @@ export function createSender({
     if (performance.now() + bounds.webhookTimeoutMs > endsMs) return;
     const { url, secrets } = receiver;
     const headers = signDelivery({ id: eventId, body, secrets, nowMs: nowMs() });
-    const attempt = await postDelivery({ url, headers, body, signal: closing.signal, bounds });
+    const attempt = await postDelivery({ url, headers, body, lookup, signal: closing.signal, bounds });
     const settlement = settlementOf(attempt, delivery, { nowMs: nowMs(), random: Math.random(), bounds });
     health.note(receiver, settlement);
     await store(delivery, settlement);

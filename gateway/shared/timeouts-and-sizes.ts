@@ -734,6 +734,12 @@ export const defaultBounds = Object.freeze({
   /** The timeout from the start of an attempt to the end of the response head. Standard Webhooks recommends 15 to 30 s. */
   webhookTimeoutMs: 15_000,
   /**
+   * The time after which a lookup of a receiver's host is slow, and the maximum number of hosts that are remembered as slow. Slow hosts are
+   * looked up one after the other, because all lookups of a process share two threads.
+   */
+  slowLookupMs: 1_000,
+  slowHostsMax: 100,
+  /**
    * How long a process may work on a delivery that it has claimed. Then any process may claim the delivery again. The claim is longer than
    * an attempt, and is short enough for another process to take over within 30 s.
    */

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { postDelivery } from '../../gateway/notify/post-delivery.ts';
 import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
 import { signDelivery } from '../../gateway/notify/sign-delivery.ts';
+import { createSharedLookup } from '../../gateway/shared/addresses/shared-lookup.ts';
 import type { Receiver } from '../../gateway/shared/model.ts';
 import { freePort } from '../support/free-port.ts';
 import { makeCertificate } from '../support/make-certificate.ts';
@@ -21,7 +22,7 @@ function post(
   const body = '{"type":"key.banned","timestamp":"2026-03-01T00:00:00.000Z","data":{"key":"ünï"}}';
   const headers = signDelivery({ id: newEventId(), body, secrets, nowMs: Date.now() });
   const bounds = tunedBounds({ webhookTimeoutMs: 60_000, ...tuning });
-  return postDelivery({ url, headers, body, signal, bounds });
+  return postDelivery({ url, headers, body, lookup: createSharedLookup(bounds), signal, bounds });
 }
 
 async function start(response: Response) {

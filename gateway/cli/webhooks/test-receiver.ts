@@ -9,6 +9,7 @@ import { postDelivery } from '../../notify/post-delivery.ts';
 import { newEventId } from '../../notify/queue/delivery-queue.ts';
 import { settlementOf } from '../../notify/retry-schedule.ts';
 import { signDelivery } from '../../notify/sign-delivery.ts';
+import { createSharedLookup } from '../../shared/addresses/shared-lookup.ts';
 import type { WebhookEventType } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { CommandError, unreadable } from '../output/command-error.ts';
@@ -39,6 +40,7 @@ export async function testReceiver({
   readonly bounds: Bounds;
   readonly onTested: (tested: Tested) => void;
 }): Promise<void> {
+  const lookup = createSharedLookup(bounds);
   const examples = Object.entries(exampleNotices(Date.now()));
   for (let first = 0; first < examples.length; first += bounds.webhooksPerReceiverMax) {
     const some = examples.slice(first, first + bounds.webhooksPerReceiverMax);
@@ -54,7 +56,7 @@ export async function testReceiver({
     const body = JSON.stringify(event);
     const headers = signDelivery({ id, body, secrets, nowMs });
     const startedMs = performance.now();
-    const attempt = await postDelivery({ url, headers, body, bounds });
+    const attempt = await postDelivery({ url, headers, body, lookup, bounds });
     const ms = Math.round(performance.now() - startedMs);
     const settlement = settlementOf(attempt, { attempts: 0, sinceFirstMs: 0 }, { nowMs, random: 0, bounds });
     // The attempt cannot be cancelled, because it has no signal.
