@@ -24,7 +24,7 @@ export interface QuotaThreshold {
   readonly index: number;
   readonly percent: number;
   readonly used: number;
-  /** The limit in force, including a grant. */
+  /** The present limit, including a grant. */
   readonly limit: number;
   /** The time of the last reset of the key's counts, epoch ms; 0: never. After a reset, each percentage is reported again. */
   readonly resetMs: number;

@@ -3,9 +3,9 @@ import { redisKeys } from '../../redis/redis-keys.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
-/** What the scans of all processes share. The promises never reject. */
+/** The state of the scans, which all processes share. The promises never reject. */
 export interface ScanState {
-  /** Whether this process may scan now. If so, no other process scans within the next `forMs`, unless this process leaves. */
+  /** Whether this process may scan now. If so, this process alone may scan for `forMs`, or until it leaves. */
   lead(forMs: number): Promise<boolean>;
   /** The end of the last complete scan of this kind, epoch ms; `never` if there was none; undefined if the store is unavailable. */
   scannedMs(kind: string): Promise<number | 'never' | undefined>;

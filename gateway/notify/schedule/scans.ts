@@ -20,13 +20,13 @@ export type Scans = ReturnType<typeof createScans>;
 
 /**
  * Looks at the clock: it finds what became due since the last scan, also if no gateway ran meanwhile. One process of the fleet scans at a
- * time. Each scan continues where the last complete scan ended, so nothing is reported twice, and nothing is missed. After an incomplete
+ * time. Each scan continues where the last complete scan ended, so each mark is reported exactly once. After an incomplete
  * scan, the next scan covers the same period again. The identity of the notices then prevents a second event.
  *
  * Each process remembers the end of the last scan of all processes. If Redis loses its data, a process that has read this end continues there.
  *
- * The pause between two scans grows with the length of a scan, so that a directory of a million keys is not read all the time. No other
- * process scans during the pause.
+ * The pause between two scans grows with the length of a scan, so that a directory of a million keys is not read all the time. All
+ * processes pause together.
  */
 export function createScans({
   scans,
