@@ -43,10 +43,10 @@ describe('the settings of leaked secrets', () => {
   it.each([
     ['leaksPath: /leaks', '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`'],
     ['leaks: { onLeak: no }', '`leaks.onLeak` must be revoke or report'],
-    ['leaks: { github: {} }', '`leaks.github` must be a mapping with keysFile or keysUrl'],
+    ['leaks: { github: {} }', '`leaks.github` must be a mapping with either keysFile or keysUrl'],
     [
       'leaks: { github: { keysFile: github.json, keysUrl: "https://a.b/c" } }',
-      '`leaks.github` must be a mapping with keysFile or keysUrl',
+      '`leaks.github` must be a mapping with either keysFile or keysUrl',
     ],
     [
       'leaks: { github: { keysUrl: "http://api.github.com/k" } }',

@@ -266,7 +266,7 @@ export const settingsSchema = fields('a mapping of settings', {
       .describe(
         'What happens when a secret was found where everyone can read it: the secret ends at once (revoke), or the leak is only recorded (report).',
       ),
-    github: fields('a mapping with keysFile or keysUrl', {
+    github: fields('a mapping with either keysFile or keysUrl', {
       keysFile: text('the path of a file with the public keys of GitHub')
         .optional()
         .describe(
@@ -284,7 +284,7 @@ export const settingsSchema = fields('a mapping of settings', {
     })
       .refine(
         ({ keysFile, keysUrl }) => (keysFile === undefined) !== (keysUrl === undefined),
-        expects('a mapping with keysFile or keysUrl'),
+        expects('a mapping with either keysFile or keysUrl'),
       )
       .meta({ oneOf: [{ required: ['keysFile'] }, { required: ['keysUrl'] }] })
       .optional()

@@ -13,7 +13,7 @@ export function readGithubKeys(
   const file = fileOf(github.keysFile);
   const text = reader.readText({ file, mentionedAt: main.placeOf(['leaks', 'github', 'keysFile']) });
   if (text === undefined) return undefined;
-  const keys = parsePublicKeys(text);
+  const keys = parsePublicKeys(text, 'refused');
   if (typeof keys !== 'string') return keys;
   problems.push({ ...wholeFile(file), message: `this file ${keys}` });
   return undefined;

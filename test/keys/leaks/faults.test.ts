@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -203,6 +204,17 @@ describe('the public keys of GitHub at a URL', () => {
       async () => (await keys.find('next', settings(server.url))).kind === 'found',
     );
     expect((await keys.find(reporter.identifier, settings(server.url))).kind).toBe('unknown');
+  });
+
+  it('are used although the list also has a key on another curve', async () => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+    const key = publicKey.export({ type: 'spki', format: 'pem' });
+    const { public_keys } = JSON.parse(reporter.publicKeys);
+    const list = [{ key_identifier: 'other-curve', key, is_current: true }, ...public_keys];
+    const server = await serve(() => JSON.stringify({ public_keys: list }));
+    const keys = signingKeys();
+    expect((await keys.find(reporter.identifier, settings(server.url))).kind).toBe('found');
+    expect((await keys.find('other-curve', settings(server.url))).kind).toBe('unknown');
   });
 
   it.each([
