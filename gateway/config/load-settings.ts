@@ -14,7 +14,7 @@ import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
 import { checkCosts, checkLimits, type StatedLimits } from './check/check-limits.ts';
-import { checkOwnPaths } from './check/check-own-paths.ts';
+import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
 import { checkReceivers } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
 import { checkScopes } from './check/check-scopes.ts';
@@ -181,6 +181,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfLimits(raw, main, keyList),
     ...warnOfCosts(settings, main),
     ...warnOfPastChanges(raw, main, nowMs),
+    ...warnOfLeaks(raw, main),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
   ];

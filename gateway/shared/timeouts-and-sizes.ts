@@ -132,7 +132,7 @@ export const defaultBounds = Object.freeze({
    */
   leakSliceMs: 1,
   leakRestFactor: 3,
-  /** The maximum number of look-ups in the key directory that one report makes at the same time. */
+  /** The maximum number of secrets of one report that the gateway looks up in the key directory, or blocks, at the same time. */
   leakLookUpsAtOnce: 16,
   /** The maximum length of a URL, and of the other texts that describe where a secret was found, in characters. */
   leakUrlCharsMax: 500,

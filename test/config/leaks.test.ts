@@ -41,6 +41,16 @@ describe('the settings of leaked secrets', () => {
   });
 
   it.each([
+    ['leaks: { github: { keysFile: github.json } }', 1],
+    ['leaks: { github: { keysFile: github.json } }\nleaksPath: /leaks', 0],
+    ['leaks: { onLeak: report }', 0],
+  ])('cause a warning if no path accepts the reports of GitHub: %s', (settings, count) => {
+    const { loaded } = load(settings);
+    const warnings = loaded.kind === 'valid' ? loaded.warnings : [];
+    expect(warnings.filter((warning) => warning.includes('`leaksPath`'))).toHaveLength(count);
+  });
+
+  it.each([
     ['leaksPath: /leaks', '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`'],
     ['leaks: { onLeak: no }', '`leaks.onLeak` must be revoke or report'],
     ['leaks: { github: {} }', '`leaks.github` must be a mapping with either keysFile or keysUrl'],

@@ -63,6 +63,15 @@ function leaksFault({ leaksPath, leaks }: RawSettings): string | undefined {
   return '`leaksPath` needs `leaks: { github: { keysUrl } }` or `keysFile`, the public keys with which GitHub signs its reports';
 }
 
+/** Warns if the public keys of GitHub are stated, but no path accepts its reports. */
+export function warnOfLeaks({ leaksPath, leaks }: RawSettings, main: YamlSource): readonly string[] {
+  if (leaksPath !== undefined || leaks.github === undefined) return [];
+  const { file, line, column } = main.placeOf(['leaks', 'github']);
+  const what =
+    '`leaks.github` has no effect without `leaksPath`, the path that accepts the reports of GitHub';
+  return [`${file}:${line}:${column}: ${what}; write \`leaksPath: /leaks\``];
+}
+
 function ownPaths({ limitsPath, leaksPath, docsPath }: RawSettings): OwnPath[] {
   const paths: OwnPath[] = [];
   const write = (setting: OwnPath['setting'], path: string, below: boolean) =>

@@ -61,23 +61,20 @@ export async function applyReport(
   deps: ApplyDeps,
 ): Promise<Applied> {
   const judged = new Map<string, Judged>();
+  const toBlock: OwnSecret[] = [];
   const toLookUp: ReportedSecret[] = [];
   const seen = new Set<string>();
-  const isAllIssued =
-    !reported.some(({ isInvented }) => isInvented) || ((await deps.directory?.confirmAllIssued()) ?? true);
+  const isAllIssued = (await deps.directory?.confirmAllIssued()) ?? true;
   for (const secret of reported) {
     await terms.slices.rest();
     if (seen.has(secret.digest)) continue;
     seen.add(secret.digest);
     const keyId = keyInConfiguration(secret.digest, terms, deps);
-    if (keyId !== undefined) {
-      const one = await block(secret, keyId, terms, deps);
-      if ('reason' in one) return one;
-      judged.set(secret.digest, one);
-    } else if (deps.directory !== undefined && !(secret.isInvented && isAllIssued)) toLookUp.push(secret);
+    if (keyId !== undefined) toBlock.push({ ...secret, keyId });
+    else if (deps.directory !== undefined && !(secret.isInvented && isAllIssued)) toLookUp.push(secret);
   }
-  if (judged.size > 0) await deps.blocked.read();
-  const away = await lookUpAll(toLookUp, judged, terms, deps);
+  const away =
+    (await blockAll(toBlock, judged, terms, deps)) ?? (await lookUpAll(toLookUp, judged, terms, deps));
   if (away !== undefined) return away;
   return { kind: 'applied', judged: reported.map(({ digest }) => judged.get(digest) ?? unknown) };
 }
@@ -85,6 +82,11 @@ export async function applyReport(
 const unknown: Judged = { kind: 'unknown' };
 
 type Failed = Extract<Applied, { kind: 'away' }>;
+
+/** A reported secret of a key in the configuration. */
+interface OwnSecret extends ReportedSecret {
+  readonly keyId: string;
+}
 
 /** Returns the key of the configuration that has, or had until recently, this secret. */
 function keyInConfiguration(
@@ -95,10 +97,34 @@ function keyInConfiguration(
   return settings.keys.find(digest)?.key.id ?? blocked.find(digest)?.keyId;
 }
 
-/** Blocks a secret of the configuration, because only an operator can remove the secret from the file. */
+/**
+ * Blocks secrets of the configuration, a few at a time, because only an operator can remove a secret from the file. If a block fails, the
+ * other blocks of its group are still made and recorded.
+ */
+async function blockAll(
+  secrets: readonly OwnSecret[],
+  judged: Map<string, Judged>,
+  terms: ReportTerms,
+  deps: ApplyDeps,
+): Promise<Failed | undefined> {
+  const { leakLookUpsAtOnce: atOnce } = deps.bounds;
+  for (let from = 0; from < secrets.length; from += atOnce) {
+    const part = secrets.slice(from, from + atOnce);
+    const results = await Promise.all(part.map((secret) => block(secret, terms, deps)));
+    for (const [index, { digest }] of part.entries()) {
+      const one = results[index];
+      if (one === undefined) continue;
+      if ('reason' in one) return one;
+      judged.set(digest, one);
+    }
+    await terms.slices.rest();
+  }
+  if (secrets.length > 0) await deps.blocked.read();
+  return undefined;
+}
+
 async function block(
-  { digest, place }: ReportedSecret,
-  keyId: string,
+  { digest, place, keyId }: OwnSecret,
   { settings, by, record }: ReportTerms,
   deps: ApplyDeps,
 ): Promise<Judged | Failed> {
