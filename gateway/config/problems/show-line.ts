@@ -99,7 +99,7 @@ const secretShapes = [
 function maskPaths(line: string): string {
   return line
     .replace(/(?<=\burl["']?\s*:\s*)(?:"[^"]*|'[^']*|[^\s"',}][^,}]*)/g, (value) => {
-      const shown = /^["']?(?:https?:\/\/[^/?#]+)?/i.exec(value)?.[0].length ?? 0;
+      const shown = /^["']?(?:https?:\/\/[^/?#]+\/?)?/i.exec(value)?.[0].length ?? 0;
       return value.slice(0, shown) + stars(value.slice(shown));
     })
     .replace(/(?<=:\/\/[^\s/?#]+[/?#])[^\s"',}]+/g, stars);

@@ -154,6 +154,11 @@ describe('an error', () => {
     expect(report).not.toContain(pathToken);
   });
 
+  it('shows a URL up to the slash after its host', () => {
+    const { report } = load(receiver(`url: ${hook}, events: [key.band]`));
+    expect(report).toContain('url: https://hooks.example.com/***');
+  });
+
   it('about a secret in place of the name of its file does not show the secret', () => {
     const { report } = load(`  - { url: ${hook}, events: [key.banned], secretFile: ${long} }\n`);
     expect(report).toContain('this file does not exist');
