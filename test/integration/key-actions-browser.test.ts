@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Browser, Page } from 'puppeteer-core';
+import type { Browser, HTTPRequest, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { Gateway } from '../../gateway/server/gateway.ts';
@@ -282,9 +282,21 @@ it('the keyboard alone deletes a key, and Esc leaves the dialog and returns the 
     "document.querySelector('.empty')?.textContent.includes('There is no key acme')",
   );
   // Another minute may have begun since the request.
-  expect(await firstText(page, '.result')).toMatch(
-    /^acme is deleted\. Its requests get 401\. A later key with this id inherits (1 used unit in this minute, )?1 used unit in this day\. This applies on 2 processes\.$/,
-  );
+  await expect
+    .poll(() => firstText(page, '.result'))
+    .toMatch(
+      /^acme is deleted\. Its requests get 401\. A later key with this id inherits (1 used unit in this minute, )?1 used unit in this day\. This applies on 2 processes\.$/,
+    );
+  const paths: string[] = [];
+  const note = (request: HTTPRequest) => paths.push(new URL(request.url()).pathname);
+  page.on('request', note);
+  await until('the page has requested the state for several seconds', () => {
+    return paths.filter((path) => path.endsWith('/state')).length > 4;
+  });
+  page.off('request', note);
+  expect(paths.filter((path) => path.includes('acme'))).toEqual([]);
+  // The browser's console reports the 404 of a request that the page had sent before the deletion.
+  expect(tab.complaints.splice(0).filter((text) => !text.includes('404'))).toEqual([]);
   expect(await call(secrets.get('acme'))).toBe(401);
 });
 
