@@ -1,16 +1,22 @@
 import { globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = new URL('../../gateway/', import.meta.url).pathname;
-/** Matches `local <name> = KEYS[…]`, which makes `<name>` an alias of a declared key. */
-const aliases = /local (\w+) = KEYS\[\w+\]/g;
+/** Matches `local <names> = KEYS[…], …`, which makes each name an alias of a declared key. */
+const aliases = /local ([\w, ]+) = KEYS\[\w+\](?:, KEYS\[\w+\])*$/gm;
+/** The gateway puts this text before each script of its folder. */
+const queueState = 'notify/queue/scripts/queue-state.lua';
 
 it('no script touches a key that it does not name, as compatible servers demand', () => {
   const calls: string[] = [];
   const undeclared: string[] = [];
   for (const file of globSync('**/*.{lua,ts}', { cwd: root })) {
     const text = readFileSync(root + file, 'utf8');
-    const named = new Set([...text.matchAll(aliases)].map(([, name]) => name));
+    const before = dirname(file) === dirname(queueState) ? readFileSync(root + queueState, 'utf8') : '';
+    const named = new Set(
+      [...`${before}\n${text}`.matchAll(aliases)].flatMap(([, names = '']) => names.split(', ')),
+    );
     for (const [call, command, key = ''] of text.matchAll(/redis\.p?call\('(\w+)'(?:, *([^,)\s]+))?/g)) {
       calls.push(call);
       const isNamed = /^KEYS\[\w+\]$/.test(key) || named.has(key);
@@ -34,7 +40,16 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     'fleet/shared-list.ts: numberOfKeys: 2',
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
+    // All keys of the queue have the same hash tag.
+    'notify/queue/redis-queue.ts: numberOfKeys: number',
+    ...['add-event.lua: KEYS[5]', 'add-event.lua: KEYS[index]', 'claim-due.lua: KEYS[5]'].map(inQueue),
+    ...['leave-receivers.lua: KEYS[5]', 'note-receivers.lua: KEYS[5]'].map(inQueue),
+    ...['2', '3', '4', 'i'].map((key) => inQueue(`queue-state.lua: KEYS[${key}]`)),
     // The caller passes only keys of one slot to the script.
     'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
 });
+
+function inQueue(use: string): string {
+  return `${dirname(queueState)}/${use}`;
+}
