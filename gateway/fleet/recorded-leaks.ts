@@ -9,8 +9,8 @@ export function createRecordedLeaks({ leaksRememberedMax }: Pick<Bounds, 'leaksR
   const recorded = new Set<string>();
 
   return {
-    /** Returns whether this gateway has recorded this leak before; false for any other change. */
-    includes(change: KeyChange): boolean {
+    /** Remembers a recorded leak. Returns whether this gateway recorded it before; false for any other change. */
+    isRepeated(change: KeyChange): boolean {
       const identity = leakIdentity(change);
       if (identity === undefined) return false;
       const name = JSON.stringify(identity);

@@ -257,7 +257,7 @@ export function createAdminSide({
   }
 
   function recordKeyChange(change: KeyChange): void {
-    if (recordedLeaks.includes(change)) return;
+    if (recordedLeaks.isRepeated(change)) return;
     const { key, by, action } = change;
     changes.record(change);
     recordNotice({ kind: 'key_changed', ...change });

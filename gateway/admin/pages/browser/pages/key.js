@@ -321,7 +321,8 @@ function secrets({ secrets, source }, polled) {
           cell: ({ expiresAt, isExpired }) => {
             if (expiresAt === undefined) return noFigure;
             const endsMs = Date.parse(expiresAt);
-            return html`<time title=${fullInstant(endsMs)} dateTime=${expiresAt}>${isExpired ? 'ended ' : ''}${relative(endsMs, nowMs())}</time>`;
+            // A time has no line break, so the word before the time is outside of it.
+            return html`${isExpired ? 'ended ' : ''}<time title=${fullInstant(endsMs)} dateTime=${expiresAt}>${relative(endsMs, nowMs())}</time>`;
           },
         },
       ],
