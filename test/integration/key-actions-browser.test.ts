@@ -507,6 +507,27 @@ it('neither the longest name of a plan nor a right-to-left name disturbs the tex
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
 });
 
+it('a leaked secret fits its table on a narrow page', { tags: 'full' }, async () => {
+  const sha256 = 'ab'.repeat(32);
+  const expiresAt = new Date(Date.now() - 50 * 60_000).toISOString();
+  const imported = await api('POST', '/directory', {
+    keys: [{ id: 'leaky', plan: 'free', secrets: [{ sha256, expiresAt }] }],
+  });
+  expect([imported.status, imported.body]).toMatchObject([200, { created: 1 }]);
+  await api('POST', '/leaks', [{ sha256, url: `https://example.com/${'x'.repeat(400)}` }]);
+  const { page } = await openKey('leaky', { width: 1000 });
+  await page.waitForSelector('.leak');
+  const isInside = `(() => {
+    const section = document.querySelector('.leak').closest('section');
+    const rightmost = Math.max(...[...section.querySelectorAll('td time')].map((one) => one.getBoundingClientRect().right));
+    return rightmost <= section.getBoundingClientRect().right + 1;
+  })()`;
+  for (const width of [1000, 390]) {
+    await page.setViewport({ width, height: 900 });
+    expect([width, await page.evaluate(isInside)]).toEqual([width, true]);
+  }
+});
+
 it('a right-to-left name leaves the old value of a change before the new value', {
   tags: 'full',
 }, async () => {
