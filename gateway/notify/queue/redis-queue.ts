@@ -36,6 +36,8 @@ export function createRedisQueue({
   const outbox = createOutbox({ send, isReady: () => redis.isReady(names[0]), bounds });
   const attempt = createAttempt(redis, bounds);
   const list = createQueueReader(redis, bounds);
+  /** Redis's clock minus the clock of `performance.now()`, in ms. Undefined before the first claim. */
+  let clockAheadMs: number | undefined;
   let onDue = () => {};
 
   async function send({ report, number, reportedMs, lost }: Unsent): Promise<Added> {
@@ -88,12 +90,16 @@ export function createRedisQueue({
     async claim(wanted) {
       const { webhookSenderMs, webhookClaimMs, webhooksKeptMs } = bounds;
       const flat = wanted.flatMap(({ receiver, deliveriesMax }) => [receiver, deliveriesMax]);
+      const sentMs = performance.now();
+      const untilMs =
+        clockAheadMs === undefined ? 0 : Math.round(sentMs + clockAheadMs + bounds.storePatientDeadlineMs);
       const times = [webhookSenderMs, webhookClaimMs, webhooksKeptMs];
       const reply = await attempt(() =>
-        commands.claimWebhooks(...names, receiversName, processId, ...times, ...flat),
+        commands.claimWebhooks(...names, receiversName, processId, ...times, untilMs, ...flat),
       );
       if (reply === undefined) return undefined;
-      const [isSending, ...parts] = reply;
+      const [isSending, redisMs, ...parts] = reply;
+      clockAheadMs = Number(redisMs) - sentMs;
       return { isSending: isSending === 1, deliveries: toClaimed(parts) };
     },
     async settle({ receiver, eventId, token }, settlement) {

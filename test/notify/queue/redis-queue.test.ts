@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DeliveryQueue, EventReport } from '../../../gateway/notify/queue/delivery-queue.ts';
 import { createRedisQueue } from '../../../gateway/notify/queue/redis-queue.ts';
@@ -202,6 +203,27 @@ describe('a queue without Redis for a while', () => {
     expect(await listedIds(queue)).toEqual(ids.slice(2).reverse());
     // Three of the dropped events never were in Redis, or were in Redis for a moment only.
     await expect.poll(async () => (await queue.counts())?.dropped).toBeGreaterThanOrEqual(3);
+  });
+
+  it('claims no delivery when a frozen Redis runs the call late', async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.stop());
+    const place = { url: server.url };
+    const subject = await redisSubject({ storePatientDeadlineMs: 1_000, storeSilenceMaxMs: 1_000 }, place);
+    onTestFinished(() => subject.close());
+    const queue = subject.open();
+    await until('Redis replies', async () => (await claimOf(queue, a)).isSending === true);
+    server.freeze();
+    const report = reportOf([a]);
+    const adding = queue.add(report);
+    await until('a claim has no reply', async () => (await claimOf(queue, a)).ids === undefined);
+    await sleep(1_500);
+    server.thaw();
+    await adding;
+    await until(
+      'the delivery is claimed',
+      async () => (await claimOf(queue, a)).ids?.[0] === report.event.id,
+    );
   });
 
   it('continues when Redis has lost its data and its scripts', async () => {

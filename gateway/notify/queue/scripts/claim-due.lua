@@ -7,13 +7,15 @@ time), notedMs and origin (note-receivers.lua).
 ARGV:
   1, 2      the process, and how long it remains the sender (ms)
   3, 4      how long a claim lasts, and how long the queue is kept (ms)
-  5 to n    for each receiver its id and the maximum number of deliveries
+  5         until when the process waits for the reply (epoch ms; 0: unknown)
+  6 to n    for each receiver its id and the maximum number of deliveries
 
-The reply is 1 if the process is the sender of a receiver, otherwise 0. For each delivery, the receiver, the event, the token of the claim,
-the number of ended attempts, the time since the first attempt in ms and the body follow.
+The reply is 1 if the process is the sender of a receiver, otherwise 0, and Redis's time (epoch ms). For each delivery, the receiver, the
+event, the token of the claim, the number of ended attempts, the time since the first attempt in ms and the body follow.
 ]]
 local process, senderMs, claimMs, keptMs = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local reply = { 0 }
+local untilMs = tonumber(ARGV[5])
+local reply = { 0, nowMs }
 local hasChanged = false
 
 local function isSender(id)
@@ -31,7 +33,10 @@ local function isSender(id)
   return true
 end
 
-for i = 5, #ARGV, 2 do
+-- Redis runs old calls after it was frozen. Deliveries that no process attempts would wait until their claims end.
+if untilMs > 0 and nowMs > untilMs then return { 1, nowMs } end
+
+for i = 6, #ARGV, 2 do
   local receiver, most = ARGV[i], tonumber(ARGV[i + 1])
   if isSender(receiver) then
     reply[1] = 1
