@@ -1,3 +1,4 @@
+import { afterAll } from 'vitest';
 import { createAuthority, type KeyPair } from './certificates.ts';
 
 interface BackendTls {
@@ -10,7 +11,8 @@ let inUse: BackendTls | undefined;
 
 /**
  * From now on, the recording backends of this test file, and the connection pools and gateways that connect to them,
- * use TLS.
+ * use TLS. Call this at the top level of a test file. The next file of the same worker uses cleartext again, because
+ * a worker imports this module only once.
  */
 export function useTls(): void {
   const authority = createAuthority();
@@ -19,6 +21,9 @@ export function useTls(): void {
     certificate: authority.issue({ names: [serverName] }),
     client: { ca: authority.cert, serverName },
   };
+  afterAll(() => {
+    inUse = undefined;
+  });
 }
 
 /** Undefined for cleartext, which most test files use. */
