@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisCommands, RedisConnection } from '../../redis/redis-connection.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
-import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { NoticeIdentity } from '../notices.ts';
 import {
@@ -147,14 +147,8 @@ export function createQueueReader(redis: RedisConnection, bounds: Bounds) {
 /** Makes a function that runs a call to Redis. The function returns undefined if Redis is unavailable or refuses the call. */
 function createAttempt(redis: RedisConnection, bounds: Bounds) {
   const [hashName] = namesOf(redis.prefix);
-  return async <T>(call: () => Promise<T>): Promise<T | undefined> => {
-    if (!redis.isReady(hashName)) return undefined;
-    return await withinDeadline<T | undefined>(
-      call().catch(() => undefined),
-      bounds.storePatientDeadlineMs,
-      () => undefined,
-    );
-  };
+  return <T>(call: () => Promise<T>): Promise<T | undefined> =>
+    replyOrUndefined(redis, [hashName], call, bounds.storePatientDeadlineMs);
 }
 
 type Names = readonly [hash: string, order: string, ended: string, due: string];

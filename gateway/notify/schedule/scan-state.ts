@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
-import { withinDeadline } from '../../shared/structures/within-deadline.ts';
+import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 
 /** The state of the scans, which all processes share. The promises never reject. */
@@ -41,7 +41,7 @@ function createMemoryScanState(): ScanState {
  * a pause of the leading process. The identity of the notices then prevents a second event.
  */
 function createRedisScanState({
-  redis: { commands, prefix, isReady },
+  redis,
   processId,
   bounds,
 }: {
@@ -49,13 +49,12 @@ function createRedisScanState({
   readonly processId: string;
   readonly bounds: Pick<Bounds, 'noticeScanKeptMs' | 'storePatientDeadlineMs'>;
 }): ScanState {
+  const { commands, prefix } = redis;
   const scans = redisKeys.noticeScans.name(prefix);
   const leader = redisKeys.noticeScanLeader.name(prefix);
 
-  async function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
-    if (!isReady(scans)) return undefined;
-    const reply = call().catch(() => undefined);
-    return withinDeadline<T | undefined>(reply, bounds.storePatientDeadlineMs, () => undefined);
+  function attempt<T>(call: () => Promise<T>): Promise<T | undefined> {
+    return replyOrUndefined(redis, [scans], call, bounds.storePatientDeadlineMs);
   }
 
   return {

@@ -3,6 +3,7 @@ import { decode, Encoder } from '@msgpack/msgpack';
 import type { Result } from 'ioredis';
 import type { RedisConnection, RedisNode } from '../../redis/redis-connection.ts';
 import { redisKeys } from '../../redis/redis-keys.ts';
+import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import { whateverArrives, withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { PackedCounts } from './counts.ts';
@@ -138,9 +139,7 @@ export function createRedisUsageStore({
 
   /** Returns the reply, or undefined if the reply does not arrive in time or the connection is down. */
   async function attempt<T>(names: readonly string[], call: () => Promise<T>): Promise<T | undefined> {
-    if (!names.every(redis.isReady)) return undefined;
-    const reply: Promise<T | undefined> = call().catch(() => undefined);
-    return withinDeadline(reply, bounds.usageCallTimeoutMs, () => undefined);
+    return replyOrUndefined(redis, names, call, bounds.usageCallTimeoutMs);
   }
 
   /** Pauses recording on a server whose memory is almost full, because quotas need the remaining memory. */

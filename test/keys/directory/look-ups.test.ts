@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
 import { createLookUps } from '../../../gateway/keys/directory/look-ups.ts';
-import type { Absent, Away, FoundKey } from '../../../gateway/keys/directory/store/directory-store.ts';
+import type { Absent, FoundKey } from '../../../gateway/keys/directory/store/directory-store.ts';
+import type { Away } from '../../../gateway/redis/redis-reply.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
 import { keyWith } from './directory-stores.ts';
 

@@ -1,3 +1,4 @@
+import type { Away } from '../../../redis/redis-reply.ts';
 import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 
 /**
@@ -61,13 +62,6 @@ export interface FoundKey {
 
 export interface Absent {
   readonly kind: 'absent';
-}
-
-/** The store did not reply, or refused the call. If `mayHaveRun` is true, a write may have taken effect fully or partly. */
-export interface Away {
-  readonly kind: 'away';
-  readonly mayHaveRun: boolean;
-  readonly reason: string;
 }
 
 export interface KeysFound {

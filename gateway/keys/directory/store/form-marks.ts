@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
+import type { Away } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { Away } from './directory-store.ts';
 
 /** Runs commands with these Redis keys, with a deadline. The promise never rejects. */
 export type Attempt = <T extends { readonly kind: string }>(

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { ReplyError } from 'ioredis';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
-import { whateverArrives, withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import { type Away, late, notConnected, replyOrAway, toAway } from '../../../redis/redis-reply.ts';
+import { whateverArrives } from '../../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { type DirectoryKey, fromRecord, type KeyVersion } from '../directory-key.ts';
 import {
   type Absent,
-  type Away,
   type Changed,
   type Created,
   type DirectoryStore,
@@ -269,14 +268,12 @@ export function createRedisDirectoryStore({
     return tag !== '' && nowMs - Number.parseInt(tag, 16) > bounds.directoryLeftoverMs;
   }
 
-  async function attempt<T extends { readonly kind: string }>(
+  function attempt<T extends { readonly kind: string }>(
     names: readonly string[],
     call: () => Promise<T>,
     deadlineMs: number = bounds.storePatientDeadlineMs,
   ): Promise<T | Away> {
-    if (!names.every(redis.isReady)) return notConnected;
-    const reply: Promise<T | Away> = call().catch(toAway);
-    return withinDeadline<T | Away>(reply, deadlineMs, () => late);
+    return replyOrAway(redis, names, call, deadlineMs);
   }
 }
 
@@ -292,8 +289,6 @@ interface RecordChange {
 /** The version that is expected for a new key. */
 const nothing: KeyVersion = { revision: 0, changedMs: 0 };
 const absent: Absent = { kind: 'absent' };
-const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
-const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
 const tooLate: Away = { kind: 'away', mayHaveRun: false, reason: 'the key was listed too long ago' };
 
 /** An entry of the index or of the list of ids. An entry that an earlier gateway version wrote has no tag and consists of the id alone. */
@@ -319,11 +314,6 @@ function afterwards(rest: Promise<unknown>, what: string): Promise<unknown> {
   return rest.catch((error: Error) => {
     throw new Error(`the record has changed, ${what} has not: ${error.message}`);
   });
-}
-
-/** An error reply from Redis means that no record was changed. */
-function toAway(error: Error): Away {
-  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
 }
 
 /** @returns undefined when there is no record, or when the stored value is not a record of the gateway */

@@ -1,3 +1,4 @@
+import type { Away } from '../../../redis/redis-reply.ts';
 import type { Leak } from '../../../shared/model.ts';
 
 /**
@@ -46,11 +47,4 @@ export interface LeaksRead {
   readonly nowMs: number;
   /** Undefined if the version has not changed. */
   readonly leaks: readonly LeakedSecret[] | undefined;
-}
-
-/** The store did not reply, or refused the call. A write may have taken effect. */
-export interface Away {
-  readonly kind: 'away';
-  readonly mayHaveRun: boolean;
-  readonly reason: string;
 }

@@ -1,5 +1,6 @@
+import type { Away } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { Added, Away, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
+import type { Added, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
 
 export type BlockedSecrets = ReturnType<typeof createBlockedSecrets>;
 
@@ -96,6 +97,7 @@ export function createBlockedSecrets({
     if (isAfterDecision) readMs = Math.max(readMs, reply.nowMs);
     return true;
   }
+
   async function take(stored: NonNullable<LeaksRead['leaks']>, storedVersion: number): Promise<void> {
     const known = new Map(stored.map((leaked) => [leaked.digest, leaked]));
     const lost = [...leaks.values()].filter(({ digest }) => !known.has(digest) && isInConfiguration(digest));

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { ReplyError } from 'ioredis';
 import { type RedisConnection, untilConnected } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
-import { withinDeadline } from '../../../shared/structures/within-deadline.ts';
+import { type Away, replyOrAway } from '../../../redis/redis-reply.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
-import type { Added, Away, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
+import type { Added, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
 
 const addScript = readScript('add-leak.lua');
 const noteScript = readScript('note-leak.lua');
@@ -70,23 +69,16 @@ export function createRedisBlockStore({
     },
   };
 
-  async function attempt<T extends { readonly kind: string }>(
+  function attempt<T extends { readonly kind: string }>(
     names: readonly string[],
     call: () => Promise<T>,
   ): Promise<T | Away> {
-    if (!names.every(redis.isReady)) return { kind: 'away', mayHaveRun: false, reason: 'not connected' };
-    return withinDeadline<T | Away>(call().catch(toAway), bounds.storePatientDeadlineMs, () => {
-      return { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
-    });
+    return replyOrAway(redis, names, call, bounds.storePatientDeadlineMs);
   }
 }
 
 function readScript(name: string): string {
   return readFileSync(new URL(name, import.meta.url), 'utf8');
-}
-
-function toAway(error: Error): Away {
-  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
 }
 
 /** @returns undefined for a field that has no leak */

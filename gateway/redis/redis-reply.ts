@@ -1,0 +1,44 @@
+import { ReplyError } from 'ioredis';
+import { withinDeadline } from '../shared/structures/within-deadline.ts';
+import type { RedisConnection } from './redis-connection.ts';
+
+/** Redis did not reply, or refused the call. If `mayHaveRun` is true, a write may have taken effect fully or partly. */
+export interface Away {
+  readonly kind: 'away';
+  readonly mayHaveRun: boolean;
+  readonly reason: string;
+}
+
+export const notConnected: Away = { kind: 'away', mayHaveRun: false, reason: 'not connected' };
+export const late: Away = { kind: 'away', mayHaveRun: true, reason: 'no reply within the deadline' };
+
+/** An error reply from Redis means that the call has written nothing. */
+export function toAway(error: Error): Away {
+  return { kind: 'away', mayHaveRun: !(error instanceof ReplyError), reason: error.message };
+}
+
+type Ready = Pick<RedisConnection, 'isReady'>;
+
+/** Runs a call that uses the keys `names`. Returns the reply, or why there is none. The promise never rejects. */
+export async function replyOrAway<T extends { readonly kind: string }>(
+  { isReady }: Ready,
+  names: readonly string[],
+  call: () => Promise<T>,
+  deadlineMs: number,
+): Promise<T | Away> {
+  if (!names.every(isReady)) return notConnected;
+  const reply: Promise<T | Away> = call().catch(toAway);
+  return withinDeadline<T | Away>(reply, deadlineMs, () => late);
+}
+
+/** Runs a call that uses the keys `names`. Returns the reply, or undefined if there is none. The promise never rejects. */
+export async function replyOrUndefined<T>(
+  { isReady }: Ready,
+  names: readonly string[],
+  call: () => Promise<T>,
+  deadlineMs: number,
+): Promise<T | undefined> {
+  if (!names.every(isReady)) return undefined;
+  const reply: Promise<T | undefined> = call().catch(() => undefined);
+  return withinDeadline<T | undefined>(reply, deadlineMs, () => undefined);
+}
