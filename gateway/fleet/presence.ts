@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
+import { replyOrUndefined } from '../redis/redis-reply.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { type ProcessState, parseProcessState } from './process-state.ts';
@@ -84,12 +85,7 @@ export function createPresence({
   }
 
   async function readOthers(ownIds: readonly string[]): Promise<readonly KnownProcess[] | undefined> {
-    if (!isReady(seenName)) return undefined;
-    const reply = await withinDeadline(
-      readSeen().catch(() => undefined),
-      bounds.storePatientDeadlineMs,
-      () => undefined,
-    );
+    const reply = await replyOrUndefined({ isReady }, [seenName], readSeen, bounds.storePatientDeadlineMs);
     if (reply === undefined) return undefined;
     const { nowMs, seen, states } = reply;
     return seen.flatMap(([id, seenMs], index) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
+import { replyOrUndefined } from '../redis/redis-reply.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
@@ -142,13 +143,10 @@ export function createSharedList<Entry extends object>({
     async read({ limit, after }: PageQuery): Promise<ListPage<Entry>> {
       // The call waits until the change is written, so that a client finds its own change in the list.
       await sent();
-      const shared = records?.isReady(stream)
-        ? await withinDeadline(
-            readShared(records, limit, after).catch(() => undefined),
-            bounds.storePatientDeadlineMs,
-            () => undefined,
-          )
-        : undefined;
+      const deadlineMs = bounds.storePatientDeadlineMs;
+      const shared =
+        records &&
+        (await replyOrUndefined(records, [stream], () => readShared(records, limit, after), deadlineMs));
       return shared ?? { isComplete: records === undefined, ...pageOf(own, limit, after) };
     },
     /** Sends the remaining reports, and stops. */
