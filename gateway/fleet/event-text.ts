@@ -1,7 +1,7 @@
 import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../shared/model.ts';
 import type { KeyChange } from './changes.ts';
 import { keyChangeText } from './key-change-text.ts';
-import { figure, ordinal, timeText } from './wording.ts';
+import { figure, ordinal, timeText, whoOf } from './wording.ts';
 
 /** An event of a key, Redis, a target, a certificate, the usage record, a worker or the configuration. */
 export type Happening =
@@ -182,10 +182,6 @@ function durationText(ms: number): string {
     .filter(({ amount }) => amount > 0)
     .map(({ amount, unit }) => `${amount} ${unit}`)
     .join(' ');
-}
-
-function whoOf({ keyId, plan }: { readonly keyId: string; readonly plan: string | undefined }): string {
-  return plan === undefined ? keyId : `${keyId} (${plan})`;
 }
 
 function storeOf({ server }: StoreEvent): string {

@@ -42,3 +42,14 @@ export function limitChangeText(window: PlanWindow, before: unknown, after: unkn
   const limitText = (limit: unknown) => (typeof limit === 'number' ? figure(limit) : 'no limit');
   return `${limitText(before)} → ${limitText(after)} ${per(window)}`;
 }
+
+/** The id of a key with its plan: "acme (free)". */
+export function whoOf({
+  keyId,
+  plan,
+}: {
+  readonly keyId: string;
+  readonly plan: string | undefined;
+}): string {
+  return plan === undefined ? keyId : `${keyId} (${plan})`;
+}

@@ -1,5 +1,5 @@
 import { eventText } from '../fleet/event-text.ts';
-import { counted, figure, timeText } from '../fleet/wording.ts';
+import { counted, figure, timeText, whoOf } from '../fleet/wording.ts';
 import type { KeyExpiring, Notice, OperationSunset, SecretLeaked } from './notices.ts';
 
 /** The notice in one sentence, with ids and without secrets. Times are UTC. */
@@ -41,8 +41,4 @@ function sunsetText({ method, path, sunsetMs, afterSunset, called }: OperationSu
   const who = called && counted(called.callers.length + called.more, 'key');
   const calls = called && `; ${who} called it in the last ${counted(called.days, 'day')}`;
   return `${method} ${path} ${end} at ${timeText(sunsetMs, nowMs)}${calls ?? ''}.`;
-}
-
-function whoOf({ keyId, plan }: { readonly keyId: string; readonly plan: string | undefined }): string {
-  return plan === undefined ? keyId : `${keyId} (${plan})`;
 }
