@@ -114,7 +114,7 @@ export function createAdminSide({
       keptDays: usage?.state().keptDays,
       hasDirectory: directory !== undefined,
     },
-    leaked: leaks.blocked.all,
+    blocked: leaks.blocked,
     nowMs: limiter.storeNowMs,
     log: logger,
     bounds,

@@ -27,9 +27,11 @@ export function answerReading(port: MessagePort, data: ReadingData): void {
       case 'settings':
         settings = applyMessage(settings, message.message, message.nowMs);
         return;
+      case 'leaks':
+        leaks = new Map(message.leaked.map(({ digest, leak }) => [digest, leak]));
+        return;
       case 'request':
         nowMs = message.nowMs;
-        leaks = new Map(message.leaked.map(({ digest, leak }) => [digest, leak]));
         void respond(message);
         return;
       case 'reply':

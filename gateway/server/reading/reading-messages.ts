@@ -56,12 +56,13 @@ export type Kept = Pick<
 export type ToReading =
   /** A change of the settings. The change is sent before the next request to the thread. `nowMs` is the store's clock, epoch ms. */
   | { readonly kind: 'settings'; readonly message: SettingsMessage; readonly nowMs: number }
-  /** `nowMs` is the store's clock, epoch ms. `leaked` has the leaked secrets of the configuration. */
+  /** The leaked secrets of the configuration have changed. The change is sent before the next request to the thread. */
+  | { readonly kind: 'leaks'; readonly leaked: readonly LeakedSecret[] }
+  /** `nowMs` is the store's clock, epoch ms. */
   | {
       readonly kind: 'request';
       readonly number: number;
       readonly nowMs: number;
-      readonly leaked: readonly LeakedSecret[];
       readonly request: ThreadRequest;
     }
   | { readonly kind: 'reply'; readonly number: number; readonly value: unknown };

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { type AdminResponse, errorResponse } from '../../admin/admin-response.ts';
 import type { ThreadRequest } from '../../admin/api/thread-routes.ts';
 import { messageBetween } from '../../config/loader/settings-message.ts';
-import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
+import type { BlockedSecrets } from '../../keys/leaks/blocked/blocked-secrets.ts';
 import type { Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { FromReading, Lent, ReadingData, ToReading } from './reading-messages.ts';
@@ -15,7 +15,7 @@ interface ReadingThreadOptions {
   readonly lent: Lent;
   readonly data: Omit<ReadingData, 'bounds'>;
   /** The leaked secrets of the configuration. */
-  readonly leaked: () => Iterable<LeakedSecret>;
+  readonly blocked: Pick<BlockedSecrets, 'all' | 'revision'>;
   /** The store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'error'>;
@@ -36,6 +36,8 @@ interface Thread {
   readonly waiting: Map<number, PromiseWithResolvers<AdminResponse>>;
   /** The settings that the thread has received so far. */
   settings: Settings | undefined;
+  /** The revision of the leaked secrets that the thread has received so far; undefined: none. */
+  leaksRevision: number | undefined;
 }
 
 /**
@@ -48,7 +50,7 @@ interface Thread {
  * at the next request, and its requests in progress get 503.
  */
 export function createReadingThread(options: ReadingThreadOptions) {
-  const { settings, data, leaked, nowMs, log, bounds, startWorker = startThread } = options;
+  const { settings, data, blocked, nowMs, log, bounds, startWorker = startThread } = options;
   const serve = createLender(options.lent, bounds);
   const fixed = new Map<string, { readonly of: Settings; readonly response: Promise<AdminResponse> }>();
   let thread: Thread | undefined;
@@ -67,7 +69,7 @@ export function createReadingThread(options: ReadingThreadOptions) {
         maxYoungGenerationSizeMb: bounds.readingThreadYoungMebibytes,
       },
     );
-    const started: Thread = { worker, waiting: new Map(), settings: undefined };
+    const started: Thread = { worker, waiting: new Map(), settings: undefined, leaksRevision: undefined };
     worker.unref();
     worker.on('message', (message: FromReading) => hear(started, message));
     worker.on('error', (err) => end(started, err.message));
@@ -118,10 +120,15 @@ export function createReadingThread(options: ReadingThreadOptions) {
       tell(asked, { kind: 'settings', message: messageBetween(asked.settings, inForce), nowMs: nowMs() });
       asked.settings = inForce;
     }
+    const leaksRevision = blocked.revision();
+    if (asked.leaksRevision !== leaksRevision) {
+      tell(asked, { kind: 'leaks', leaked: [...blocked.all()] });
+      asked.leaksRevision = leaksRevision;
+    }
     const number = ++requests;
     const response = Promise.withResolvers<AdminResponse>();
     asked.waiting.set(number, response);
-    tell(asked, { kind: 'request', number, nowMs: nowMs(), leaked: [...leaked()], request });
+    tell(asked, { kind: 'request', number, nowMs: nowMs(), request });
     const stuckTimer = setTimeout(() => end(asked, 'a request was stuck'), bounds.readingStuckMs).unref();
     try {
       return await response.promise;
