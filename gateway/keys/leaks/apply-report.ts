@@ -1,3 +1,4 @@
+import type { Away } from '../../redis/redis-reply.ts';
 import type { Leak, Settings } from '../../shared/model.ts';
 import { digestStart } from '../../shared/secrets.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -107,9 +108,7 @@ async function blockAll(
   terms: ReportTerms,
   deps: ApplyDeps,
 ): Promise<Failed | undefined> {
-  const { leakLookUpsAtOnce: atOnce } = deps.bounds;
-  for (let from = 0; from < secrets.length; from += atOnce) {
-    const part = secrets.slice(from, from + atOnce);
+  for await (const part of partsOf(secrets, terms, deps)) {
     const results = await Promise.all(part.map((secret) => block(secret, terms, deps)));
     for (const [index, { digest }] of part.entries()) {
       const one = results[index];
@@ -117,7 +116,6 @@ async function blockAll(
       if ('reason' in one) return one;
       judged.set(digest, one);
     }
-    await terms.slices.rest();
   }
   if (secrets.length > 0) await deps.blocked.read();
   return undefined;
@@ -132,13 +130,16 @@ async function block(
   const leak = { atMs: nowMs(), by, ended: settings.leaks.onLeak === 'revoke', ...place };
   const found = { keyId, digestStart: digestStart(digest), leak };
   const added = await blocked.add({ digest, keyId, leak });
-  if (added.kind === 'away') {
-    if (added.mayHaveRun) record({ ...found, error: added.reason });
-    return { kind: 'away', reason: added.reason };
-  }
+  if (added.kind === 'away') return failedBy(added, found, record);
   if (added.kind === 'added') record(found);
   else recordAgain({ ...found, leak: added.leak }, record, deps);
   return { kind: 'known', keyId, ended: added.leak.ended };
+}
+
+/** Returns the failure of the store. A leak that the store may have stored is recorded. */
+function failedBy({ mayHaveRun, reason }: Away, leak: NewLeak, record: ReportTerms['record']): Failed {
+  if (mayHaveRun) record({ ...leak, error: reason });
+  return { kind: 'away', reason };
 }
 
 /** Records a leak that an earlier report has stored, because the process that stored the leak may have died before it recorded the leak. */
@@ -153,9 +154,7 @@ async function lookUpAll(
   terms: ReportTerms,
   deps: ApplyDeps,
 ): Promise<Failed | undefined> {
-  const { leakLookUpsAtOnce: atOnce } = deps.bounds;
-  for (let from = 0; from < secrets.length; from += atOnce) {
-    const part = secrets.slice(from, from + atOnce);
+  for await (const part of partsOf(secrets, terms, deps)) {
     const found = await Promise.all(part.map(({ digest }) => deps.directory?.find(digest)));
     for (const [index, secret] of part.entries()) {
       if (found[index]?.kind === 'absent') continue;
@@ -163,9 +162,20 @@ async function lookUpAll(
       if ('reason' in one) return one;
       judged.set(secret.digest, one);
     }
-    await terms.slices.rest();
   }
   return undefined;
+}
+
+/** Divides secrets into parts for simultaneous calls to the store. The work rests after each part. */
+async function* partsOf<One>(
+  secrets: readonly One[],
+  { slices }: ReportTerms,
+  { bounds: { leakLookUpsAtOnce: atOnce } }: ApplyDeps,
+): AsyncGenerator<readonly One[]> {
+  for (let from = 0; from < secrets.length; from += atOnce) {
+    yield secrets.slice(from, from + atOnce);
+    await slices.rest();
+  }
 }
 
 /** Ends a secret of the key directory. After a concurrent change, the function reads the key again. */
@@ -183,22 +193,19 @@ async function endInDirectory(
     const secret = found.kind === 'found' ? secretOf(found.key, digest) : undefined;
     if (found.kind === 'absent' || secret === undefined) return unknown;
     const { key } = found;
+    const of = { keyId: key.id, digestStart: digestStart(digest) };
     if (secret.leak !== undefined && (secret.leak.ended || !ends)) {
-      recordAgain({ keyId: key.id, digestStart: digestStart(digest), leak: secret.leak }, record, deps);
+      recordAgain({ ...of, leak: secret.leak }, record, deps);
       return { kind: 'known', keyId: key.id, ended: secret.leak.ended };
     }
     const leak: Leak = { atMs: nowMs(), by, ended: ends, ...place };
     const leaked = key.secrets.map((one) => (one === secret ? withLeak(one, leak) : one));
     const reply = await directory.replace(withSecrets(key, leaked), key);
     if (reply.kind === 'written') {
-      record({ keyId: key.id, digestStart: digestStart(digest), leak });
+      record({ ...of, leak });
       return { kind: 'known', keyId: key.id, ended: ends };
     }
-    if (reply.kind === 'away') {
-      const { mayHaveRun, reason: error } = reply;
-      if (mayHaveRun) record({ keyId: key.id, digestStart: digestStart(digest), leak, error });
-      return { kind: 'away', reason: reply.reason };
-    }
+    if (reply.kind === 'away') return failedBy(reply, { ...of, leak }, record);
   }
   return { kind: 'away', reason: 'other requests are changing the key' };
 }

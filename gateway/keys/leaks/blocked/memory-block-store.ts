@@ -22,8 +22,9 @@ export function createMemoryBlockStore(): BlockStore {
     },
     renew(digests) {
       // A single process has the only configuration, so the removal needs no delay.
+      const needed = new Set(digests);
       for (const digest of leaks.keys()) {
-        if (digests.includes(digest)) continue;
+        if (needed.has(digest)) continue;
         leaks.delete(digest);
         version++;
       }
