@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { keyActions } from '../../gateway/fleet/changes.ts';
 import { makeEventBody } from '../../gateway/notify/event-body.ts';
 import { eventTypeOf, isWantedBy, subjectOf } from '../../gateway/notify/event-types.ts';
 import { identityOf, type Notice } from '../../gateway/notify/notices.ts';
@@ -43,20 +44,7 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
   ],
   ban_ended: [{ kind: 'ban_ended', ...key, untilMs: atMs, ended: 'lifted' }],
   key_changed: [
-    ...(
-      [
-        'create',
-        'secret',
-        'rotate',
-        'revoke',
-        'restore',
-        'update',
-        'delete',
-        'unban',
-        'grant',
-        'ungrant',
-      ] as const
-    ).map((action) => ({ kind: 'key_changed' as const, ...change, action })),
+    ...keyActions.map((action) => ({ kind: 'key_changed' as const, ...change, action })),
     { kind: 'key_changed', ...change, action: 'import', key: undefined },
     { kind: 'key_changed', ...change, action: 'secret', after: undefined },
   ],
