@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
+import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 
 const root = new URL('../../gateway/', import.meta.url).pathname;
 /** Matches `local <names> = KEYS[…], …`, which makes each name an alias of a declared key. */
@@ -48,6 +49,11 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     // The caller passes only keys of one slot to the script.
     'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
+});
+
+it('the script that decides removes the mark of a leak after the same time as the gateway', () => {
+  const script = readFileSync(`${root}request/limit/store/decide-quota.lua`, 'utf8');
+  expect(script).toContain(`local leakNotedMs = ${defaultBounds.leakNotedMs}\n`);
 });
 
 function inQueue(use: string): string {
