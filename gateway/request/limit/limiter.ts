@@ -151,7 +151,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Lifts a key's ban: in this process immediately, in other processes within `bounds.refusalRememberedMs`. */
     liftBan: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.liftBan(keyId, bans)),
     /**
-     * Resets all counts, bans and reported thresholds of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does not change a grant.
+     * Resets all counts, bans and reported thresholds of a key. Other processes apply the reset within `bounds.refusalRememberedMs`. Does
+     * not change a grant.
      */
     reset: (keyId: string, bans: BanPolicy) => change(keyId, (store) => store.reset(keyId, bans)),
     /**
