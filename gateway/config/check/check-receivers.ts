@@ -1,4 +1,5 @@
 import type { StatedReceiver } from '../../notify/notify-schema.ts';
+import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import type { Problem } from '../problems/problem.ts';
 import { createProblemList, createUniqueValues } from '../problems/problem-list.ts';
 import type { RawSettings } from '../schema/settings-schema.ts';
@@ -33,16 +34,9 @@ export function checkReceivers({ notify }: RawSettings, source: YamlSource): rea
  */
 export function urlFault(text: StatedReceiver['url']): string | undefined {
   const url = new URL(text);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) {
-    return 'must begin with https://; only a loopback address may have http://';
-  }
+  if (!isSecureUrl(url)) return 'must begin with https://; only a loopback address may have http://';
   if (url.username !== '' || url.password !== '') {
     return 'must have no user and no password; the signature proves that a delivery comes from the gateway';
   }
   return text.includes('#') ? 'must have no fragment (#), because HTTP does not send a fragment' : undefined;
-}
-
-/** The URL parser has normalised the host: `127.1` is 127.0.0.1, and `[0:0:0:0:0:0:0:1]` is [::1]. */
-function isLoopback({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }

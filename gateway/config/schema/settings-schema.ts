@@ -3,6 +3,7 @@ import { keyListSchema, limit } from '../../keys/key-schema.ts';
 import { planSchema } from '../../keys/plan-schema.ts';
 import { notifySchema } from '../../notify/notify-schema.ts';
 import { isAddressOrRange } from '../../shared/addresses/address-ranges.ts';
+import { isSecureUrl } from '../../shared/addresses/secure-url.ts';
 import {
   agePattern,
   durationPattern,
@@ -439,12 +440,7 @@ function isOriginUrl(value: string): boolean {
 /** Whether the gateway may fetch public keys from a URL. Without TLS, another host could replace the keys. */
 function isKeysUrl(value: string): boolean {
   const url = URL.parse(value);
-  if (url === null || /[#@]/.test(value)) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+  return url !== null && !/[#@]/.test(value) && isSecureUrl(url);
 }
 
 /** Whether a value has the form that browsers send in `Origin`: lower case, no default port, no final slash. */
