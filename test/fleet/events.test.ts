@@ -302,12 +302,17 @@ it.each<[Happening, string]>([
 
 it('an outage is one event with its beginning, reason and number of processes, however long it lasts, and another outage is another event', async () => {
   const shared = { url: redisUrl(), prefix: freshPrefix() };
-  // `eventsMergedWithinMs` is so short that two reports of one event become two entries.
-  const own = tunedBounds({ ...bounds, eventsMergedWithinMs: 1 });
+  // Two reports of one event become two entries, because no two reports are less than -1 ms apart.
+  const own = tunedBounds({ ...bounds, eventsMergedWithinMs: -1 });
   const [first, second] = ['p1', 'p2'].map((id) => eventsOf(id, shared, own));
   if (!first || !second) throw new Error('two were made');
   const isRead = (number: number) =>
-    expect.poll(async () => (await first.read({ limit: 99 })).events.length).toBe(number);
+    expect
+      .poll(async () => {
+        const { isComplete, events } = await first.read({ limit: 99 });
+        return isComplete && events.length;
+      })
+      .toBe(number);
   const down = (address: string): Happening => ({
     ...{ kind: 'target_unhealthy', upstream: 'store', target: address, health: 'down', reason: 'refused' },
   });
