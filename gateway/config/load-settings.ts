@@ -13,7 +13,7 @@ import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
-import { checkCosts, checkLimits, type StatedLimits } from './check/check-limits.ts';
+import { checkCosts, checkGuard, checkLimits, type StatedLimits } from './check/check-limits.ts';
 import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
 import { checkReceivers } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
@@ -181,6 +181,7 @@ export function loadSettings(options: LoadOptions): Loaded {
     ...warnOfLimits(raw, main, keyList),
     ...warnOfCosts(settings, main),
     ...warnOfPastChanges(raw, main, nowMs),
+    ...warnOfGuards(settings, main, nowMs),
     ...warnOfLeaks(raw, main),
     ...others.apiWarnings,
     ...warnOfCertificates(settings, nowMs),
@@ -343,6 +344,16 @@ function warnOfPastChanges(raw: RawSettings, main: YamlSource, nowMs: number): s
     return [
       `${file}:${line}:${column}: ${nameOf(at)} has applied since ${isoSecondOf(change.from)}; write its limits as the limits of the plan, and remove ${earlier}`,
     ];
+  });
+}
+
+/** Warns of each guard that has ended, or that has no smaller window to watch. */
+function warnOfGuards({ plans }: Settings, main: YamlSource, nowMs: number): string[] {
+  return [...plans.values()].flatMap((plan) => {
+    const warning = checkGuard(plan, nowMs);
+    if (warning === undefined) return [];
+    const { file, line, column } = main.placeOf(warning.path);
+    return [`${file}:${line}:${column}: ${warning.message}`];
   });
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { expects, fields, flag, list } from '../shared/schema/schema-parts.ts';
-import { concurrent, date, limitFieldsShape, operationIds } from './key-schema.ts';
+import { concurrent, date, limitFieldsShape, limits, operationIds } from './key-schema.ts';
 import { anyLimitField, limitFieldNames } from './limit-fields.ts';
 
 const aPlan = `a mapping with ${anyLimitField}, or the word custom`;
@@ -32,6 +32,26 @@ const planChanges = list(planChange, 'a list of mappings, each with from and lim
     }
   });
 
+/** More than 0 % and at most 100 %. */
+const percentPattern = /^(?!0+(\.0+)? ?%)(100(\.0+)?|\d{1,2}(\.\d{1,3})?) ?%$/;
+
+const aPercentage = expects('a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %');
+
+/** A share of requests in percent. The output is the number of percent. */
+const percent = z.string(aPercentage).regex(percentPattern, aPercentage).transform(Number.parseFloat);
+
+const guard = fields('a mapping with before, refusedAtMost and until', {
+  before: limits.describe(
+    'All limits of the plan before the edit. The guard returns the plan to these limits.',
+  ),
+  refusedAtMost: percent.describe(
+    'The share of requests, such as `3 %`, at which the plan returns to `before`. The guard counts requests that were refused by a window which is smaller than in `before`, during the last ten minutes.',
+  ),
+  until: date.describe(
+    'The time at which the guard ends and the new limits stay, on the clock of Redis. A date means 00:00 UTC.',
+  ),
+});
+
 export const planShape = {
   custom: flag().default(false).describe('Whether each key on this plan has its own limits.'),
   ...limitFieldsShape,
@@ -50,13 +70,21 @@ export const planShape = {
     .describe(
       'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits that apply from its `from` on. Requests that were charged before the change still count.',
     ),
+  guard: guard
+    .optional()
+    .describe(
+      'A safety net for an edit that makes limits smaller. If the new limits refuse too many requests, all gateways return to the limits `before`.',
+    ),
 };
+
+/** The members, besides the limits, that only a plan with limits may have. */
+const membersWithLimits = ['changes', 'guard'] as const;
 
 const planFields = fields(aPlan, planShape)
   .superRefine((plan, { addIssue }) => {
     const limited = limitFieldNames.filter((field) => plan[field] !== undefined);
     if (!plan.custom && limited.length === 0) addIssue(`must be ${aPlan}`);
-    const misplaced = [...limited, ...(plan.changes === undefined ? [] : ['changes'])];
+    const misplaced = [...limited, ...membersWithLimits.filter((field) => plan[field] !== undefined)];
     for (const field of plan.custom ? misplaced : []) {
       const message = 'is not for a custom plan, whose keys state their own limits; remove it, or `custom`';
       addIssue({ code: 'custom', path: [field], message });
@@ -74,7 +102,7 @@ const planFields = fields(aPlan, planShape)
         required: ['custom'],
         properties: {
           custom: { not: { const: false } },
-          ...Object.fromEntries([...limitFieldNames, 'changes'].map((field) => [field, false])),
+          ...Object.fromEntries([...limitFieldNames, ...membersWithLimits].map((field) => [field, false])),
         },
       },
     ],

@@ -1,4 +1,4 @@
-import type { Limits, Plan, PlanChange, Plans, Settings } from '../shared/model.ts';
+import type { Limits, Plan, PlanChange, Plans, PlanWindow, Settings } from '../shared/model.ts';
 import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
@@ -15,6 +15,13 @@ export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plan
 /** The limits of a plan at the time `nowMs`. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
+}
+
+/** The windows whose limit is smaller than before, or that had no limit before. A guard watches these windows. */
+export function smallerWindows(before: Limits, now: Limits): readonly PlanWindow[] {
+  return now
+    .filter(({ window, max }) => max < (before.find((one) => one.window === window)?.max ?? Infinity))
+    .map(({ window }) => window);
 }
 
 /** The changes of a plan after `nowMs`. */
@@ -53,6 +60,11 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
     concurrent: stated.concurrent,
     operations: stated.operations,
     changes: stated.changes?.map(({ from, ...limits }) => ({ fromMs: from, limits: toLimits(limits) })),
+    guard: stated.guard && {
+      before: toLimits(stated.guard.before),
+      refusedShareMax: stated.guard.refusedAtMost / 100,
+      untilMs: stated.guard.until,
+    },
   };
 }
 

@@ -33,6 +33,32 @@ export interface Plan {
    * (`plansAt`).
    */
   readonly changes?: readonly PlanChange[] | undefined;
+  /** The guard of an edit that made limits of the plan smaller; undefined without a guard. */
+  readonly guard?: Guard | undefined;
+  /** Present if the guard has returned the plan to `guard.before` (`plansAt`). `limits` are then the limits before the edit. */
+  readonly reverted?: Reverted | undefined;
+}
+
+/** The guard of a plan. The guard returns the plan to the limits `before` if the limits of the plan refuse too many requests. */
+export interface Guard {
+  /** All limits of the plan before the guarded edit. */
+  readonly before: Limits;
+  /** The share of refused requests at which the plan returns to `before`: more than 0, at most 1. */
+  readonly refusedShareMax: number;
+  /** The time at which the guard ends, epoch ms on the store's clock. */
+  readonly untilMs: number;
+}
+
+/** The reason why a guard has returned a plan to its earlier limits. */
+export interface Reverted {
+  /** Epoch ms on the store's clock. */
+  readonly sinceMs: number;
+  /** The requests of the plan during the ten minutes before `sinceMs`. */
+  readonly requests: number;
+  /** The requests of these that a smaller window refused. */
+  readonly refused: number;
+  /** The limits of the edit, which do not apply since `sinceMs`. */
+  readonly limits: Limits;
 }
 
 /** All limits of a plan from one time until the next scheduled change. Times are epoch ms on the store's clock. */

@@ -61,6 +61,11 @@ const notify = (members: Members) => ({ notify: [{ ...receiver, ...members }] })
 const keysUrl = 'https://one.example.com/keys';
 const leaksOf = (github: Members) => ({ leaks: { github } });
 const free = (members: Members) => ({ plans: { free: members } });
+const guarded = (members: Members) =>
+  free({
+    perMinute: 40,
+    guard: { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01', ...members },
+  });
 const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
 
@@ -126,6 +131,15 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
       [later({ [field]: 40 }), later({ [field]: 41 })] as const,
     ]),
   ),
+  'plans.*.guard': [free({ perMinute: 60 }), guarded({})],
+  ...Object.fromEntries(
+    limitFieldNames.map((field) => [
+      `plans.*.guard.before.${field}`,
+      [guarded({ before: { [field]: 60 } }), guarded({ before: { [field]: 61 } })] as const,
+    ]),
+  ),
+  'plans.*.guard.refusedAtMost': [guarded({}), guarded({ refusedAtMost: '0.5 %' })],
+  'plans.*.guard.until': [guarded({}), guarded({ until: '2101-01-01' })],
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],

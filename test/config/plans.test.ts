@@ -38,6 +38,19 @@ test.each([
     '',
     { limits: limitsOf({ perDay: 7 }) },
   ],
+  [
+    'a guard',
+    '{ perHour: 5, guard: { before: { perHour: 6, perDay: 7 }, refusedAtMost: 0.5%, until: 2100-01-01 } }',
+    '',
+    {
+      limits: limitsOf({ perHour: 5 }),
+      guard: {
+        before: limitsOf({ perHour: 6, perDay: 7 }),
+        refusedShareMax: 0.005,
+        untilMs: Date.parse('2100-01-01'),
+      },
+    },
+  ],
   ['the word custom', 'custom', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom as a member', '{ custom: true }', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom by a variable', '\n    custom: $' + '{CUSTOM}', own, { isCustom: true, limits: [] }],
@@ -67,6 +80,7 @@ test.each([
 });
 
 const keyFields = 'at least one of perSecond, perMinute, perHour, perDay, perMonth';
+const aPercentage = 'a percentage above 0 % and up to 100 %, such as 3 % or 0.5 %';
 const aPlan =
   'a mapping with at least one of perSecond, perMinute, perHour, perDay, perMonth, or the word custom';
 
@@ -87,6 +101,26 @@ test.each([
     '{ custom: true, changes: [{ from: 2100-01-01, perDay: 9 }] }',
     '6:40: `plans.enterprise.changes` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
   ],
+  [
+    'a guard on a custom plan',
+    '{ custom: true, guard: { before: { perDay: 9 }, refusedAtMost: 3 %, until: 2100-01-01 } }',
+    '6:38: `plans.enterprise.guard` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
+  ],
+  [
+    'a guard without a share',
+    '{ perDay: 9, guard: { before: { perDay: 10 }, until: 2100-01-01 } }',
+    `6:28: \`plans.enterprise.guard.refusedAtMost\` is missing; write ${aPercentage}`,
+  ],
+  [
+    'a guard without the limits before',
+    '{ perDay: 9, guard: { before: {}, refusedAtMost: 3 %, until: 2100-01-01 } }',
+    `6:45: \`plans.enterprise.guard.before\` must be a mapping with ${keyFields}`,
+  ],
+  ...['0 %', '0.0%', '100.1 %', '101 %', '3', '-1 %', 'a %'].map((share) => [
+    `a guard with a share of ${share}`,
+    `{ perDay: 9, guard: { before: { perDay: 10 }, refusedAtMost: ${share}, until: 2100-01-01 } }`,
+    `6:76: \`plans.enterprise.guard.refusedAtMost\` must be ${aPercentage}`,
+  ]),
   [
     'no change',
     '{ perDay: 9, changes: [] }',
@@ -145,4 +179,29 @@ test('the check explains the last change of a plan that has taken effect', () =>
   expect(loaded.kind === 'valid' && loaded.warnings).toEqual([
     `${folder.file}:6:71: \`plans.enterprise.changes[1]\` has applied since 2002-01-01T00:00:00Z; write its limits as the limits of the plan, and remove the first 2 entries`,
   ]);
+});
+
+test.each([
+  [
+    'has ended',
+    '{ before: { perDay: 10 }, refusedAtMost: 100 %, until: 2001-01-01 }',
+    '6:90: `plans.enterprise.guard.until` is past, so the guard has ended; remove the guard if the new limits shall stay',
+  ],
+  [
+    'has nothing to watch',
+    '{ before: { perDay: 9 }, refusedAtMost: 99.9 %, until: 2100-01-01 }',
+    '6:35: `plans.enterprise.guard` has nothing to watch, because no limit of the plan is smaller than in `before`; remove the guard, or write the limits before the edit',
+  ],
+])('the check explains a guard that %s', (_, guard, warning) => {
+  const folder = configFolder({ 'tollgate.yaml': withPlan(`{ perDay: 9, guard: ${guard} }`) });
+  const loaded = loadSettings({ file: folder.file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([`${folder.file}:${warning}`]);
+});
+
+test('a guard may watch a scheduled change', () => {
+  const plan =
+    '{ perDay: 9, changes: [{ from: 2090-01-01, perDay: 8 }], guard: { before: { perDay: 9 }, refusedAtMost: 3 %, until: 2100-01-01 } }';
+  const folder = configFolder({ 'tollgate.yaml': withPlan(plan) });
+  const loaded = loadSettings({ file: folder.file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([]);
 });

@@ -77,8 +77,18 @@ function namedIn(members: Members, list: string, name: string): ReadonlyMap<stri
     Array.isArray(members.plans) ? members.plans.map((plan) => [plan.name, plan.windows]) : [],
   );
   return new Map(
-    items.map((item: Members) => [String(item[name]), withLimits(item, ofPlans.get(item.plan))]),
+    items.map((item: Members) => [String(item[name]), withLimits(configured(item), ofPlans.get(item.plan))]),
   );
+}
+
+/** Returns a plan as the configuration states it. A guard that has reverted the plan did not change the configuration. */
+function configured({ reverted, ...rest }: Members): Members {
+  if (!isMapping(reverted)) return rest;
+  const windows = toLimits(reverted.limits as LimitsByField).map(({ window, max }) => ({
+    name: window,
+    limit: max,
+  }));
+  return { ...rest, windows };
 }
 
 /**
@@ -125,7 +135,15 @@ export function changeText({ member, before, after }: MemberChange): string {
   const window = planWindows.find((name) => member === `limits.${name}`);
   if (window !== undefined) return limitChangeText(window, before, after);
   if (member === 'changes') return `${member}: ${planChangesText(before)} → ${planChangesText(after)}`;
+  if (member === 'guard') return `${member}: ${guardText(before)} → ${guardText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+/** Describes the guard of a plan, for example "back to 60 a minute at 3 % refused (until 2026-12-07)". */
+function guardText(guard: unknown): string {
+  if (!isMapping(guard)) return 'nothing';
+  const { before, refusedAtMost, until } = guard;
+  return `back to ${limitsText(before as LimitsByField)} at ${refusedAtMost} refused (until ${dateText(String(until))})`;
 }
 
 /** Describes the changes of a plan, for example "from 2027-01-01: 40 a minute". Semicolons separate several changes. */

@@ -42,7 +42,7 @@ const shownWindows = list(z.object({ name: words(...planWindows), limit: positiv
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
-  ...stated(planShape, ['custom', 'changes', ...limitFieldNames]),
+  ...stated(planShape, ['custom', 'changes', 'guard', ...limitFieldNames]),
   name: z.string(),
   isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
   windows: shownWindows,
@@ -50,6 +50,29 @@ export const planShown = z.object({
     .optional()
     .describe(
       'All configured changes, with the earliest change first. An entry has all limits of the plan that apply from its time on. `windows` has the present limits.',
+    ),
+  guard: z
+    .object({
+      before: limitsByField.describe('All limits of the plan before the edit.'),
+      refusedAtMost: z
+        .string()
+        .describe('The share of refused requests at which the plan returns to `before`, such as `3 %`.'),
+      until: instant,
+    })
+    .optional()
+    .describe('The guard of an edit that made limits smaller.'),
+  reverted: z
+    .object({
+      since: instant,
+      requests: count.describe('The requests of the plan during the ten minutes before `since`.'),
+      refused: count.describe(
+        'The requests of these that a window refused because the edit made it smaller.',
+      ),
+      limits: limitsByField.describe('The limits of the edit, which do not apply since `since`.'),
+    })
+    .optional()
+    .describe(
+      'Present if the guard has returned the plan to `guard.before`. `windows` then has the limits before the edit.',
     ),
 });
 
@@ -308,12 +331,38 @@ function tlsView(tls: Certificate | undefined): z.output<typeof listener>['tls']
 }
 
 /** Returns a plan in the form of a response. */
-export function planView({ name, isCustom, limits, changes, ...rest }: Plan): z.output<typeof planShown> {
+export function planView({
+  name,
+  isCustom,
+  limits,
+  changes,
+  guard,
+  reverted,
+  ...rest
+}: Plan): z.output<typeof planShown> {
   const later = changes?.map((change) => ({
     from: isoOf(change.fromMs),
     limits: toLimitFields(change.limits),
   }));
-  return { name, isCustom, windows: windowsView(limits), ...rest, changes: later };
+  return {
+    ...{ name, isCustom, windows: windowsView(limits), ...rest, changes: later },
+    guard: guard && {
+      before: toLimitFields(guard.before),
+      refusedAtMost: percentText(guard.refusedShareMax),
+      until: isoOf(guard.untilMs),
+    },
+    reverted: reverted && {
+      since: isoOf(reverted.sinceMs),
+      requests: reverted.requests,
+      refused: reverted.refused,
+      limits: toLimitFields(reverted.limits),
+    },
+  };
+}
+
+/** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */
+function percentText(share: number): string {
+  return `${Number((share * 100).toFixed(3))} %`;
 }
 
 /** Returns limits as the list of windows that all responses use. */

@@ -1,4 +1,5 @@
 import { limitFieldOf } from '../../keys/limit-fields.ts';
+import { smallerWindows } from '../../keys/plans.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';
@@ -48,6 +49,22 @@ export function checkCosts(plan: Plan, operations: readonly Operation[]): readon
       return [{ path, message }];
     });
   });
+}
+
+/** Finds a guard that has ended, or that has nothing to watch because no limit of the plan is smaller than before the edit. */
+export function checkGuard(plan: Plan, nowMs: number): LimitWarning | undefined {
+  const { name, guard, limits, changes = [] } = plan;
+  if (guard === undefined) return undefined;
+  const path = ['plans', name, 'guard'];
+  if (guard.untilMs <= nowMs) {
+    const until = [...path, 'until'];
+    const message = `${nameOf(until)} is past, so the guard has ended; remove the guard if the new limits shall stay`;
+    return { path: until, message };
+  }
+  const all = [limits, ...changes.map((change) => change.limits)];
+  if (all.some((one) => smallerWindows(guard.before, one).length > 0)) return undefined;
+  const message = `${nameOf(path)} has nothing to watch, because no limit of the plan is smaller than in \`before\`; remove the guard, or write the limits before the edit`;
+  return { path, message };
 }
 
 function comparison(shorter: Limit, longer: Limit): string | undefined {
