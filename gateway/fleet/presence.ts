@@ -33,21 +33,26 @@ const script = readFileSync(new URL('./note-seen.lua', import.meta.url), 'utf8')
  * gateway are known.
  *
  * @param own the present states of the processes of this gateway that serve requests
+ * @param sendCounts makes these processes send their unsent counts. Their states contain the number of the flush (`flushed`) when all counts
+ *   are sent. Until then, the function is called again after each publication.
  */
 export function createPresence({
   records,
   processId,
   own,
+  sendCounts = () => {},
   bounds,
 }: {
   readonly records: RedisConnection | undefined;
   readonly processId: string;
   readonly own: () => readonly ProcessState[];
+  readonly sendCounts?: ((flush: number) => void) | undefined;
   readonly bounds: Bounds;
 }) {
   if (records === undefined) {
     return {
       start: () => {},
+      flushOwn: () => {},
       read: async (): Promise<Fleet> => fleetOf(processId, own(), []),
       close: async () => {},
     };
@@ -55,11 +60,12 @@ export function createPresence({
   const { commands: client, prefix, isReady, clockOf } = records;
   const seenName = redisKeys.processesSeen.name(prefix);
   const stateName = (id: string) => redisKeys.processes.name(prefix, id);
-  client.defineCommand('noteSeen', { numberOfKeys: 1, lua: script });
+  const flushName = redisKeys.flush.name(prefix);
+  client.defineCommand('noteSeen', { numberOfKeys: 2, lua: script });
   let timer: NodeJS.Timeout | undefined;
   let publishing: Promise<unknown> = Promise.resolve();
   /** The ids of the processes whose states were last published. */
-  let published: readonly string[] = [];
+  let publishedIds: readonly string[] = [];
 
   function publish(): void {
     timer = setTimeout(publish, bounds.presenceIntervalMs).unref();
@@ -67,17 +73,23 @@ export function createPresence({
     const states = own();
     const { presenceExpiryMs: expiryMs, presenceProcessesMax: max } = bounds;
     const ids = states.map(({ id }) => id);
-    const gone = published.filter((id) => !ids.includes(id));
-    published = ids;
-    publishing = Promise.all([
-      ...states.flatMap((state) => [
+    const gone = publishedIds.filter((id) => !ids.includes(id));
+    publishedIds = ids;
+    const published = states.map(async (state) => {
+      const [, flush] = await Promise.all([
         client.set(stateName(state.id), JSON.stringify(state), 'PX', expiryMs),
-        client.noteSeen(seenName, state.id, expiryMs, max),
-      ]),
-      ...remove(gone),
-    ]).catch(() => {
+        client.noteSeen(seenName, flushName, state.id, expiryMs, max),
+      ]);
+      flushOwn(flush);
+    });
+    publishing = Promise.all([...published, ...remove(gone)]).catch(() => {
       // The next publication follows within a second. Until this publication, readers get `isComplete: false`.
     });
+  }
+
+  /** Makes the processes of this gateway send their counts, unless all of them have sent their counts since this flush. */
+  function flushOwn(flush: number): void {
+    if (own().some(({ flushed = 0 }) => flushed < flush)) sendCounts(flush);
   }
 
   function remove(ids: readonly string[]): Promise<unknown>[] {
@@ -109,6 +121,7 @@ export function createPresence({
   return {
     /** Starts to publish. */
     start: publish,
+    flushOwn,
     async read(): Promise<Fleet> {
       const states = own();
       return fleetOf(processId, states, await readOthers(states.map(({ id }) => id)));
@@ -117,7 +130,7 @@ export function createPresence({
     async close() {
       clearTimeout(timer);
       if (!isReady(seenName)) return;
-      const removed = publishing.then(() => Promise.all(remove(published))).catch(() => undefined);
+      const removed = publishing.then(() => Promise.all(remove(publishedIds))).catch(() => undefined);
       await withinDeadline<unknown>(removed, bounds.storePatientDeadlineMs, () => undefined);
     },
   };
@@ -146,6 +159,12 @@ function pairs(flat: readonly string[]): readonly (readonly [string, string])[] 
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    noteSeen(seen: string, id: string, expiryMs: number, processesMax: number): Result<number, Context>;
+    noteSeen(
+      seen: string,
+      flush: string,
+      id: string,
+      expiryMs: number,
+      processesMax: number,
+    ): Result<number, Context>;
   }
 }

@@ -35,6 +35,10 @@ export interface ProcessState {
     readonly sinceAt?: string;
   };
   readonly upstreams: readonly UpstreamSeen[];
+  /**
+   * The number of the last flush for which the process has sent all its counts (`flush/flush-fleet.ts`); absent before the first flush.
+   */
+  readonly flushed?: number | undefined;
   /** Faults of the whole gateway. The list omits faults that other members of this object show. */
   readonly faults: readonly Fault[];
 }

@@ -125,6 +125,12 @@ export const redisKeys = {
     type: 'zset',
     bytesMax: 60_000,
   },
+  flush: {
+    name: (prefix: string) => `${prefix}:fleet:{processes}:flush`,
+    pattern: '<prefix>:fleet:{processes}:flush',
+    type: 'string',
+    bytesMax: 120,
+  },
   changes: {
     /** `changesReports` is in the same slot of a Cluster, so one script can write both keys. */
     name: (prefix: string) => `${prefix}:fleet:{changes}`,

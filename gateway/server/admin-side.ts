@@ -10,6 +10,7 @@ import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
 import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
+import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
@@ -78,8 +79,10 @@ export function createAdminSide({
     records,
     processId,
     own: () => served.processes().map(describeProcess),
+    sendCounts: served.sendCounts,
     bounds,
   });
+  const flushFleet = createFlushFleet({ records, presence, bounds });
   const certificates = watchCertificates({
     settings,
     log: logger,
@@ -142,6 +145,7 @@ export function createAdminSide({
           state: currentState,
           faults: faults.read,
           presence,
+          flushFleet,
           changes,
           events,
           deliveries: {

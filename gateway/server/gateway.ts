@@ -79,7 +79,11 @@ export function createGateway({
     processId,
     stores,
     phase: () => phase,
-    served: { processes: () => [requests.process()], counted: requests.counted },
+    served: {
+      processes: () => [requests.process()],
+      counted: requests.counted,
+      sendCounts: (flush) => void stores.sendCounts(flush),
+    },
     log,
     bounds,
     nowMs,

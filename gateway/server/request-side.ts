@@ -32,7 +32,7 @@ interface RequestSideOptions {
   readonly settings: Settings;
   /** A random id per start of the process. */
   readonly processId: string;
-  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'usage'>;
+  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'usage' | 'flushed'>;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
@@ -53,7 +53,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, leaks, usage },
+  stores: { limiter, directory, leaks, usage, flushed },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -177,6 +177,7 @@ export function createRequestSide({
             ? { kind: store.kind, available: true }
             : { kind: store.kind, available: store.available, sinceAt: store.since },
         upstreams: forwarder.state(),
+        flushed: flushed(),
         heldKeys: directory?.counts().heldKeys ?? 0,
       };
     },

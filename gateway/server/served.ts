@@ -14,6 +14,8 @@ export interface Served {
   processes(): readonly ServingProcess[];
   /** The counters, added up over all processes since the start. */
   counted(): Counted;
+  /** Makes the processes send their unsent counts (`Stores.sendCounts`). */
+  sendCounts(flush: number): void;
   /** Absent in a gateway without workers. */
   readonly workers?: {
     /** The number of configured workers, of serving workers, and of replaced workers since the start. */

@@ -22,6 +22,13 @@ export interface Stores {
    * secret, or if a secret of its key has just leaked.
    */
   readonly records: RedisConnection | undefined;
+  /**
+   * Sends the decisions and the usage that are not stored yet, for a flush of the whole fleet (`fleet/flush/flush-fleet.ts`). `flushed` then
+   * returns the number of the flush. If a call is in progress or the store fails, the caller must call again.
+   */
+  sendCounts(flush: number): Promise<void>;
+  /** Returns the number of the last flush for which all counts were stored; undefined before the first flush. */
+  flushed(): number | undefined;
   /** Sends the counts and usage that are not stored yet. The time for this is limited. */
   flush(): Promise<void>;
   /** Disconnects. */
@@ -85,6 +92,20 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
           bounds,
         });
 
+  let flushed: number | undefined;
+  let isSending = false;
+
+  async function sendCounts(flush: number): Promise<void> {
+    if (isSending) return;
+    isSending = true;
+    try {
+      const sent = await Promise.all([limiter.sendLocal(), usage === undefined || usage.recorder.send()]);
+      if (!sent.includes(false)) flushed = flush;
+    } finally {
+      isSending = false;
+    }
+  }
+
   function reportPause(reason: string | undefined): void {
     if (reason === undefined) {
       log.info('the usage record resumes');
@@ -101,6 +122,8 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     leaks,
     usage,
     records,
+    sendCounts,
+    flushed: () => flushed,
     async flush() {
       await Promise.all([limiter.close(), usage?.close()]);
     },

@@ -622,6 +622,13 @@ export const defaultBounds = Object.freeze({
   /** The maximum number of listed processes, about a kilobyte each, and the maximum number of listed targets of one upstream. */
   presenceProcessesMax: 500,
   presenceTargetsMax: 64,
+  /**
+   * How long a flush waits until every process has sent its counts, the interval at which it reads the list of processes meanwhile, and the
+   * maximum number of usage records that a process sends at the same time for a flush.
+   */
+  fleetFlushTimeoutMs: 5_000,
+  fleetFlushPollMs: 200,
+  fleetFlushRecordsAtOnce: 50,
   /** The period over which a process computes its rates and percentiles. */
   recentFiguresMs: 10_000,
   /**

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
+import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
@@ -177,6 +178,16 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const leaked = { digest: digestSecret(freed.secret), keyId: freed.entry.id, leak };
   const blocks = createRedisBlockStore({ redis: connection, bounds });
   expect((await blocks.add(leaked)).kind).toBe('added');
+
+  const flushFleet = createFlushFleet({
+    records: connection,
+    presence: {
+      flushOwn: () => {},
+      read: async () => ({ isComplete: true, answeredBy: '', processes: [] }),
+    },
+    bounds: tunedBounds({ ...patientStore, fleetFlushTimeoutMs: 60_000 }),
+  });
+  expect(await flushFleet()).toEqual({ isComplete: true, behind: [] });
 
   // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();

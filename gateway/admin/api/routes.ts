@@ -1,5 +1,6 @@
 import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
+import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { jsonResponse } from '../admin-response.ts';
@@ -19,6 +20,8 @@ export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
+  /** Sends the counts of all processes to Redis. */
+  readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;

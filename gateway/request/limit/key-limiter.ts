@@ -86,6 +86,8 @@ export function createKeyLimiter(deps: {
   let onSettled: PromiseWithResolvers<void> | undefined;
   let decided = 0;
   let failed = 0;
+  /** The number of reports of local decisions that are in progress. */
+  let reports = 0;
 
   return {
     decide(key: Key, rules: QuotaRules, units: number): Promise<Decision | StaleKey> {
@@ -393,16 +395,29 @@ export function createKeyLimiter(deps: {
     return { kind: 'unavailable', units: 0, rateLimit, source: 'local', retryAtMs };
   }
 
-  /** Sends the unsent local decisions to the store. The loop stops when the store fails. */
-  async function report(): Promise<void> {
+  /**
+   * Sends the unsent local decisions to the store. The loop stops when the store fails.
+   *
+   * @returns whether the store has replied to every call
+   */
+  async function report(): Promise<boolean> {
+    reports += 1;
+    const isSent = await sendReports().finally(() => {
+      reports -= 1;
+    });
+    return isSent && reports === 0;
+  }
+
+  async function sendReports(): Promise<boolean> {
     for (let reach = health.reach(); reach !== 'none'; reach = health.reach()) {
       const isThere = reach === 'all' ? undefined : (keyId: string) => health.partOf(keyId).available();
       const calls = ledger.openReports(bounds.keysPerReportMax, isThere);
-      if (calls.length === 0) return;
+      if (calls.length === 0) return reach === 'all';
       const sent = health.divide(calls).map((each) => send(each.part, each.calls, nowMs()));
       const replies = await Promise.all(sent);
-      if (replies.some((ofPart) => ofPart.some((reply) => reply.kind === 'failed'))) return;
+      if (replies.some((ofPart) => ofPart.some((reply) => reply.kind === 'failed'))) return false;
     }
+    return false;
   }
 }
 

@@ -190,6 +190,8 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
      * has the ids of the banned keys that this process has detected.
      */
     counts: () => ({ calls: keys.calls(), decidedLocally, bans: bans.begun(), bannedKeys: bans.keys() }),
+    /** Sends the unsent local decisions to the store. Returns whether the store has replied to every call. */
+    sendLocal: (): Promise<boolean> => keys.report(),
     /**
      * Sends the unsent local decisions and the reports of ended requests to the store, and disconnects. Waits at most
      * `bounds.storeCloseTimeoutMs`.

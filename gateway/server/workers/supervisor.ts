@@ -119,6 +119,9 @@ export function createSupervisor({
         total ??= places.reduce((sum, { worker }) => withCounts(sum, worker), countedBefore);
         return total;
       },
+      sendCounts(flush) {
+        for (const worker of serving()) worker.tell({ kind: 'send_counts', flush });
+      },
       workers: {
         count: () => ({ configured: count, serving: serving().length, replaced }),
         metrics: readMetrics,

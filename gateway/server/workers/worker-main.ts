@@ -64,6 +64,10 @@ async function obey(message: ToWorker, socket: ListeningSocket): Promise<void> {
       worker.settings = applyMessage(worker.settings, message.settings);
       requests.reload(worker.settings);
       return;
+    case 'send_counts':
+      await worker.stores.sendCounts(message.flush);
+      report();
+      return;
     case 'ask_metrics':
       metrics ??= createProcessRegistry();
       tell({ kind: 'metrics', metrics: await metrics.getMetricsAsJSON() });

@@ -28,6 +28,8 @@ export type ToWorker =
   | { readonly kind: 'accept_for'; readonly worker: number }
   | { readonly kind: 'give_back'; readonly worker: number }
   | { readonly kind: 'settings'; readonly settings: SettingsMessage }
+  /** Makes the worker send its unsent counts (`Stores.sendCounts`), and then its report. */
+  | { readonly kind: 'send_counts'; readonly flush: number }
   /** Requests the worker's metrics. */
   | { readonly kind: 'ask_metrics' }
   /** After this message, the worker finishes its requests in flight and exits. */

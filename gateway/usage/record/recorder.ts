@@ -35,6 +35,8 @@ export interface UsageRecorder {
   lastSeen(): ReadonlyMap<string, number>;
   /** Returns the number of requests that were not recorded because the store was away for too long. */
   lost(): number;
+  /** Sends all counts now. Returns whether the store has added all counts. Sends nothing to a server on which recording is paused. */
+  send(): Promise<boolean>;
   /** Sends all counts that can be sent before the deadline. */
   close(): Promise<void>;
 }
@@ -112,6 +114,7 @@ export function createUsageRecorder({
     | 'usageCallTimeoutMs'
     | 'readingCallTimeoutMs'
     | 'usageFieldsPerCallMax'
+    | 'fleetFlushRecordsAtOnce'
   >;
 }): UsageRecorder {
   // The name of this process in batches. The name has 48 random bits, because a record drops the batches of a second
@@ -165,14 +168,16 @@ export function createUsageRecorder({
       return new Map(seen.filter(([, lastSeenMs]) => lastSeenMs > 0));
     },
     lost: () => room.lost,
+    send: () => sendEverything({ atOnce: bounds.fleetFlushRecordsAtOnce, isWanted: mayBeSent }),
     async close() {
       clearInterval(timer);
       let isLate = false;
       await withinDeadline(
-        sendEverything(() => isLate),
+        sendEverything({ atOnce: bounds.usageReadsPerTurnMax, isWanted: () => !isLate }),
         bounds.usageCloseTimeoutMs,
         () => {
           isLate = true;
+          return false;
         },
       );
     },
@@ -184,12 +189,27 @@ export function createUsageRecorder({
     return { sender, ...unsentOn(record.day, source) };
   }
 
-  async function sendEverything(isLate: () => boolean): Promise<void> {
+  /** @returns whether the store has added all counts */
+  async function sendEverything({
+    atOnce,
+    isWanted,
+  }: {
+    readonly atOnce: number;
+    readonly isWanted: (source: Source) => boolean;
+  }): Promise<boolean> {
     const all = [operations, ...keys.values()];
-    for (let from = 0; from < all.length && !isLate(); from += bounds.usageReadsPerTurnMax) {
-      await Promise.all(all.slice(from, from + bounds.usageReadsPerTurnMax).map(sendParts));
+    let isSent = true;
+    for (let from = 0; from < all.length; from += atOnce) {
+      const part = all.slice(from, from + atOnce);
+      const sent = await Promise.all(part.map((source) => isWanted(source) && sendParts(source)));
+      if (sent.includes(false)) isSent = false;
     }
     await noteActive([...keys.values()]);
+    return isSent;
+  }
+
+  function mayBeSent({ recordOf }: Source): boolean {
+    return store.pausedBecause() === undefined || store.pausedBecause(recordOf(0)) === undefined;
   }
 
   function sourceOf(keyId: string): KeySource {
@@ -226,10 +246,8 @@ export function createUsageRecorder({
   }
 
   function flushSlice(): void {
-    const isPaused = store.pausedBecause() !== undefined;
-    const mayBeSent = ({ recordOf }: Source) => !isPaused || store.pausedBecause(recordOf(0)) === undefined;
     const slice = slices[nextSlice];
-    void sendFailed(mayBeSent);
+    void sendFailed();
     if (nextSlice === 0) {
       forgetConfirmed(operations);
       if (mayBeSent(operations)) void sendParts(operations);
@@ -271,7 +289,7 @@ export function createUsageRecorder({
    * Retries one of the sources whose last write failed. If this retry succeeds, many of the other sources are retried
    * immediately.
    */
-  async function sendFailed(mayBeSent: (source: Source) => boolean): Promise<void> {
+  async function sendFailed(): Promise<void> {
     if (isSendingFailed || failed.size === 0) return;
     isSendingFailed = true;
     const [first, ...others] = failed.values().take(bounds.usageReadsPerTurnMax);

@@ -9,7 +9,13 @@ import { redisStoreSubject } from '../store/usage-stores.ts';
 const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
 
 /** A recorder that has counted one request for each of 50 keys. */
-async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
+async function countFifty({
+  usageKeysMax,
+  usageFlushIntervalMs = 50,
+}: {
+  readonly usageKeysMax: number;
+  readonly usageFlushIntervalMs?: number;
+}) {
   const subject = await redisStoreSubject();
   const store = subject.open();
   const recorder = createUsageRecorder({
@@ -18,7 +24,7 @@ async function countFifty({ usageKeysMax }: { readonly usageKeysMax: number }) {
     keptMs: 60_000,
     bounds: tunedBounds({
       usageKeysMax,
-      usageFlushIntervalMs: 50,
+      usageFlushIntervalMs,
       usageSlicesPerFlush: 1,
       usageCallTimeoutMs: 100,
       // The limit is so large that the recorder never drops a key, even on a slow machine.
@@ -51,4 +57,11 @@ it('keys within the bound are kept while they have no requests', async () => {
   );
   await new Promise((resolve) => setTimeout(resolve, 400));
   expect(recorder.lastSeen().size).toBe(50);
+});
+
+it('all counts can be sent at once, before their turn', async () => {
+  const { recorder, subject } = await countFifty({ usageKeysMax: 50, usageFlushIntervalMs: 600_000 });
+  expect(await subject.keys()).toEqual([]);
+  expect(await recorder.send()).toBe(true);
+  expect((await subject.keys()).filter((name) => name.includes('{key-'))).toHaveLength(50);
 });
