@@ -5,16 +5,19 @@ import type { Presence } from '../../fleet/presence.ts';
 import { date, keyId, limit } from '../../keys/key-schema.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limit-fields.ts';
+import { smallerWindows } from '../../keys/plans.ts';
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
-import { type Edits, type LimitEdit, problemOf } from '../../usage/simulate/edits.ts';
+import { type Edits, edited, type LimitEdit, problemOf } from '../../usage/simulate/edits.ts';
 import { type Circumstance, explainDifference } from '../../usage/simulate/explain-difference.ts';
+import type { PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { type Page, readPages } from '../read-pages.ts';
+import { proposeGuard } from './propose-guard.ts';
 import { createSimulations, type simulationShown } from './simulations.ts';
 
 const minuteMs = 60_000;
@@ -106,11 +109,18 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       const { period, verdict, ...rest } = simulated;
       const { differences } = verdict.reproduced;
       const known = differences.length === 0 ? [] : await circumstances(period.fromMs);
+      /** Proposes a guard for a plan that the edit makes smaller. */
+      const guardOf = ({ name, guardShare = 0 }: PlanTotals) => {
+        const limits = present.plans.get(name)?.limits ?? [];
+        if (smallerWindows(limits, edited(limits, edits.plans.get(name))).length === 0) return {};
+        return { guard: proposeGuard(limits, guardShare, keys.nowMs()) };
+      };
       return jsonResponse({
         from: isoOf(period.fromMs),
         to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
+        plans: verdict.plans.map((plan) => ({ ...plan, ...guardOf(plan) })),
         reproduced: {
           ...verdict.reproduced,
           differences: differences.map((one) => ({ ...one, why: explainDifference(one, known) })),

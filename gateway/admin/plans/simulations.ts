@@ -6,13 +6,14 @@ import type { Key, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-minutes.ts';
+import { BusiestRefusals } from '../../usage/simulate/busiest-refusals.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';
 import { type Verdict, VerdictBuilder } from '../../usage/simulate/verdict.ts';
 import type { Calendar, UsedEarlier } from '../../usage/simulate/window-rooms.ts';
 import { unitsOf } from '../../usage/tally.ts';
-import { count, instant, list, words } from '../api/response-parts.ts';
+import { count, instant, list, quantity, words } from '../api/response-parts.ts';
 import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
 import { keptPeriod } from '../operations/kept-period.ts';
@@ -79,6 +80,9 @@ const totals = z.object({
   freedKeys: count.describe('Keys that the present limits refuse, but the simulated limits do not.'),
 });
 
+/** The rules of a guard (`plans.*.guard`). */
+const guardRules = { periodMinutes: 10, requestsMin: 100, keysMin: 5 };
+
 /** The response of `POST /simulate`. */
 export const simulationShown = z.object({
   from: instant.describe('The recorded part of the period, in whole minutes.'),
@@ -104,7 +108,22 @@ export const simulationShown = z.object({
     ).describe('The first minutes with a difference.'),
   }),
   totals,
-  plans: list(totals.extend({ name: z.string() })),
+  plans: list(
+    totals.extend({
+      name: z.string(),
+      guardShare: quantity
+        .optional()
+        .describe(
+          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for at most a fifth, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited.',
+        ),
+      guard: z
+        .string()
+        .optional()
+        .describe(
+          'A proposed `guard` for the edit, as a line of the configuration. Present if the edit makes a limit of the plan smaller.',
+        ),
+    }),
+  ),
   keys: list(
     z.object({
       id: z.string(),
@@ -179,6 +198,11 @@ export function createSimulations(
       ({ id }) => (after === undefined || id > after) && (until === undefined || id <= until),
     );
     const builder = new VerdictBuilder(minuteMs);
+    const busiest = new BusiestRefusals(
+      Math.floor(period.fromMs / minuteMs),
+      Math.floor(period.toMs / minuteMs),
+      guardRules,
+    );
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
@@ -204,11 +228,16 @@ export function createSimulations(
               edited,
             },
             calendar,
-            (...difference) => builder.differs(key.id, ...difference),
-            key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+            {
+              onDifference: (...difference) => builder.differs(key.id, ...difference),
+              onMinute:
+                key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
+              onRefused: edits.plans.has(key.plan) ? busiest.onRefused : undefined,
+            },
           );
         });
         builder.add(key, sumOfVerdicts(verdicts));
+        if (edits.plans.has(key.plan)) busiest.add(key.plan, recorded);
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
@@ -221,7 +250,9 @@ export function createSimulations(
     const lastKey = left[examined - 1];
     return {
       period,
-      verdict: builder.finish({ keysListed, differencesListed }),
+      verdict: builder.finish({ keysListed, differencesListed }, (name) =>
+        edits.plans.has(name) ? busiest.shareOf(name) : undefined,
+      ),
       activeKeys: wanted.length,
       examinedKeys: examined,
       next: examined < left.length ? lastKey?.id : undefined,

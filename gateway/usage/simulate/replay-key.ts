@@ -4,10 +4,10 @@ import { possibleRefusals, replayEditedUnits } from './replay-units.ts';
 import {
   middle,
   minuteAt,
-  type OnMinute,
   possibleBans,
   type Replayed,
   type ReplayedKey,
+  type ReplaySinks,
   refusedBySecond,
   secondOf,
 } from './replayed-key.ts';
@@ -39,25 +39,17 @@ export interface KeyVerdict {
   readonly replayedRefusals: number;
 }
 
-/** Receives each minute in which the replay under the present limits and bans differs from the record. */
-export type OnDifference = (minute: number, recordedRefusals: number, replayedRefusals: number) => void;
-
 /**
  * Replays the record of one key. The first replay uses the present limits and must agree with the record. The second replay uses the edited
  * limits.
  *
  * If the edit changes nothing and the first replay agrees with the record, the record itself is the result.
  */
-export function replayKey(
-  key: ReplayedKey,
-  calendar: Calendar,
-  onDifference?: OnDifference,
-  onMinute?: OnMinute,
-): KeyVerdict {
-  const { differs, ...present } = replayPresent(key, calendar, onDifference);
+export function replayKey(key: ReplayedKey, calendar: Calendar, sinks: ReplaySinks = {}): KeyVerdict {
+  const { differs, ...present } = replayPresent(key, calendar, sinks);
   const isRecord = !differs && isDeepStrictEqual(key.present, key.edited);
   const replay = key.minutes.costs === undefined ? replayEdited : replayEditedUnits;
-  const then = isRecord ? asRecorded(key, onMinute) : replay(key, calendar, onMinute);
+  const then = isRecord ? asRecorded(key, sinks) : replay(key, calendar, sinks);
   const { offered, mostAdmitted, leastAdmitted, firstRefusedMinute } = then;
   return {
     offered,
@@ -80,7 +72,7 @@ export function replayKey(
 function replayPresent(
   { minutes, fromMinute, usedEarlier, present }: ReplayedKey,
   calendar: Calendar,
-  onDifference: OnDifference | undefined,
+  { onDifference }: ReplaySinks,
 ) {
   const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
   const rooms = new WindowRooms(present.limits, calendar, before);
@@ -119,12 +111,15 @@ function replayPresent(
 }
 
 /** Returns the record in the form of a replay's result. */
-function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | undefined): Replayed {
+function asRecorded({ minutes, fromMinute }: ReplayedKey, { onMinute, onRefused }: ReplaySinks): Replayed {
   let [offered, admitted, firstRefusedMinute] = [0, 0, Infinity];
   for (const place of minutes.minute.keys()) {
     const here = minuteAt(minutes, place);
     if (here.minute < fromMinute) continue;
-    if (here.offered > here.admitted) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+    if (here.offered > here.admitted) {
+      firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+      onRefused?.(here.minute, here.offered - here.admitted);
+    }
     offered += here.offered;
     admitted += here.admitted;
     onMinute?.(here.minute, here.admitted);
@@ -148,7 +143,7 @@ function asRecorded({ minutes, fromMinute }: ReplayedKey, onMinute: OnMinute | u
  * Recorded bans are not used, because under other limits a ban begins at another time or never. The estimate of each minute is the mean of
  * both bounds, so the error is at most half of the distance between the bounds.
  */
-function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute | undefined): Replayed {
+function replayEdited(key: ReplayedKey, calendar: Calendar, { onMinute, onRefused }: ReplaySinks): Replayed {
   const { minutes, fromMinute, usedEarlier, present, edited } = key;
   const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
   const mostRooms = new WindowRooms(edited.limits, calendar, before);
@@ -203,7 +198,10 @@ function replayEdited(key: ReplayedKey, calendar: Calendar, onMinute: OnMinute |
       mostAdmitted += most;
       leastAdmitted += least;
       const admitted = middle(mostAdmitted, leastAdmitted) - admittedBefore;
-      if (admitted < here.offered) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+      if (admitted < here.offered) {
+        firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+        onRefused?.(here.minute, here.offered - admitted);
+      }
       onMinute?.(here.minute, admitted);
     }
   }

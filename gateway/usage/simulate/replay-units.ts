@@ -2,10 +2,10 @@ import {
   costsAt,
   middle,
   minuteAt,
-  type OnMinute,
   possibleBans,
   type Replayed,
   type ReplayedKey,
+  type ReplaySinks,
   refusedBySecond,
   type Second,
   secondOf,
@@ -27,7 +27,7 @@ import type { Calendar } from './window-rooms.ts';
 export function replayEditedUnits(
   key: ReplayedKey,
   calendar: Calendar,
-  onMinute: OnMinute | undefined,
+  { onMinute, onRefused }: ReplaySinks,
 ): Replayed {
   const { minutes, fromMinute, usedEarlier, present, edited } = key;
   const before = { editMinute: fromMinute, limits: present.limits, earlier: usedEarlier };
@@ -75,7 +75,10 @@ export function replayEditedUnits(
     mostAdmitted += most + free;
     leastAdmitted += least + (isBanned || mayBeBanned ? 0 : free);
     const admitted = middle(mostAdmitted, leastAdmitted) - admittedBefore;
-    if (admitted < here.offered) firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+    if (admitted < here.offered) {
+      firstRefusedMinute = Math.min(firstRefusedMinute, here.minute);
+      onRefused?.(here.minute, here.offered - admitted);
+    }
     onMinute?.(here.minute, admitted);
   }
   return { offered, mostAdmitted, leastAdmitted, firstRefusedMinute };

@@ -24,8 +24,17 @@ export interface ReplayedKey {
   readonly edited: Terms;
 }
 
-/** Receives the number of requests that would have been admitted in a minute of the period, for a chart. */
-export type OnMinute = (minute: number, admittedThen: number) => void;
+/** The functions that receive the minutes of a replay. Each function gets the minutes in ascending order. */
+export interface ReplaySinks {
+  /** Receives each minute in which the replay under the present limits and bans differs from the record. */
+  readonly onDifference?:
+    | ((minute: number, recordedRefusals: number, replayedRefusals: number) => void)
+    | undefined;
+  /** Receives the number of requests that would have been admitted in each minute of the period, for a chart. */
+  readonly onMinute?: ((minute: number, admittedThen: number) => void) | undefined;
+  /** Receives the number of requests that would have been refused. Minutes without refusals are left out, which is faster. */
+  readonly onRefused?: ((minute: number, refusedThen: number) => void) | undefined;
+}
 
 /** The result of one replay. */
 export interface Replayed {

@@ -22,6 +22,8 @@ export interface Totals {
 
 export interface PlanTotals extends Totals {
   readonly name: string;
+  /** The share of refused requests that a guard must at least allow (`BusiestRefusals`); undefined if the plan is not edited. */
+  readonly guardShare?: number | undefined;
 }
 
 export interface KeyLine {
@@ -131,7 +133,11 @@ export class VerdictBuilder {
     });
   }
 
-  finish({ keysListed, differencesListed }: VerdictSizes): Verdict {
+  /** @param guardShareOf the `guardShare` of a plan */
+  finish(
+    { keysListed, differencesListed }: VerdictSizes,
+    guardShareOf: (plan: string) => number | undefined,
+  ): Verdict {
     const { recordedRefusals, replayedRefusals } = this;
     const differences = [...this.differing]
       .sort(([a], [b]) => a - b)
@@ -141,7 +147,10 @@ export class VerdictBuilder {
         return { at, ...of, recordedRefusals: recorded, replayedRefusals: replayed };
       });
     const minutesThatDiffer = this.differing.size;
-    const plans = [...this.plans].map(([name, totals]) => ({ name, ...totals }));
+    const plans = [...this.plans].map(([name, totals]) => {
+      const guardShare = guardShareOf(name);
+      return { name, ...totals, ...(guardShare !== undefined && { guardShare }) };
+    });
     return {
       reproduced: { recordedRefusals, replayedRefusals, minutesThatDiffer, differences },
       totals: sumOf(plans),
@@ -176,10 +185,16 @@ export function merge(
       differences: all.slice(0, differencesListed),
     },
     totals: sumOf([one.totals, other.totals]),
-    plans: [...plans].map(([name, totals]) => ({ name, ...sumOf(totals) })),
+    plans: [...plans].map(([name, totals]) => ({ name, ...sumOf(totals), ...largestGuardShare(totals) })),
     keys,
     moreKeys: one.moreKeys + other.moreKeys + moreKeys,
   };
+}
+
+/** Returns the largest share of several parts, as an estimate of the share of all keys together. */
+function largestGuardShare(parts: readonly PlanTotals[]): Pick<PlanTotals, 'guardShare'> {
+  const shares = parts.flatMap(({ guardShare }) => guardShare ?? []);
+  return shares.length === 0 ? {} : { guardShare: Math.max(...shares) };
 }
 
 function mergeDifferences(one: Difference, other: Difference): Difference {

@@ -28,7 +28,9 @@ type Simulator = (run: TwinsRecorded) => Admitted;
 const real: Simulator = ({ kept, before, after, bans, fromMinute }) => {
   const admitted: [number, number][] = [];
   const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
-  replayKey({ minutes: kept, fromMinute, ...terms }, calendar, undefined, (...one) => admitted.push(one));
+  replayKey({ minutes: kept, fromMinute, ...terms }, calendar, {
+    onMinute: (...one) => admitted.push(one),
+  });
   return admitted;
 };
 

@@ -72,7 +72,10 @@ for (const [costs, cases] of [
       // Without `onMinute`, the simulator skips most minutes, but the verdict must be the same.
       const { kept: minutes, before, after, bans, fromMinute } = run;
       const terms = { present: { limits: before, bans }, edited: { limits: after, bans } };
-      expect(replayKey({ minutes, fromMinute, ...terms }, calendar)).toEqual(verdict);
+      const refused: [number, number][] = [];
+      const onRefused = (...one: [number, number]) => refused.push(one);
+      expect(replayKey({ minutes, fromMinute, ...terms }, calendar, { onRefused })).toEqual(verdict);
+      expect(refused.reduce((sum, [, requests]) => sum + requests, 0)).toBe(verdict.refusedThen);
       seen[verdict.refusedThenMin === verdict.refusedThenMax ? 'certain' : 'open'] += 1;
       if (recordedFrom(fromMinute, run.edited).banned > 0) seen.banned += 1;
       if (after.some(({ window }) => window === 'second')) seen.bySecond += 1;

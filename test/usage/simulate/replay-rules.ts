@@ -6,6 +6,7 @@ export interface Replayed {
   readonly verdict: KeyVerdict;
   readonly differences: readonly number[];
   readonly admitted: readonly (readonly [minute: number, admitted: number])[];
+  readonly refused: readonly (readonly [minute: number, refused: number])[];
 }
 
 export type Replay = (run: TwinsRecorded) => Replayed;
@@ -13,13 +14,17 @@ export type Replay = (run: TwinsRecorded) => Replayed;
 export const replay: Replay = ({ kept, before, after, bans, fromMinute }) => {
   const differences: number[] = [];
   const admitted: [number, number][] = [];
+  const refused: [number, number][] = [];
   const verdict = replayKey(
     { minutes: kept, fromMinute, present: { limits: before, bans }, edited: { limits: after, bans } },
     calendar,
-    (minute) => differences.push(minute),
-    (minute, requests) => admitted.push([minute, requests]),
+    {
+      onDifference: (minute) => differences.push(minute),
+      onMinute: (minute, requests) => admitted.push([minute, requests]),
+      onRefused: (minute, requests) => refused.push([minute, requests]),
+    },
   );
-  return { verdict, differences, admitted };
+  return { verdict, differences, admitted, refused };
 };
 
 /** The part of a key's usage record after the edit. */
@@ -38,7 +43,7 @@ export function recordedFrom(fromMinute: number, minutes: KeyMinutes) {
 
 /** The invariants that the given replay violates. */
 export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
-  const { verdict, differences, admitted } = simulate(run);
+  const { verdict, differences, admitted, refused } = simulate(run);
   const { offered, refusedThen, refusedThenMin, refusedThenMax, firstRefusedMinute } = verdict;
   const [own, actual] = [
     recordedFrom(run.fromMinute, run.kept),
@@ -51,6 +56,13 @@ export function brokenRules(run: TwinsRecorded, simulate: Replay): string[] {
     'the present limits refuse what was recorded': differences.length === 0,
     'minutes add up to the total': refusedIn.reduce((sum, requests) => sum + requests, 0) === refusedThen,
     'no minute admits more than was offered': refusedIn.every((requests) => requests >= 0),
+    'minutes with refusals are those that do not admit all requests':
+      JSON.stringify(refused) ===
+      JSON.stringify(
+        admitted
+          .map(([minute], place) => [minute, refusedIn[place]])
+          .filter(([, requests]) => requests !== 0),
+      ),
     'the first refusal is in the first minute that refuses': firstRefusedMinute === first,
     'the estimate is the middle of its bounds':
       refusedThen === Math.ceil((refusedThenMin + refusedThenMax) / 2) && refusedThenMax <= offered,

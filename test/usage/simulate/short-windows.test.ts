@@ -96,12 +96,10 @@ it('the simulator reproduces two gateways on one Redis with random plans and ver
     const terms = { limits: stated, bans: settings.bans };
     const differences: unknown[] = [];
     const replayed: number[] = [];
-    const verdict = replayKey(
-      { minutes, fromMinute: 0, present: terms, edited: terms },
-      calendar,
-      (...difference) => differences.push(difference),
-      (_minute, requests) => replayed.push(requests),
-    );
+    const verdict = replayKey({ minutes, fromMinute: 0, present: terms, edited: terms }, calendar, {
+      onDifference: (...difference) => differences.push(difference),
+      onMinute: (_minute, requests) => replayed.push(requests),
+    });
     expect([entry.id, differences]).toEqual([entry.id, []]);
     expect([entry.id, replayed]).toEqual([entry.id, [...minutes.admitted]]);
     expect(verdict.offered - verdict.refusedThen).toBe(admitted.get(entry.id) ?? 0);
