@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import type { RawKey } from '../keys/key-schema.ts';
 import { toLimits } from '../keys/limit-fields.ts';
-import { compilePlans, plansAt } from '../keys/plans.ts';
+import { compilePlans, limitsAt, plansAt } from '../keys/plans.ts';
 import { countedBy, type Operation, type Plans, type Settings, type UpstreamTls } from '../shared/model.ts';
 import { isoSecondOf } from '../shared/schema/dates-and-durations.ts';
 import { nameOf } from '../shared/schema/schema-faults.ts';
@@ -13,7 +13,7 @@ import { apiDocument } from './api/published-document.ts';
 import { readOperations } from './api/read-operations.ts';
 import { buildSettings } from './build-settings.ts';
 import { checkAdmin } from './check/check-admin.ts';
-import { checkCosts, checkGuard, checkLimits, type StatedLimits } from './check/check-limits.ts';
+import { checkCosts, checkGuard, checkLimits, checkTrial, type StatedLimits } from './check/check-limits.ts';
 import { checkOwnPaths, warnOfLeaks } from './check/check-own-paths.ts';
 import { checkReceivers } from './check/check-receivers.ts';
 import { checkRedis } from './check/check-redis.ts';
@@ -179,7 +179,7 @@ export function loadSettings(options: LoadOptions): Loaded {
   });
   const warnings = [
     ...warnOfLimits(raw, main, keyList),
-    ...warnOfCosts(settings, main),
+    ...warnOfPlans(settings, main, nowMs),
     ...warnOfPastChanges(raw, main, nowMs),
     ...warnOfGuards(settings, main, nowMs),
     ...warnOfLeaks(raw, main),
@@ -292,11 +292,12 @@ function parseShape(source: YamlSource, problems: Problem[]): RawSettings | unde
   return parsed.data;
 }
 
-/** @returns at most `problemsMax` warnings */
-function warnOfCosts({ plans, operations }: Settings, main: YamlSource): string[] {
+/** Warns of costs above limits, and of trials without a limit of their plan. @returns at most `problemsMax` warnings */
+function warnOfPlans({ plans, operations }: Settings, main: YamlSource, nowMs: number): string[] {
   const warnings: string[] = [];
   for (const plan of plans.values()) {
-    for (const { path, message } of checkCosts(plan, operations)) {
+    const ofPlan = [...checkTrial(plan, limitsAt(plan, nowMs)), ...checkCosts(plan, operations)];
+    for (const { path, message } of ofPlan) {
       if (warnings.length >= configSizes.problemsMax) return warnings;
       const { file, line, column } = main.placeOf(path);
       warnings.push(`${file}:${line}:${column}: ${message}`);
@@ -319,6 +320,8 @@ function warnOfLimits(raw: RawSettings, main: YamlSource, keyList: ReadKeyList):
     warn(main, { path: ['plans', name], limits: toLimits(plan) });
     for (const [index, change] of (plan.changes ?? []).entries())
       warn(main, { path: ['plans', name, 'changes', index], limits: toLimits(change) });
+    if (plan.trial !== undefined)
+      warn(main, { path: ['plans', name, 'trial'], limits: toLimits(plan.trial) });
   }
   if (keyList.entries?.uses.warned === 0) return warnings;
   const { path, source, written } = keyList;

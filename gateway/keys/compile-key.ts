@@ -19,6 +19,7 @@ export function compileKey(
     plan,
     name,
     limits,
+    trial: onPlan?.trial,
     concurrent: concurrent ?? onPlan?.concurrent,
     operations: scopeOf(onPlan?.operations, own),
     addresses,

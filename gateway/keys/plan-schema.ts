@@ -70,6 +70,11 @@ export const planShape = {
     .describe(
       'Later limits of the plan, at most 20 entries in the order of `from`. Each entry states all limits that apply from its `from` on. Requests that were charged before the change still count.',
     ),
+  trial: limits
+    .optional()
+    .describe(
+      'Limits to try out. Every request is also decided against these limits, with counts and bans of their own, but they refuse no request. The mapping states all limits of the trial. The trial begins with the present counts.',
+    ),
   guard: guard
     .optional()
     .describe(
@@ -78,7 +83,7 @@ export const planShape = {
 };
 
 /** The members, besides the limits, that only a plan with limits may have. */
-const membersWithLimits = ['changes', 'guard'] as const;
+const membersWithLimits = ['changes', 'guard', 'trial'] as const;
 
 const planFields = fields(aPlan, planShape)
   .superRefine((plan, { addIssue }) => {

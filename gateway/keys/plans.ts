@@ -65,6 +65,7 @@ function compilePlan(name: string, stated: StatedPlan): Plan {
       refusedShareMax: stated.guard.refusedAtMost / 100,
       untilMs: stated.guard.until,
     },
+    trial: stated.trial && toLimits(stated.trial),
   };
 }
 

@@ -33,6 +33,8 @@ export interface Plan {
    * (`plansAt`).
    */
   readonly changes?: readonly PlanChange[] | undefined;
+  /** The limits of the trial: every request is also decided against them, but they refuse no request; undefined: no trial. */
+  readonly trial?: Limits | undefined;
   /** The guard of an edit that made limits of the plan smaller; undefined without a guard. */
   readonly guard?: Guard | undefined;
   /** Present if the guard has returned the plan to `guard.before` (`plansAt`). `limits` are then the limits before the edit. */
@@ -76,6 +78,8 @@ export interface Key {
   readonly plan: string;
   readonly name?: string | undefined;
   readonly limits: Limits;
+  /** The limits of the trial of the key's plan; absent: no trial. */
+  readonly trial?: Limits | undefined;
   /** The number of requests that all processes may serve at the same time; absent: any number. */
   readonly concurrent?: number | undefined;
   /** Ids of the operations that the key may call; absent: all. */
@@ -245,11 +249,20 @@ export function toldWindow({ inForce, ban }: RateLimitState): Window {
  */
 export type DecisionSource = 'shared' | 'local' | 'memory';
 
+/**
+ * What the trial of a plan would have done with a request. `banned`: refused during a ban of the trial. `concurrent`: refused by the
+ * concurrency limit, which refuses the same requests with and without the trial. The name of a window: refused by this window, which is the
+ * window that a response would name.
+ */
+export type TrialOutcome = 'admitted' | 'banned' | 'concurrent' | PlanWindow;
+
 interface DecisionFigures {
   /** The cost of the request. An admitted request is charged this cost in every window. A request that is not admitted is not charged. */
   readonly units: number;
   readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
+  /** Absent if the plan has no trial, and if the decision is `unavailable`. */
+  readonly trial?: TrialOutcome;
 }
 
 /** The decision about one request of a valid key, made from the windows of its plan and the rules for bans. */

@@ -66,6 +66,7 @@ const guarded = (members: Members) =>
     perMinute: 40,
     guard: { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01', ...members },
   });
+const tried = (trial: Members) => free({ perMinute: 60, trial });
 const later = (limits: Members, from = '2100-01-01') =>
   free({ perMinute: 60, changes: [{ from, ...limits }] });
 
@@ -140,6 +141,13 @@ const differing: Readonly<Record<string, readonly [before: Members, after: Membe
   ),
   'plans.*.guard.refusedAtMost': [guarded({}), guarded({ refusedAtMost: '0.5 %' })],
   'plans.*.guard.until': [guarded({}), guarded({ until: '2101-01-01' })],
+  'plans.*.trial': [free({ perMinute: 60 }), tried({ perMinute: 40 })],
+  ...Object.fromEntries(
+    limitFieldNames.map((field) => [
+      `plans.*.trial.${field}`,
+      [tried({ [field]: 40 }), tried({ [field]: 41 })] as const,
+    ]),
+  ),
   'plans.*.operations': [free({ perMinute: 60 }), free({ perMinute: 60, operations: ['listPets'] })],
   'keys.file': [{}, { keys: { file: 'keys.yaml' } }],
   'keys.directory': [{ keys: { file: 'keys.yaml' } }, { keys: { file: 'keys.yaml', directory: true } }],

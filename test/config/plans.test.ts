@@ -51,6 +51,12 @@ test.each([
       },
     },
   ],
+  [
+    'a trial',
+    '{ perHour: 5, trial: { perMinute: 2, perHour: 9 } }',
+    '',
+    { limits: limitsOf({ perHour: 5 }), trial: limitsOf({ perMinute: 2, perHour: 9 }) },
+  ],
   ['the word custom', 'custom', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom as a member', '{ custom: true }', own, { isCustom: true, limits: [], operations: undefined }],
   ['custom by a variable', '\n    custom: $' + '{CUSTOM}', own, { isCustom: true, limits: [] }],
@@ -121,6 +127,16 @@ test.each([
     `{ perDay: 9, guard: { before: { perDay: 10 }, refusedAtMost: ${share}, until: 2100-01-01 } }`,
     `6:76: \`plans.enterprise.guard.refusedAtMost\` must be ${aPercentage}`,
   ]),
+  [
+    'a trial on a custom plan',
+    '{ custom: true, trial: { perDay: 9 } }',
+    '6:38: `plans.enterprise.trial` is not for a custom plan, whose keys state their own limits; remove it, or `custom`',
+  ],
+  [
+    'a trial without limits',
+    '{ perDay: 9, trial: {} }',
+    `6:35: \`plans.enterprise.trial\` must be a mapping with ${keyFields}`,
+  ],
   [
     'no change',
     '{ perDay: 9, changes: [] }',

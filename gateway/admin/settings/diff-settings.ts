@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { figure, limitChangeText, per } from '../../fleet/wording.ts';
-import { type LimitsByField, toLimits } from '../../keys/limit-fields.ts';
+import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
 
 /**
@@ -136,6 +136,9 @@ export function changeText({ member, before, after }: MemberChange): string {
   if (window !== undefined) return limitChangeText(window, before, after);
   if (member === 'changes') return `${member}: ${planChangesText(before)} → ${planChangesText(after)}`;
   if (member === 'guard') return `${member}: ${guardText(before)} → ${guardText(after)}`;
+  const trialWindow = planWindows.find((name) => member === `trial.${limitFieldOf[name]}`);
+  if (trialWindow !== undefined) return `trial ${limitChangeText(trialWindow, before, after)}`;
+  if (member === 'trial') return `trial: ${trialText(before)} → ${trialText(after)}`;
   return `${member}: ${valueText(before)} → ${valueText(after)}`;
 }
 
@@ -151,6 +154,10 @@ function planChangesText(changes: unknown): string {
   if (!Array.isArray(changes)) return 'nothing';
   const texts = changes.map(({ from, limits }) => `from ${dateText(from)}: ${limitsText(limits)}`);
   return texts.join('; ');
+}
+
+function trialText(trial: unknown): string {
+  return trial === undefined ? 'nothing' : limitsText(trial as LimitsByField);
 }
 
 /** Removes the time of day from a timestamp if the time is 00:00 UTC. */

@@ -42,7 +42,7 @@ const shownWindows = list(z.object({ name: words(...planWindows), limit: positiv
 
 /** A plan in responses. The members `isCustom` and `windows` replace the plan's `custom` and limits. */
 export const planShown = z.object({
-  ...stated(planShape, ['custom', 'changes', 'guard', ...limitFieldNames]),
+  ...stated(planShape, ['custom', 'changes', 'guard', 'trial', ...limitFieldNames]),
   name: z.string(),
   isCustom: z.boolean().describe('Whether each key on the plan has its own limits.'),
   windows: shownWindows,
@@ -74,6 +74,7 @@ export const planShown = z.object({
     .describe(
       'Present if the guard has returned the plan to `guard.before`. `windows` then has the limits before the edit.',
     ),
+  trial: limitsByField.optional().describe('All limits of the trial. The trial refuses no request.'),
 });
 
 const listener = z.object({
@@ -338,6 +339,7 @@ export function planView({
   changes,
   guard,
   reverted,
+  trial,
   ...rest
 }: Plan): z.output<typeof planShown> {
   const later = changes?.map((change) => ({
@@ -346,6 +348,7 @@ export function planView({
   }));
   return {
     ...{ name, isCustom, windows: windowsView(limits), ...rest, changes: later },
+    trial: trial && toLimitFields(trial),
     guard: guard && {
       before: toLimitFields(guard.before),
       refusedAtMost: percentText(guard.refusedShareMax),

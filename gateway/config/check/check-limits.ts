@@ -34,18 +34,21 @@ export function checkLimits({ path, limits }: StatedLimits): readonly LimitWarni
  * Finds operations that cost more than a limit of a plan. A request that costs more than a limit gets 403, unless a grant raises the limit.
  */
 export function checkCosts(plan: Plan, operations: readonly Operation[]): readonly LimitWarning[] {
-  const { name, limits, changes = [] } = plan;
+  const { name, limits, changes = [], trial } = plan;
+  const ofPlan = { path: ['plans', name], limits, effect: 'get 403' };
   const ofChanges = changes.map((change, index) => ({
+    ...ofPlan,
     path: ['plans', name, 'changes', index],
     limits: change.limits,
   }));
+  const ofTrial = trial ? [{ path: ['plans', name, 'trial'], limits: trial, effect: 'would get 403' }] : [];
   return operations.flatMap(({ id, cost = 1 }) => {
     if (plan.operations?.includes(id) === false) return [];
-    return [{ path: ['plans', name], limits }, ...ofChanges].flatMap((stated) => {
+    return [ofPlan, ...ofChanges, ...ofTrial].flatMap((stated) => {
       const lower = stated.limits.find(({ max }) => max < cost);
       if (lower === undefined) return [];
       const path = [...stated.path, limitFieldOf[lower.window]];
-      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests get 403`;
+      const message = `${nameOf(path)} (${lower.max}) is below the cost of \`${id}\` (${cost} units); its requests ${stated.effect}`;
       return [{ path, message }];
     });
   });
@@ -65,6 +68,19 @@ export function checkGuard(plan: Plan, nowMs: number): LimitWarning | undefined 
   if (all.some((one) => smallerWindows(guard.before, one).length > 0)) return undefined;
   const message = `${nameOf(path)} has nothing to watch, because no limit of the plan is smaller than in \`before\`; remove the guard, or write the limits before the edit`;
   return { path, message };
+}
+
+/** Finds windows that a plan limits and its trial does not limit. Such a trial tries to remove the limit of the plan. */
+export function checkTrial({ name, trial }: Plan, limits: Limits): readonly LimitWarning[] {
+  if (trial === undefined) return [];
+  const path = ['plans', name, 'trial'];
+  return limits
+    .filter(({ window }) => !trial.some((tried) => tried.window === window))
+    .map(({ window, max }) => {
+      const field = limitFieldOf[window];
+      const message = `${nameOf(path)} has no \`${field}\`, so it tries the plan without this limit; if the limit stays, write \`${field}: ${max}\``;
+      return { path, message };
+    });
 }
 
 function comparison(shorter: Limit, longer: Limit): string | undefined {

@@ -36,6 +36,43 @@ it.each(['perMinute: 60, perDay: 60', 'perHour: 10, perDay: 240', 'perSecond: 2,
   },
 );
 
+it.each([
+  [
+    'perMinute: 60, perDay: 1000, trial: { perMinute: 40 }',
+    'tollgate.yaml:5:47: `plans.free.trial` has no `perDay`, so it tries the plan without this limit; if the limit stays, write `perDay: 1000`',
+  ],
+  [
+    'perDay: 9, changes: [{ from: 2000-01-01, perMinute: 3 }, { from: 2100-01-01, perHour: 7 }], trial: { perDay: 9 }',
+    'tollgate.yaml:5:110: `plans.free.trial` has no `perMinute`, so it tries the plan without this limit; if the limit stays, write `perMinute: 3`',
+  ],
+  [
+    'perDay: 9, trial: { perHour: 10, perDay: 9 }',
+    'tollgate.yaml:5:52: `plans.free.trial.perDay` (9) is below perHour (10), which can therefore never be used in full',
+  ],
+])('a trial that probably is a mistake gets a warning: %s', (limits, warning) => {
+  expect(warningsOf(limits)).toContain(warning);
+});
+
+it('a trial gets no warning if it limits all windows of the plan, or further windows', () => {
+  expect(warningsOf('perMinute: 60, trial: { perSecond: 3, perMinute: 40 }')).toEqual([]);
+});
+
+it('an operation that costs more than a limit of a trial gets a warning', () => {
+  const { file } = configFolder({
+    'openapi.yaml': apiDocument.replace('operationId: createPet', 'operationId: createPet, x-cost: 41'),
+    'tollgate.yaml': mainDocument.replace(
+      'perDay: 1000',
+      'perDay: 1000, trial: { perMinute: 40, perDay: 1000 }',
+    ),
+  });
+  const loaded = loadSettings({ file, env: {} });
+  expect(loaded.kind === 'valid' && loaded.warnings).toEqual([
+    expect.stringMatching(
+      /`plans\.free\.trial\.perMinute` \(40\) is below the cost of `createPet` \(41 units\); its requests would get 403$/,
+    ),
+  ]);
+});
+
 it('an operation that costs more than a limit of a plan gets a warning, unless the plan has another scope', () => {
   const withCost = (operations: string) =>
     configFolder({
