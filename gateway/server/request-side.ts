@@ -76,6 +76,8 @@ export function createRequestSide({
   });
   let snapshot = createSnapshot(planChanges.take(settings), pageAssets, keySources);
   let configLoadedAt = startedAt;
+  /** Whether a drain has begun to cut the requests that are still in progress. */
+  let cutsConnections = false;
 
   const metrics = createRequestMetrics();
   const basePathWatch = createBasePathWatch(logger, bounds);
@@ -105,7 +107,8 @@ export function createRequestSide({
       (exchange) => access(accessLine(exchange)),
       metrics.end,
       basePathWatch.ended,
-      (exchange) => usage?.recorder.ended(endedExchange(exchange, limiter.storeNowMs)),
+      (exchange) =>
+        usage?.recorder.ended(endedExchange(exchange, { storeNowMs: limiter.storeNowMs, cutsConnections })),
     ],
     reportBug: (bug, exchange) => reportBug(bug, exchange.id),
   };
@@ -201,7 +204,12 @@ export function createRequestSide({
       planChanges.close();
       tunnelWatch.close();
       forwarder.drainTunnels();
-      await listener.drain({ deadlineMs: bounds.drainDeadlineMs });
+      await listener.drain({
+        deadlineMs: bounds.drainDeadlineMs,
+        onCut() {
+          cutsConnections = true;
+        },
+      });
       await forwarder.close();
       recentFigures.close();
       basePathWatch.close();
@@ -210,7 +218,10 @@ export function createRequestSide({
 }
 
 /** The part of a finished exchange that is written to the usage record. */
-function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExchange {
+function endedExchange(
+  exchange: Exchange,
+  { storeNowMs, cutsConnections }: { readonly storeNowMs: () => number; readonly cutsConnections: boolean },
+): EndedExchange {
   const { key, invalidSecret, decision, decidedMs, offered, status } = exchange;
   const refusedSecret = invalidSecret && refusedSecretOf(invalidSecret, exchange.address);
   const isOtherAddress = invalidSecret?.status === 'address_not_allowed';
@@ -222,11 +233,27 @@ function endedExchange(exchange: Exchange, storeNowMs: () => number): EndedExcha
     atMs: decision?.rateLimit.nowMs ?? storeNowMs(),
     operationId: offered?.operation.id ?? '',
     status,
+    failed: failedUnits(exchange, cutsConnections),
     isBrownout: status === 410 && offered !== undefined && isInBrownout(exchange, offered.operation),
     ending: trafficEndingOf(exchange),
     ownMs: ownMsOf(exchange),
     upstreamMs: upstreamMsOf(exchange),
   };
+}
+
+/**
+ * Returns the charged units of a request that ended with 5xx, or that the gateway or the upstream cut; undefined for any other request. If a
+ * drain cuts the connection of a request, the request looks as if the client had closed the connection.
+ */
+function failedUnits(
+  exchange: Exchange,
+  cutsConnections: boolean,
+): { readonly units: number; readonly upstream: string | undefined } | undefined {
+  const { decidedMs, decision, status, offered } = exchange;
+  if (decidedMs === undefined || decision?.kind !== 'admitted' || decision.units === 0) return undefined;
+  const isCutByDrain = cutsConnections && status === 499;
+  if (status < 500 && failureOf(exchange) === undefined && !isCutByDrain) return undefined;
+  return { units: decision.units, upstream: offered?.operation.upstream };
 }
 
 /** Whether a brownout caused the 410. The result is false for a 410 of the backend and for a removed operation. */

@@ -586,6 +586,11 @@ export const defaultBounds = Object.freeze({
    * counted together.
    */
   usageNetworksPerKeyMax: 8,
+  /**
+   * The maximum number of upstreams whose failed units a process records separately, per key and day. Further upstreams are counted
+   * together.
+   */
+  usageUpstreamsPerKeyMax: 8,
   /** A process evicts the usage counts of a key after this number of flushes without a request of the key. */
   usageIdleRoundsMax: 30,
   /**

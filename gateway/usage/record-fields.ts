@@ -12,6 +12,8 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `outcomes:<hour>` | requests by minute, with the later outcomes (`laterNumber`) |
  * | | `units:<hour>` | extra units and free requests by minute and outcome (`unitsNumber`) |
  * | | `hours` | by hour: requests, admitted requests, and extra units and free requests among the admitted requests; `withCosts`; 0: the last decision |
+ * | | `hours` | 98 to 121: failed units by hour, without names of upstreams |
+ * | | `failed:<hour>:<upstream>` | failed units by minute: units of admitted requests that ended with 5xx, or that the gateway or the upstream cut |
  * | | `operation:<id>` | requests, 4xx and 5xx by hour; 0: the last decision |
  * | | `brownout:<id>` | by hour: requests that a brownout of the operation refused; 0: the last decision |
  * | | `secret:<digest>` | 0: the last decision on a request with this secret (`<digest>`: first 8 digits) |
@@ -34,6 +36,8 @@ export const secretField = (digestStart: string) => `secret:${digestStart}`;
 export const unauthorizedField = (hour: number) => `unauthorized:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const invalidSecretField = (digestStart: string) => `invalid:${digestStart}`;
 export const networkField = (network: string) => `network:${network}`;
+export const failedField = (hour: number, upstream: string) =>
+  `failed:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const daysField = (month: string) => `days:${month}`;
@@ -63,6 +67,12 @@ export const extraUnitsNumber = (hour: number) => 49 + 2 * hour;
 export const freeNumber = (hour: number) => 50 + 2 * hour;
 /** The number of minutes with a request that did not cost 1 unit. Absent if the day has no `units:<hour>`. */
 export const withCosts = 97;
+
+/** The failed units of an hour in the field `hours`. */
+export const failedHourNumber = (hour: number) => 98 + hourOfDay(hour);
+
+/** The failed units of a minute in the field `failed:<hour>:<upstream>`. */
+export const failedNumber = (minute: number) => 1 + minuteOfHour(minute);
 
 /** The requests of a minute in the field `unauthorized:<hour>`. */
 export const unauthorizedNumber = (minute: number) => 1 + minuteOfHour(minute);

@@ -243,7 +243,14 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
      * Stops accepting connections. Requests in flight finish with `Connection: close`. Remaining connections are destroyed after
      * `deadlineMs`. Idle connections stay open for `drainIdleGraceMs`, so that a request that is just arriving is not reset.
      */
-    async drain({ deadlineMs }: { readonly deadlineMs: number }) {
+    async drain({
+      deadlineMs,
+      onCut,
+    }: {
+      readonly deadlineMs: number;
+      /** Called before the remaining connections are destroyed. */
+      readonly onCut?: (() => void) | undefined;
+    }) {
       draining = true;
       const deadline = sleep(deadlineMs, undefined, { ref: false });
       // The `close` of node:http would destroy idle connections immediately, even if a request is just arriving.
@@ -257,6 +264,7 @@ export function createListener({ handlers, bounds, certificate, ticketSecret }: 
       for (const connection of connections.values()) connection.closeWhenIdle();
       front?.destroyUnfinished();
       await Promise.race([closed, deadline]);
+      onCut?.();
       for (const { socket } of connections.values()) socket.destroy();
       await closed;
     },

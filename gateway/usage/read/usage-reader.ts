@@ -34,11 +34,12 @@ import {
   minutesField,
   type UsageCalendar,
 } from '../usage-calendar.ts';
+import { createFailedUnitsReader, type FailedUnitsReader } from './failed-units.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
 import { createOperationsReader, type OperationsReader } from './operations-reader.ts';
 
 /** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
-export interface UsageReader extends OperationsReader {
+export interface UsageReader extends OperationsReader, FailedUnitsReader {
   /** Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
   /** Returns the use of each secret of a key within the period, by the first digits of the secret's digest. */
@@ -376,6 +377,7 @@ export function createUsageReader({
 
     active,
     ...createOperationsReader({ read, active, calendar }),
+    ...createFailedUnitsReader({ readKnown, calendar }),
   };
 
   async function active(): Promise<readonly ActiveKey[] | undefined> {

@@ -4,6 +4,9 @@ import {
   brownoutField,
   clientErrorsNumber,
   extraUnitsNumber,
+  failedField,
+  failedHourNumber,
+  failedNumber,
   freeNumber,
   hoursField,
   invalidSecretField,
@@ -30,8 +33,8 @@ import { addressBit, addressBits } from './address-estimate.ts';
 /** The number of the outcome `admitted`. */
 const admitted = 0;
 
-/** The name under which operations beyond `operationsMax` and networks beyond `networksMax` are counted together. */
-const others = '*';
+/** The name under which further operations, networks and upstreams are counted together. */
+export const others = '*';
 
 interface OperationCounts {
   readonly id: string;
@@ -44,10 +47,11 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** The largest numbers of operations, secrets and networks that have their own field in the record of a day. */
+  /** The largest numbers of operations, secrets, networks and upstreams that have their own field in the record of a day. */
   readonly operationsMax: number;
   readonly secretsMax: number;
   readonly networksMax: number;
+  readonly upstreamsMax: number;
 }
 
 interface SecretUse {
@@ -93,6 +97,10 @@ export class KeyUsage {
   private networks: Set<string> | undefined;
   private readonly networksMax: number;
   private networksDay = -1;
+  /** The upstreams that have a field of their own for each hour in the record of a day (`failedDay`). */
+  private failedUpstreams: Set<string> | undefined;
+  private readonly upstreamsMax: number;
+  private failedDay = -1;
   private lastAddress = '';
   private addressesDay = -1;
   /** The bit of today's first address in the bitmap. */
@@ -100,13 +108,17 @@ export class KeyUsage {
   /** The bitmap of today's addresses, which is created when the second address is counted. The size of the bitmap is fixed. */
   private addressesSeen: Uint8Array | undefined;
 
-  constructor(keyId: string, { calendar, room, operationsMax, secretsMax, networksMax }: KeyUsageDeps) {
+  constructor(
+    keyId: string,
+    { calendar, room, operationsMax, secretsMax, networksMax, upstreamsMax }: KeyUsageDeps,
+  ) {
     this.keyId = keyId;
     this.calendar = calendar;
     this.room = room;
     this.operationsMax = operationsMax;
     this.secretsMax = secretsMax;
     this.networksMax = networksMax;
+    this.upstreamsMax = upstreamsMax;
     this.unsent = new UnsentCounts(room);
   }
 
@@ -159,6 +171,28 @@ export class KeyUsage {
     const field = networkField(isNamed ? network : others);
     if (!this.unsent.add(day, field, refusedNumber(hourOfDay(Math.floor(atMs / hourMs))), 1)) return;
     this.unsent.add(day, field, latest, atMs - day * dayMs);
+  }
+
+  /**
+   * Counts the units of a failed request.
+   *
+   * @param atMs the time of the decision, because the units were charged in the windows of this time
+   * @param upstream undefined if the request was not meant for an upstream
+   */
+  failed(atMs: number, units: number, upstream: string | undefined): void {
+    const { minuteMs, hourMs, dayMs } = this.calendar;
+    const day = Math.floor(atMs / dayMs);
+    const hour = Math.floor(atMs / hourMs);
+    if (day !== this.failedDay) this.failedUpstreams = undefined;
+    this.failedDay = day;
+    this.failedUpstreams ??= new Set();
+    const isNamed =
+      upstream !== undefined &&
+      (this.failedUpstreams.has(upstream) || this.failedUpstreams.size < this.upstreamsMax);
+    if (isNamed) this.failedUpstreams.add(upstream);
+    const field = failedField(hour, isNamed ? upstream : others);
+    if (!this.unsent.add(day, field, failedNumber(Math.floor(atMs / minuteMs)), units)) return;
+    this.unsent.add(day, hoursField, failedHourNumber(hour), units);
   }
 
   ended(operationId: string, atMs: number, status: number, isBrownout = false): void {

@@ -44,6 +44,11 @@ export interface UsageRecorder {
 export interface EndedExchange extends EndedRequest {
   /** The key for which the request was decided. The request also counts for the key's operations. */
   readonly keyId: string | undefined;
+  /**
+   * The charged units of a request that ended with 5xx or that the gateway or the upstream cut, and the upstream of its operation. Absent
+   * for any other request.
+   */
+  readonly failed?: { readonly units: number; readonly upstream: string | undefined } | undefined;
   /** Whether a brownout of the operation refused the request. */
   readonly isBrownout?: boolean | undefined;
   /** The key and the digest of a presented secret that belongs to a key but is not valid. */
@@ -106,6 +111,7 @@ export function createUsageRecorder({
     | 'usageOperationsPerKeyMax'
     | 'usageSecretsPerKeyMax'
     | 'usageNetworksPerKeyMax'
+    | 'usageUpstreamsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
     | 'usageActiveNotedMs'
@@ -154,13 +160,15 @@ export function createUsageRecorder({
     },
     ended(exchange) {
       counted.ended(exchange);
-      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, isBrownout } = exchange;
+      const { keyId, unauthorized, refusedAddress, operationId, atMs, status, failed, isBrownout } = exchange;
       if (unauthorized !== undefined)
         sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
       if (refusedAddress !== undefined)
         sourceOf(refusedAddress.keyId).counted.refusedAddress(atMs, networkOf(refusedAddress.address));
       if (keyId === undefined) return;
-      sourceOf(keyId).counted.ended(operationId, atMs, status, isBrownout);
+      const source = sourceOf(keyId);
+      source.counted.ended(operationId, atMs, status, isBrownout);
+      if (failed !== undefined) source.counted.failed(atMs, failed.units, failed.upstream);
     },
     unsent: (records) => records.map(unsentOf),
     lastSeen() {
@@ -226,6 +234,7 @@ export function createUsageRecorder({
         operationsMax: bounds.usageOperationsPerKeyMax,
         secretsMax: bounds.usageSecretsPerKeyMax,
         networksMax: bounds.usageNetworksPerKeyMax,
+        upstreamsMax: bounds.usageUpstreamsPerKeyMax,
       }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,

@@ -403,6 +403,7 @@ function usageOf(key: number): KeyUsage {
     operationsMax: 100,
     secretsMax: 8,
     networksMax: 8,
+    upstreamsMax: 8,
   });
 }
 

@@ -25,6 +25,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
         operationsMax: 100,
         secretsMax: 8,
         networksMax: 8,
+        upstreamsMax: 8,
       });
       for (let address = 0; address < addresses; address++) {
         key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
@@ -45,7 +46,14 @@ it('a key that thousands of addresses share takes no more memory than one that c
 
 it('an address without room is counted as soon as there is room', () => {
   const room = new UnsentRoom(0);
-  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 8 });
+  const key = new KeyUsage('acme', {
+    calendar,
+    room,
+    operationsMax: 100,
+    secretsMax: 8,
+    networksMax: 8,
+    upstreamsMax: 8,
+  });
   key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
   key.decided(0, 1, 1_000, '192.0.2.2', '01234567');
   room.give(1_000);
@@ -55,7 +63,14 @@ it('an address without room is counted as soon as there is room', () => {
 
 it('a key with hundreds of secrets records only when the first few secrets of a day were used', () => {
   const room = new UnsentRoom(1_000);
-  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 8 });
+  const key = new KeyUsage('acme', {
+    calendar,
+    room,
+    operationsMax: 100,
+    secretsMax: 8,
+    networksMax: 8,
+    upstreamsMax: 8,
+  });
   for (const atMs of [1_000, 2_000]) {
     for (let secret = 0; secret < 300; secret++) key.decided(0, 1, atMs, '192.0.2.1', `secret-${secret}`);
   }
@@ -68,7 +83,14 @@ it('a key with hundreds of secrets records only when the first few secrets of a 
 
 it('a stolen secret that is used from many networks records only the first few of a day by name, and is no use of the key', () => {
   const room = new UnsentRoom(1_000);
-  const key = new KeyUsage('acme', { calendar, room, operationsMax: 100, secretsMax: 8, networksMax: 2 });
+  const key = new KeyUsage('acme', {
+    calendar,
+    room,
+    operationsMax: 100,
+    secretsMax: 8,
+    networksMax: 2,
+    upstreamsMax: 8,
+  });
   for (const atMs of [1_000, 2_000])
     for (const network of ['a', 'b', 'c', 'd']) key.refusedAddress(atMs, network);
   key.close();

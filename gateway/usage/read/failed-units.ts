@@ -1,0 +1,154 @@
+import type { Period } from '../../shared/schema/dates-and-durations.ts';
+import { others } from '../record/key-usage.ts';
+import { failedField, failedHourNumber, failedNumber, hoursField, nameIn } from '../record-fields.ts';
+import type { Counts } from '../store/counts.ts';
+import type { RecordRead } from '../store/usage-store.ts';
+import { daysOf, hoursOfDay, type UsageCalendar } from '../usage-calendar.ts';
+
+/** Reads the failed units of keys: the units of requests that ended with 5xx, or that the gateway or the upstream cut. */
+export interface FailedUnitsReader {
+  /**
+   * Returns the failed units of each key by hour and upstream, in the order of the ids. The element of a key is undefined if its record
+   * cannot be read. The whole result is undefined if the store does not answer.
+   *
+   * @param period the minutes that contain `fromMs` and `toMs`, and all minutes in between
+   * @param options.known the names of the upstreams that are read first. If they do not account for all failed units of a key, the
+   *   whole record of the key's day is read.
+   * @param options.only reads the failed units of this upstream only
+   */
+  failedUnits(
+    keyIds: readonly string[],
+    period: Period,
+    options: { readonly known: readonly string[]; readonly only?: string | undefined },
+  ): Promise<readonly (readonly FailedHour[] | undefined)[] | undefined>;
+}
+
+/** The failed units of a key in one hour at one upstream. */
+export interface FailedHour {
+  /** The number of the hour since 1970. */
+  readonly hour: number;
+  /** The name of the upstream, or `*` for upstreams that are not recorded separately. */
+  readonly upstream: string;
+  /** At least one minute, in ascending order. `minute` is the position in the hour, from 0 to 59. */
+  readonly minutes: readonly { readonly minute: number; readonly units: number }[];
+}
+
+type Records = readonly (ReadonlyMap<string, Counts> | undefined)[];
+
+export function createFailedUnitsReader({
+  readKnown,
+  calendar,
+}: {
+  /** Reads records. A record is undefined if it cannot be read. The result is undefined if the store does not answer. */
+  readonly readKnown: (reads: readonly RecordRead[]) => Promise<Records | undefined>;
+  readonly calendar: UsageCalendar;
+}): FailedUnitsReader {
+  const { minuteMs, hourMs, dayMs } = calendar;
+
+  return {
+    async failedUnits(keyIds, period, { known, only }) {
+      const ofDays = keyIds.flatMap((keyId) => daysOf(period, calendar).map((day) => ({ keyId, day })));
+      const sums = await readKnown(ofDays.map((one) => ({ record: recordOf(one), fields: [hoursField] })));
+      if (sums === undefined) return undefined;
+      const unread = new Set(
+        ofDays.flatMap(({ keyId }, index) => (sums[index] === undefined ? [keyId] : [])),
+      );
+      const failing = ofDays.flatMap((one, index) => failingDay(one, sums[index]?.get(hoursField), period));
+      const names = only === undefined ? [...known, others] : [only];
+      const first = await readDays(failing, names);
+      // The configuration may no longer have an upstream with failed units.
+      const isWhole = (one: FailingDay) => only !== undefined || unitsIn(first.get(one) ?? []) >= one.units;
+      const second = await readDays(failing.filter((one) => first.get(one) !== undefined && !isWhole(one)));
+      const found = new Map<string, FailedHour[]>(keyIds.map((keyId) => [keyId, []]));
+      for (const one of failing) {
+        const hours = second.has(one) ? second.get(one) : first.get(one);
+        if (hours === undefined) unread.add(one.keyId);
+        else found.get(one.keyId)?.push(...hours.flatMap((hour) => partIn(period, hour)));
+      }
+      return keyIds.map((keyId) => (unread.has(keyId) ? undefined : found.get(keyId)));
+    },
+  };
+
+  function failingDay(
+    { keyId, day }: OfDay,
+    sums: Counts | undefined,
+    { fromMs, toMs }: Period,
+  ): readonly FailingDay[] {
+    const dayStart = (day * dayMs) / hourMs;
+    const hours = hoursOfDay
+      .map((place) => dayStart + place)
+      .filter((hour) => (hour + 1) * hourMs > fromMs && hour * hourMs <= toMs)
+      .filter((hour) => sums?.has(failedHourNumber(hour)));
+    const units = hours.reduce((sum, hour) => sum + (sums?.get(failedHourNumber(hour)) ?? 0), 0);
+    return hours.length === 0 ? [] : [{ keyId, day, hours, units }];
+  }
+
+  /**
+   * Reads the failed units of whole hours.
+   *
+   * @param names the upstreams to read; undefined reads all of them
+   * @returns undefined for a day whose record cannot be read
+   */
+  async function readDays(
+    days: readonly FailingDay[],
+    names?: readonly string[],
+  ): Promise<ReadonlyMap<FailingDay, readonly FailedHour[] | undefined>> {
+    const records = await readKnown(
+      days.map((one) => ({
+        record: recordOf(one),
+        fields: names && one.hours.flatMap((hour) => names.map((name) => failedField(hour, name))),
+      })),
+    );
+    return new Map(days.map((one, index) => [one, hoursIn(one, records?.[index])]));
+  }
+
+  /** Returns the minutes of an hour that belong to the period; an empty list if there are none. */
+  function partIn({ fromMs, toMs }: Period, { hour, upstream, minutes }: FailedHour): readonly FailedHour[] {
+    const [first, last] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
+    const start = (hour * hourMs) / minuteMs;
+    const within = minutes.filter(({ minute }) => start + minute >= first && start + minute <= last);
+    return within.length === 0 ? [] : [{ hour, upstream, minutes: within }];
+  }
+}
+
+interface OfDay {
+  readonly keyId: string;
+  readonly day: number;
+}
+
+/** A day of a key with failed units. */
+interface FailingDay extends OfDay {
+  /** The hours of the period with failed units. */
+  readonly hours: readonly number[];
+  /** The failed units in these hours. */
+  readonly units: number;
+}
+
+function recordOf({ keyId, day }: OfDay): RecordRead['record'] {
+  return { kind: 'day', keyId, day };
+}
+
+function hoursIn(
+  { hours }: FailingDay,
+  record: ReadonlyMap<string, Counts> | undefined,
+): readonly FailedHour[] | undefined {
+  return (
+    record &&
+    hours.flatMap((hour) =>
+      [...record].flatMap(([field, counts]) => {
+        const upstream = nameIn(field, (name) => failedField(hour, name));
+        return upstream === undefined ? [] : [{ hour, upstream, minutes: minutesIn(counts) }];
+      }),
+    )
+  );
+}
+
+function minutesIn(counts: Counts): FailedHour['minutes'] {
+  return [...counts]
+    .map(([number, units]) => ({ minute: number - failedNumber(0), units }))
+    .sort((a, b) => a.minute - b.minute);
+}
+
+function unitsIn(hours: readonly FailedHour[]): number {
+  return hours.reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
+}
