@@ -11,7 +11,8 @@ import { printable } from '../shared/terminal/printable.ts';
 import { defaultBounds } from '../shared/timeouts-and-sizes.ts';
 import { addReadingCommands } from './admin/commands.ts';
 import { adminUrlOf, type GatewayOptions, hasToken } from './admin/find-gateway.ts';
-import { leakedCountWarnings, leakedWarnings } from './admin/leaked-warnings.ts';
+import { gatewayWarnings } from './admin/gateway-warnings.ts';
+import { leakedCountWarnings } from './admin/leaked-warnings.ts';
 import {
   clientOf,
   completeCommands,
@@ -76,7 +77,7 @@ function addConfigurationCommands(program: Command): void {
 
   withGateway(program.command('check'))
     .description(
-      'check a configuration and print every problem; also ask a running gateway which secrets of the configuration have leaked',
+      'check a configuration and print every problem; also ask a running gateway which secrets of the configuration have leaked, and which plans become smaller without a guard',
     )
     .addHelpText('after', examples('check', 'check config/draft.yaml'))
     .addArgument(
@@ -91,11 +92,11 @@ function addConfigurationCommands(program: Command): void {
       const config = draft ?? requireConfig(options.config);
       const loaded = load(config);
       const { environment, plans, keys, operations, version } = loaded.settings;
-      const [ofNames, ofLeaks] = await Promise.all([
+      const [ofNames, ofGateway] = await Promise.all([
         checkUpstreamNames(loaded),
-        leaksOf(loaded.settings, { ...options, config }),
+        warningsOfGateway(loaded.settings, { ...options, config }),
       ]);
-      const warnings = [...loaded.warnings, ...ofNames, ...ofLeaks];
+      const warnings = [...loaded.warnings, ...ofNames, ...ofGateway];
       for (const warning of warnings) console.error(`warning: ${warning}`);
       const counts = [
         counted(plans.size, 'plan'),
@@ -151,9 +152,15 @@ function packageVersion(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
-/** Returns warnings about leaked secrets. Without a token, only their number is known. */
-async function leaksOf(settings: Settings, options: GatewayOptions): Promise<readonly string[]> {
-  if (hasToken(process.env)) return leakedWarnings(settings, () => clientOf(options));
+/** Returns warnings of a running gateway. Without a token, only the number of leaked secrets is known. */
+async function warningsOfGateway(
+  settings: Settings,
+  options: GatewayOptions & { readonly config: string },
+): Promise<readonly string[]> {
+  if (hasToken(process.env)) {
+    const asked = { settings, file: options.config, nowMs: Date.now() };
+    return gatewayWarnings(asked, () => clientOf(options));
+  }
   const url = adminUrlOf(options, settings);
   return url === undefined ? [] : leakedCountWarnings(url, settings, defaultBounds.checkLookupTimeoutMs);
 }

@@ -1,4 +1,5 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
@@ -19,7 +20,7 @@ import { addLimitOptions, limitsOf, type StatedLimits } from '../keys/limit-opti
 import { CommandError } from '../output/command-error.ts';
 import { print, printJson } from '../output/screen.ts';
 import { askSimulation, type Simulation } from './ask-simulation.ts';
-import { verdictDays, verdictsOf } from './diff-verdicts.ts';
+import { type LimitVerdict, verdictDays, verdictsOf } from './diff-verdicts.ts';
 import { diffLines } from './diff-view.ts';
 import { type EditByField, editsBetween, laterEdits, type Tried } from './edits-between.ts';
 import { createProgress } from './progress.ts';
@@ -102,7 +103,8 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
   const after = await settingsOfFile(file, process.env);
   const client = against === undefined ? clientOf({ ...options, config: options.config ?? file }) : undefined;
   const before = client ? await settingsInForce(client) : await settingsOfFile(against ?? '', process.env);
-  const from = isoOf(Date.now() - verdictDays * dayMs);
+  const nowMs = Date.now();
+  const from = isoOf(nowMs - verdictDays * dayMs);
   const verdicts =
     client === undefined
       ? []
@@ -110,7 +112,7 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
           editsBetween(before, after),
           (tried) => askSimulation(client, { from, ...tried }, progress()),
           (name) => before.settings.keys.filter(({ plan }) => plan === name).length,
-          laterEdits(before, after, Date.now()),
+          laterEdits(before, after, nowMs),
         );
   return {
     names: [before.name, after.name] as const,
@@ -119,7 +121,16 @@ async function compare(file: string, { against, ...options }: DiffOptions) {
     ...diffSettings(before.json, after.json),
     needsRestart: restartNeeded(before.settings, after.settings),
     verdicts,
+    unguarded: unguardedPlans(before.settings.plans, after.settings.plans, nowMs, (plan, from) =>
+      client === undefined ? undefined : guardShareIn(verdicts, plan, from),
+    ),
   };
+}
+
+/** Returns the share of refused requests that a guard must allow. The share is 0 if no key of the plan sent requests. */
+function guardShareIn(verdicts: readonly LimitVerdict[], plan: string, from: string | undefined): number {
+  const ofEdit = verdicts.filter((verdict) => verdict.plan === plan && verdict.from === from);
+  return ofEdit.find(({ guardShare }) => guardShare !== undefined)?.guardShare ?? 0;
 }
 
 async function runSimulation(options: SimulateOptions, isEditedFile: boolean): Promise<Simulation> {

@@ -26,6 +26,11 @@ export interface LimitVerdict {
    * operations with different costs. The usage record does not contain this order.
    */
   readonly keysUncertain: number;
+  /**
+   * The share of refused requests that a guard of the plan must allow (`guardShare` of `/simulate`). Present if the verdict covers the whole
+   * edit of a plan, and keys of the plan sent requests.
+   */
+  readonly guardShare?: number;
 }
 
 export const verdictDays = 7;
@@ -45,17 +50,29 @@ export async function verdictsOf(
   const verdicts: LimitVerdict[] = [];
   for (const { plan, from, edit } of later) {
     const found = await ask({ plans: { [plan]: edit } });
-    verdicts.push({ plan, from, affectedKeys: keysOn(plan), ...changesOf(found.keys) });
+    verdicts.push({
+      plan,
+      from,
+      affectedKeys: keysOn(plan),
+      ...changesOf(found.keys),
+      ...guardShareOf(found),
+    });
   }
   for (const [plan, edit] of Object.entries(plans)) {
     const single = singleEdits(edit);
     for (const [window, one] of single) {
       const found = await ask({ plans: { [plan]: one } });
-      verdicts.push({ plan, window, affectedKeys: keysOn(plan), ...changesOf(found.keys) });
+      const ofWhole = single.length === 1 ? guardShareOf(found) : {};
+      verdicts.push({ plan, window, affectedKeys: keysOn(plan), ...changesOf(found.keys), ...ofWhole });
     }
     if (single.length < 2) continue;
     const together = await ask({ plans: { [plan]: edit } });
-    verdicts.push({ plan, affectedKeys: keysOn(plan), ...changesOf(together.keys) });
+    verdicts.push({
+      plan,
+      affectedKeys: keysOn(plan),
+      ...changesOf(together.keys),
+      ...guardShareOf(together),
+    });
   }
   if (Object.keys(keys).length === 0) return verdicts;
   // One simulation of all keys is enough, because the result of a key does not depend on other keys.
@@ -77,6 +94,11 @@ function singleEdits(edit: EditByField): readonly (readonly [window: string, edi
   return edits.some(([, one]) => Object.values(one).includes(null))
     ? [[edits.map(([window]) => window).join(' and '), edit]]
     : edits;
+}
+
+/** Returns the share for the plan of a simulation that edits one plan. */
+function guardShareOf({ plans: [plan] }: Simulation): Pick<LimitVerdict, 'guardShare'> {
+  return plan?.guardShare === undefined ? {} : { guardShare: plan.guardShare };
 }
 
 export function changesOf(keys: Simulation['keys']) {

@@ -1,3 +1,4 @@
+import type { UnguardedPlan } from '../../admin/plans/unguarded-plans.ts';
 import {
   changeText,
   dateText,
@@ -16,6 +17,8 @@ export interface ConfigurationDiff extends SettingsDiff {
   /** Changed settings that need a restart. */
   readonly needsRestart: readonly string[];
   readonly verdicts: readonly LimitVerdict[];
+  /** The plans that become smaller without a suitable guard. */
+  readonly unguarded: readonly UnguardedPlan[];
 }
 
 /** The maximum number of names in a list. Further names are only counted. */
@@ -60,6 +63,9 @@ export function diffLines(
           verdicts.filter((verdict) => !ofLimits.includes(verdict)),
           columns,
         ),
+        ...diff.unguarded
+          .filter(({ plan }) => noun === 'plan' && plan === one.id)
+          .flatMap((unguarded) => guardLines(unguarded, screen)),
       ];
     }),
   ];
@@ -67,6 +73,9 @@ export function diffLines(
   return [
     cutText(`${before} (${diff.before}) → ${after} (${diff.after})`, columns),
     ...nouns.flatMap(([list, noun]) => listLines(diff[list], noun)),
+    ...diff.unguarded
+      .filter(({ plan }) => !diff.plans.changed.slice(0, namesShown).some(({ id }) => id === plan))
+      .flatMap((unguarded) => guardLines(unguarded, screen)),
     ...diff.settings.map((change) => line('warning', `~ ${changeText(change)}`)),
     ...(diff.needsRestart.length === 0 ? [] : wrapText(restart, columns).map((text) => paint('bad', text))),
   ];
@@ -79,6 +88,16 @@ function verdictLines(verdicts: readonly LimitVerdict[], columns: number): strin
     const which = from === undefined ? together : `from ${dateText(from)}: `;
     return wrapText(`→ ${which}${verdictText(verdict)}`, columns - 6).map((text) => `      ${text}`);
   });
+}
+
+/** Makes the lines that warn of a missing guard. The proposed guard is one line, which the operator can copy. */
+function guardLines({ warning, guard }: UnguardedPlan, { columns, paint }: Screen): string[] {
+  const advice =
+    guard === undefined
+      ? '. A comparison with a running gateway proposes a guard.'
+      : '. Proposed, from the recorded requests:';
+  const lines = wrapText(`! ${warning}${advice}`, columns - 6).map((text) => paint('bad', `      ${text}`));
+  return guard === undefined ? lines : [...lines, `        ${guard}`];
 }
 
 function short<Item>(items: readonly Item[]): readonly (Item | string)[] {

@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util';
+import type * as z from 'zod';
+import { limitChangeText, percent } from '../../fleet/wording.ts';
+import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
+import { smallerWindows } from '../../keys/plans.ts';
+import type { Limits, PlanWindow } from '../../shared/model.ts';
+import { dateText, limitsText } from '../settings/diff-settings.ts';
+import type { planShown } from '../settings/settings-view.ts';
+import { proposeGuard } from './propose-guard.ts';
+
+type ShownPlan = Pick<
+  z.output<typeof planShown>,
+  'name' | 'isCustom' | 'windows' | 'changes' | 'guard' | 'reverted'
+>;
+
+/** A plan that an edit makes smaller, while no guard keeps the edit from refusing too many requests. */
+export interface UnguardedPlan {
+  readonly plan: string;
+  /** The time of the scheduled change that makes the plan smaller. The field is absent if the edit itself makes the plan smaller. */
+  readonly from?: string;
+  /** The windows whose limit becomes smaller, or that get their first limit. */
+  readonly windows: readonly PlanWindow[];
+  /** The present limits of the plan. */
+  readonly before: LimitsByField;
+  /**
+   * `no_guard`: the plan has no guard. `other_limits`: its guard returns it to other limits than the present limits. `ended`: its guard ends
+   * before it becomes smaller. `share_reached`: the guard would have returned the plan to `before` under the recorded requests.
+   */
+  readonly why: 'no_guard' | 'other_limits' | 'ended' | 'share_reached';
+  /** A sentence for the operator, without its full stop. */
+  readonly warning: string;
+  /** A proposed `guard` for the edit, as a line of the configuration. The field is absent if the edit was not simulated. */
+  readonly guard?: string;
+}
+
+/** Returns the simulated share that a guard must allow (`guardShare`); undefined if the edit was not simulated. */
+export type GuardShareOf = (plan: string, from: string | undefined) => number | undefined;
+
+/**
+ * Finds the plans that an edit makes smaller without a suitable guard. The limits of an edited plan count from the first time at which a
+ * limit is smaller than now. This time may be a scheduled change. A custom plan has no limits of its own. A new plan and a removed plan
+ * become no smaller.
+ *
+ * @param before the plans with the limits that apply now
+ * @param after the plans after the edit
+ */
+export function unguardedPlans(
+  before: readonly ShownPlan[],
+  after: readonly ShownPlan[],
+  nowMs: number,
+  shareOf: GuardShareOf = () => undefined,
+): readonly UnguardedPlan[] {
+  const plansNow = new Map(before.map((plan) => [plan.name, plan]));
+  return after.flatMap((plan) => {
+    const now = plansNow.get(plan.name);
+    const edit =
+      now === undefined || now.isCustom || plan.isCustom ? undefined : firstSmaller(now, plan, nowMs);
+    if (edit === undefined) return [];
+    const { from, windows } = edit;
+    const fromMs = from === undefined ? nowMs : Date.parse(from);
+    const share = shareOf(plan.name, from);
+    const fault = faultOf(plan, edit, { fromMs, share });
+    if (fault === undefined) return [];
+    const found = { plan: plan.name, windows, before: toLimitFields(edit.present), ...fault };
+    const guard = share === undefined ? undefined : proposeGuard(edit.present, share, fromMs);
+    return [{ ...found, ...(from !== undefined && { from }), ...(guard !== undefined && { guard }) }];
+  });
+}
+
+interface SmallerEdit {
+  readonly from: string | undefined;
+  readonly present: Limits;
+  readonly limits: Limits;
+  readonly windows: readonly PlanWindow[];
+}
+
+/** Finds the first limits of the edited plan that are smaller than the present limits. A known scheduled change is not part of the edit. */
+function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEdit | undefined {
+  const present = limitsIn(now);
+  if (isStillReverted(now, plan)) return undefined;
+  const later = (plan.changes ?? [])
+    .filter(({ from }) => Date.parse(from) > nowMs)
+    .filter((change) => !now.changes?.some((known) => isDeepStrictEqual(known, change)))
+    .map(({ from, limits }) => ({ from, limits: toLimits(limits) }));
+  return [{ from: undefined, limits: limitsIn(plan) }, ...later]
+    .map((one) => ({ ...one, present, windows: smallerWindows(present, one.limits) }))
+    .find(({ windows }) => windows.length > 0);
+}
+
+/** Whether the edit leaves the plan as it is stated now, so that a guard which has reverted the plan keeps the plan reverted. */
+function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boolean {
+  if (reverted === undefined) return false;
+  return isDeepStrictEqual([toLimits(reverted.limits), guard], [limitsIn(plan), plan.guard]);
+}
+
+/** Returns the reason why the guard of the plan is not suitable for the edit; undefined if it is suitable. */
+function faultOf(
+  { name, guard }: ShownPlan,
+  { from, present, limits, windows }: SmallerEdit,
+  { fromMs, share }: { readonly fromMs: number; readonly share: number | undefined },
+): Pick<UnguardedPlan, 'why' | 'warning'> | undefined {
+  const maxOf = (of: Limits, name: PlanWindow) => of.find(({ window }) => window === name)?.max;
+  const changes = windows.map((window) =>
+    limitChangeText(window, maxOf(present, window), maxOf(limits, window)),
+  );
+  const when = from === undefined ? '' : ` on ${dateText(from)}`;
+  const becomes = `the plan ${name} becomes smaller${when} (${changes.join(', ')})`;
+  if (guard === undefined) return { why: 'no_guard', warning: `${becomes} without a guard` };
+  const { before, refusedAtMost, until } = guard;
+  if (Date.parse(until) <= fromMs)
+    return { why: 'ended', warning: `${becomes}, but its guard ends earlier, on ${dateText(until)}` };
+  if (!isDeepStrictEqual(toLimits(before), present)) {
+    const other = `its guard would return it to other limits than its present limits: ${limitsText(before)}`;
+    return { why: 'other_limits', warning: `${becomes}, but ${other}` };
+  }
+  if (share === undefined || share < Number.parseFloat(refusedAtMost) / 100) return undefined;
+  const recorded = `the new limits would have refused ${percent(share)} of its requests in the worst ten minutes on record, and its guard allows less than ${refusedAtMost}`;
+  return {
+    why: 'share_reached',
+    warning: `${becomes}, but its guard may soon return it to its present limits: ${recorded}`,
+  };
+}
+
+function limitsIn({ windows }: ShownPlan): Limits {
+  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
+}

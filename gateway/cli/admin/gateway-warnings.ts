@@ -1,0 +1,54 @@
+import * as z from 'zod';
+import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
+import { planShown, settingsMembers } from '../../admin/settings/settings-view.ts';
+import type { Settings } from '../../shared/model.ts';
+import { printable } from '../../shared/terminal/printable.ts';
+import { CommandError } from '../output/command-error.ts';
+import type { AdminClient } from './admin-client.ts';
+import { leakedWarnings } from './leaked-warnings.ts';
+
+type Client = Pick<AdminClient, 'get'>;
+
+/**
+ * Asks a gateway about a configuration file: which of its secrets have leaked, and which plans it makes smaller without a guard.
+ *
+ * @returns one sentence for each of these secrets and plans, and a sentence with the reason if the gateway could not be asked
+ */
+export async function gatewayWarnings(
+  { settings, file, nowMs }: { readonly settings: Settings; readonly file: string; readonly nowMs: number },
+  clientOf: () => Client,
+): Promise<readonly string[]> {
+  const answers = await Promise.allSettled([
+    (async () => leakedWarnings(settings, clientOf()))(),
+    (async () => unguardedWarnings({ settings, file, nowMs }, clientOf()))(),
+  ]);
+  const warnings = answers.map((answer) =>
+    answer.status === 'fulfilled' ? answer.value : reasonOf(answer.reason),
+  );
+  // Both questions usually fail for the same reason.
+  return [...new Set(warnings.flat())];
+}
+
+function reasonOf(error: unknown): readonly string[] {
+  if (!(error instanceof CommandError)) throw error;
+  const text = `no gateway could be asked whether a secret has leaked, or whether a plan becomes smaller. ${error.message}`;
+  return [printable(text)];
+}
+
+const plansNow = z.object({ plans: z.array(planShown) });
+const stateNow = z.object({ environment: z.string() });
+
+/** A gateway of another environment has other plans, so the comparison with this gateway is left out. */
+async function unguardedWarnings(
+  { settings, file, nowMs }: { readonly settings: Settings; readonly file: string; readonly nowMs: number },
+  client: Client,
+): Promise<readonly string[]> {
+  const [{ body: state }, { body: present }] = await Promise.all([
+    client.get('/state', {}, stateNow),
+    client.get('/plans', {}, plansNow),
+  ]);
+  if (state.environment !== settings.environment) return [];
+  return unguardedPlans(present.plans, settingsMembers(settings).plans, nowMs).map(({ warning }) =>
+    printable(`${warning}; "tollgate diff ${file}" proposes a guard`),
+  );
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { unguardedPlans } from '../../../gateway/admin/plans/unguarded-plans.ts';
+
+const nowMs = Date.parse('2026-11-26T12:00:00Z');
+type Plan = Parameters<typeof unguardedPlans>[0][number];
+
+const windowsOf = (limits: Record<string, number>): Plan['windows'] =>
+  Object.entries(limits).map(([name, limit]) => ({ name: name as 'minute', limit }));
+const free = (limits: Record<string, number>, members: Partial<Plan> = {}): Plan => ({
+  name: 'free',
+  isCustom: false,
+  windows: windowsOf(limits),
+  ...members,
+});
+const guard = {
+  before: { perMinute: 60, perDay: 1_000 },
+  refusedAtMost: '3 %',
+  until: '2026-12-06T00:00:00.000Z',
+};
+const other = { ...guard, before: { perMinute: 50, perDay: 1_000 } };
+const later = (limits: Record<string, number>, from = '2026-12-01T00:00:00.000Z') => ({ from, limits });
+const now = free({ minute: 60, day: 1_000 });
+const lowered = { minute: 40, day: 1_000 };
+
+const textsOf = (before: Plan, after: Plan, share?: number) =>
+  unguardedPlans([before], [after], nowMs, () => share).map(({ why, warning }) => `${why}: ${warning}`);
+
+describe('a plan that becomes smaller without a suitable guard', () => {
+  it.each([
+    [
+      'has a smaller limit',
+      free(lowered),
+      'no_guard: the plan free becomes smaller (60 → 40 a minute) without a guard',
+    ],
+    [
+      'has smaller limits and a new window',
+      free({ minute: 40, hour: 500, day: 900 }),
+      'no_guard: the plan free becomes smaller (60 → 40 a minute, no limit → 500 an hour, 1,000 → 900 a day) without a guard',
+    ],
+    [
+      'has a larger limit beside a smaller one',
+      free({ minute: 40, day: 2_000 }),
+      'no_guard: the plan free becomes smaller (60 → 40 a minute) without a guard',
+    ],
+    [
+      'becomes smaller at a date',
+      free({ minute: 60, day: 1_000 }, { changes: [later({ perMinute: 30, perDay: 1_000 })] }),
+      'no_guard: the plan free becomes smaller on 2026-12-01 (60 → 30 a minute) without a guard',
+    ],
+    [
+      'has a guard with other limits',
+      free(lowered, { guard: other }),
+      'other_limits: the plan free becomes smaller (60 → 40 a minute), but its guard would return it to other limits than its present limits: 50 a minute, 1,000 a day',
+    ],
+    [
+      'has a guard that has ended',
+      free(lowered, { guard: { ...guard, until: '2026-11-26T12:00:00.000Z' } }),
+      'ended: the plan free becomes smaller (60 → 40 a minute), but its guard ends earlier, on 2026-11-26T12:00:00.000Z',
+    ],
+    [
+      'becomes smaller when its guard has ended',
+      free(
+        { minute: 60, day: 1_000 },
+        { guard, changes: [later({ perMinute: 30, perDay: 1_000 }, guard.until)] },
+      ),
+      'ended: the plan free becomes smaller on 2026-12-06 (60 → 30 a minute), but its guard ends earlier, on 2026-12-06',
+    ],
+  ])('%s', (_, after, warning) => {
+    expect(textsOf(now, after)).toEqual([warning]);
+  });
+
+  it('is a plan whose guard allows less than the simulation refused', () => {
+    expect(textsOf(now, free(lowered, { guard }), 0.03)).toEqual([
+      'share_reached: the plan free becomes smaller (60 → 40 a minute), but its guard may soon return it to its present limits: the new limits would have refused 3.0 % of its requests in the worst ten minutes on record, and its guard allows less than 3 %',
+    ]);
+    expect(textsOf(now, free(lowered, { guard }), 0.029)).toEqual([]);
+  });
+
+  it('gets a proposed guard if the edit was simulated', () => {
+    const proposed = (after: Plan, share: number | undefined) =>
+      unguardedPlans([now], [after], nowMs, () => share).map((one) => one.guard);
+    const line = (percent: number, until: string) =>
+      `guard: { before: { perMinute: 60, perDay: 1000 }, refusedAtMost: ${percent} %, until: ${until} }`;
+    expect(proposed(free(lowered), undefined)).toEqual([undefined]);
+    for (const [share, percent] of [
+      [0, 1],
+      [0.004, 1],
+      [0.01, 2],
+      [0.08, 10],
+      [0.9, 100],
+      [1, 100],
+    ] as const) {
+      expect(proposed(free(lowered), share)).toEqual([line(percent, '2026-12-06')]);
+    }
+    // The guard of a scheduled change lasts ten days from the change on.
+    const changes = [later({ perMinute: 30 })];
+    expect(proposed(free({ minute: 60, day: 1_000 }, { changes }), 0.08)).toEqual([line(10, '2026-12-11')]);
+  });
+});
+
+describe('no warning is about a plan', () => {
+  const changes = [later({ perMinute: 30, perDay: 1_000 })];
+  const reverted = {
+    since: '2026-11-26T11:00:00.000Z',
+    requests: 100,
+    refused: 5,
+    limits: { perMinute: 40, perDay: 1_000 },
+  };
+  it.each([
+    ['that stays the same', now, now],
+    ['that becomes larger', now, free({ minute: 61, day: 1_000 })],
+    ['that loses a window', now, free({ minute: 60 })],
+    ['with a guard that returns it to its present limits', now, free(lowered, { guard })],
+    ['that was smaller before the edit', free(lowered), free(lowered, { guard: other })],
+    [
+      'whose scheduled change is known to the gateway',
+      free({ minute: 60 }, { changes }),
+      free({ minute: 60 }, { changes }),
+    ],
+    [
+      'whose change has taken effect',
+      free({ minute: 30 }),
+      free({ minute: 30 }, { changes: [later({ perMinute: 30 }, '2026-11-01T00:00:00.000Z')] }),
+    ],
+    ['that becomes custom', now, free({}, { isCustom: true })],
+    ['that was custom', free({}, { isCustom: true }), now],
+    ['that is new', { ...now, name: 'other' }, free(lowered)],
+    [
+      'that is reverted, and is not edited',
+      free({ minute: 60, day: 1_000 }, { guard: other, reverted }),
+      free(lowered, { guard: other }),
+    ],
+  ])('%s', (_, before, after) => {
+    expect(textsOf(before, after)).toEqual([]);
+  });
+
+  it('but about a reverted plan whose limits or guard are edited', () => {
+    const before = free({ minute: 60, day: 1_000 }, { guard, reverted });
+    expect(textsOf(before, free(lowered))).toHaveLength(1);
+    expect(textsOf(before, free({ minute: 45, day: 1_000 }, { guard: other }))).toHaveLength(1);
+    expect(textsOf(before, free({ minute: 45, day: 1_000 }, { guard }))).toEqual([]);
+  });
+});
