@@ -119,7 +119,7 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     ({ key, decision } = again);
   }
   const decided = decide(authenticated, key, decision);
-  stations.usage?.decided(key.id, decision, decided.address, key.digestStart);
+  stations.usage?.decided(key.id, decision, decided.address, key.digestStart, key.trial);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 
   if (route.kind === 'not_found') return refused(decided, { code: 'not_found' });

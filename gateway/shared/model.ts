@@ -297,6 +297,8 @@ export interface BucketDecision {
   readonly kind: 'counted' | 'refused';
   readonly rateLimit: RateLimitState;
   readonly source: DecisionSource;
+  /** A bucket has no trial. */
+  readonly trial?: undefined;
 }
 
 /** The current quota of a key. Reading the quota costs no units. */

@@ -546,8 +546,8 @@ export const defaultBounds = Object.freeze({
   adminUsageRowsMax: 11_520,
 
   /**
-   * The timeout for computing the usage distribution of a plan, and how long the result is cached. The computation reads every recorded
-   * minute of every active key.
+   * The timeout for computing the usage distribution of a plan or the decisions of its trial, and how long the result is cached. The
+   * computation reads the usage record of every active key.
    */
   planDistributionTimeoutMs: 5_000,
   planDistributionKeptMs: 30_000,

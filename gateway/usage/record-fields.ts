@@ -20,6 +20,7 @@ import { hourOfDay, minuteOfHour, minutesField } from './usage-calendar.ts';
  * | | `unauthorized:<hour>` | requests with an invalid secret of the key, by minute |
  * | | `invalid:<digest>` | 1: requests with this invalid secret; 0: the last arrival |
  * | | `network:<network>` | by hour: requests from this network, which the key does not allow; 0: the last arrival |
+ * | | `trial:<hour>:<trial>` | requests by minute and by the outcome that this trial of the plan decided (`trial.ts`) |
  * | | `addresses` | the bits of the client addresses (`record/address-estimate.ts`) |
  * | operations | `ended:<hour>` | requests of all clients by minute and ending (`traffic.ts`) |
  * | | `own:<hour>`, `upstream:<hour>` | requests of all clients by minute and bucket of the duration (`traffic.ts`) |
@@ -40,6 +41,8 @@ export const failedField = (hour: number, upstream: string) =>
   `failed:${String(hourOfDay(hour)).padStart(2, '0')}:${upstream}`;
 export const unitsField = (hour: number) => `units:${String(hourOfDay(hour)).padStart(2, '0')}`;
 export const outcomesField = (hour: number) => `outcomes:${String(hourOfDay(hour)).padStart(2, '0')}`;
+export const trialField = (hour: number, trial: string) =>
+  `trial:${String(hourOfDay(hour)).padStart(2, '0')}:${trial}`;
 export const daysField = (month: string) => `days:${month}`;
 export const dayUnitsField = (month: string) => `units:${month}`;
 export const dayOutcomesField = (month: string) => `outcomes:${month}`;

@@ -24,6 +24,11 @@ beforeAll(async () => {
   });
 });
 
+const plans = {
+  free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
+  enterprise: 'custom',
+};
+
 /** Starts a gateway. One of its keys has a high limit, and the other key has a low limit. */
 async function start(
   overrides: Record<string, unknown> = {},
@@ -39,7 +44,7 @@ async function start(
   const settings = edit(
     await settingsOf({
       upstream: { url: backend.url, health: '/healthz' },
-      plans: { free: { perMinute: 60, perDay: 1_000 }, enterprise: 'custom' },
+      plans,
       keys: [roomy.entry, tight.entry],
       addressBucket: { perMinute: 2 },
       ...overrides,
@@ -113,6 +118,16 @@ it('every request is counted once, by operation, status and decision, and promto
   expect(text).not.toContain(roomy.entry.id);
 
   expect(complaintsAbout(text)).toBe('');
+});
+
+it('a trial that has refused no request has zeros, and a plan without a trial has no figure', async () => {
+  const { read } = await start({ plans: { ...plans, pro: { perMinute: 60 } } });
+  const ofTrials = [...(await read()).figures].filter(([name]) => name.includes('trial'));
+  expect(Object.fromEntries(ofTrials)).toEqual({
+    'tollgate_trial_refused_total{plan="free",window="minute"}': 0,
+    'tollgate_trial_refused_total{plan="free",window="day"}': 0,
+    'tollgate_trial_refused_total{plan="free",window="banned"}': 0,
+  });
 });
 
 it('all scrapes within a second get one text, at the same time or one after the other', async () => {

@@ -25,6 +25,7 @@ import { planDistribution } from '../plans/plan-distribution.ts';
 import { plansPage } from '../plans/plans-view.ts';
 import { simulateBody } from '../plans/simulate-route.ts';
 import { simulationShown } from '../plans/simulations.ts';
+import { planTrial } from '../plans/trial-route.ts';
 import { settingsShown } from '../settings/settings-view.ts';
 import { changesPage, eventsPage } from './changes-view.ts';
 import { deliveredEvent, deliveriesPage, deliveryShown } from './deliveries/deliveries-view.ts';
@@ -150,6 +151,7 @@ const components = {
   Operations: operationsPage,
   Owner: owner,
   PlanDistribution: planDistribution,
+  PlanTrial: planTrial,
   Plans: plansPage,
   ProcessId: processId,
   SentAgain: sentAgain,

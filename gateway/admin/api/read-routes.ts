@@ -13,6 +13,7 @@ import { trafficRoute } from '../operations/traffic-view.ts';
 import { distributionRoute } from '../plans/plan-distribution.ts';
 import { plansRoute } from '../plans/plans-view.ts';
 import { simulateRoute } from '../plans/simulate-route.ts';
+import { trialRoute } from '../plans/trial-route.ts';
 import { settingsText } from '../settings/settings-view.ts';
 import { apiDocument } from './api-document.ts';
 import { deliveriesRoute } from './deliveries/deliveries-route.ts';
@@ -55,6 +56,7 @@ export function createReadRoutes({
     directoryIdsRoute(keys),
     plansRoute(keys),
     distributionRoute(keys),
+    trialRoute(keys),
     simulateRoute({ keys, events, changes, presence }),
     deliveriesRoute(deliveries.queue, { settings, bounds }),
     defineRoute({

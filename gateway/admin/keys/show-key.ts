@@ -7,6 +7,7 @@ import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
 import { rowOf } from '../../usage/read/usage-rows.ts';
 import { offeredOf } from '../../usage/tally.ts';
 import { count, digestStart, instant, list, positive, stated } from '../api/response-parts.ts';
+import { trialOfKey, trialOfKeyView } from '../plans/trial-figures.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
@@ -64,6 +65,11 @@ export const keyDetail = z.object({
   recentRefusals: list(usageRow)
     .optional()
     .describe('The last minutes with a refusal within the last 24 hours, with the latest minute first.'),
+  trial: trialOfKey
+    .optional()
+    .describe(
+      'The trial of the key’s plan, with its decisions on the requests of the key in the last 24 hours. Absent if the plan has no trial, and without a usage record.',
+    ),
   why: whyShown,
 });
 
@@ -102,12 +108,13 @@ export async function showKey(
           secrets.map(({ digestStart }) => digestStart),
           { fromMs: nowMs - (usage.state().keptDays - 1) * dayMs, toMs: nowMs },
         ),
+        key.trial === undefined ? [] : usage.reader.trialOf([id], key.trial, period),
       ]),
   ]);
   const status = statuses?.get(id);
   if (status === undefined) return 'no_store';
-  const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed] = recorded ?? [];
-  const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed;
+  const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, tried] = recorded ?? [];
+  const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed && tried;
   if (usage && !isRecorded) return 'no_store';
   const facts = { ...listed, status, counted: countedBy(sources.settings().operations), nowMs };
   const item = keyItemOf({ ...facts, recent: usage ? recent?.get(id) : 'off' });
@@ -135,6 +142,7 @@ export async function showKey(
     strikes: status.strikes,
     operations24h: operations && byOperation(operations),
     recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
+    trial: key.trial && tried?.[0] && trialOfKeyView(key.trial, tried[0], nowMs),
     why: why({
       ...facts,
       state: item.state,

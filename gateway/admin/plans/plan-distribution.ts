@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import { plansInForce } from '../../keys/key-table.ts';
 import type { PlanWindow, Settings } from '../../shared/model.ts';
@@ -8,8 +7,8 @@ import { type KeyMinutes, offeredAt, offeredUnitsAt } from '../../usage/read/key
 import { errorResponse, foundResponse } from '../admin-response.ts';
 import { count, list, positive } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
-import { findKeys } from '../keys/find-keys.ts';
 import type { KeySources } from '../keys/key-sources.ts';
+import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
 
 const spread = z
   .object({
@@ -88,31 +87,14 @@ const minuteMs = 60_000;
  */
 export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>): ReadPlanDistribution {
   const { settings, usage, nowMs, bounds } = sources;
-  const kept = new Map<string, { readonly untilMs: number; readonly made: ReturnType<typeof make> }>();
+  const kept = createKeptResults<PlanDistribution>(bounds);
 
-  return (plan, hours) => {
-    for (const [name, { untilMs }] of kept) if (untilMs <= performance.now()) kept.delete(name);
-    const name = JSON.stringify([plan, hours, settings().version]);
-    const known = kept.get(name);
-    if (known !== undefined) return known.made;
-    const made = make(plan, hours);
-    // Requests that arrive during the computation wait for the same result.
-    kept.set(name, { untilMs: Number.POSITIVE_INFINITY, made });
-    const keep = (ms: number) => kept.set(name, { untilMs: performance.now() + ms, made });
-    made.then(
-      (found) => keep(found === undefined ? 0 : bounds.planDistributionKeptMs),
-      () => keep(0),
-    );
-    return made;
-  };
+  return (plan, hours) => kept(JSON.stringify([plan, hours, settings().version]), () => make(plan, hours));
 
   async function make(plan: string, hours: number): Promise<PlanDistribution | undefined> {
     const toMs = nowMs();
     const fromMs = (Math.floor(toMs / minuteMs) - 60 * hours + 1) * minuteMs;
-    const active = usage === undefined ? [] : await usage.reader.active();
-    if (active === undefined) return undefined;
-    const lately = active.filter(({ lastSeenMs }) => lastSeenMs >= fromMs).map(({ keyId }) => keyId);
-    const ofPlan = (await findKeys(sources, lately))?.filter(({ key }) => key.plan === plan);
+    const ofPlan = await activeKeysOf(sources, plan, fromMs);
     if (ofPlan === undefined) return undefined;
     const ids = ofPlan.map(({ key }) => key.id);
     const issued = ofPlan.filter(({ source }) => source === 'directory').length;
@@ -136,17 +118,10 @@ export function createPlanDistributions(sources: Omit<KeySources, 'readStatus'>)
     };
   }
 
-  async function peaksOf(ids: readonly string[], period: { fromMs: number; toMs: number }) {
-    const deadlineMs = performance.now() + bounds.planDistributionTimeoutMs;
-    const peaks: KeyPeak[] = [];
-    for (let from = 0; from < ids.length && performance.now() < deadlineMs; from += keysPerTurn) {
-      const read = await usage?.reader.minutesOf(ids.slice(from, from + keysPerTurn), period);
-      if (read === undefined) return undefined;
-      peaks.push(...read.map(peakOf));
-      // The pause lets the event loop serve other requests.
-      await nextTurn();
-    }
-    return peaks;
+  function peaksOf(ids: readonly string[], period: { fromMs: number; toMs: number }) {
+    const read = async (part: readonly string[]) =>
+      (await usage?.reader.minutesOf(part, period))?.map(peakOf);
+    return readUntilDeadline(ids, keysPerTurn, read, bounds);
   }
 }
 

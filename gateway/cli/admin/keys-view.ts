@@ -107,6 +107,7 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     }),
     ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
     ['grant', grant && grantText(grant, nowMs)],
+    ['trial, 24 h', key.trial?.sentence],
     ['strikes', `${counted(strikes, 'refusal that counts', 'refusals that count')} towards the next ban`],
     ['last seen', lastSeenMs === undefined ? 'not on record' : ago(lastSeenMs, nowMs)],
     [

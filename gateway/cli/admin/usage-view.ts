@@ -37,7 +37,11 @@ export function usageTable({ step, rows }: KeyUsage, screen: Screen): string[] {
 /**
  * Lists the number of refused requests for each limit and each other reason, such as `minute 10, ban 2`. The largest number comes first.
  */
-export function refusedInWords({ refused, banned, undecided = 0 }: UsageRow): string {
+export function refusedInWords({
+  refused,
+  banned,
+  undecided = 0,
+}: Pick<UsageRow, 'refused' | 'banned'> & Partial<Pick<UsageRow, 'undecided'>>): string {
   const all = [...Object.entries(refused), ['ban', banned] as const, ['no decision', undecided] as const];
   return all
     .filter(([, requests]) => requests > 0)

@@ -1,10 +1,14 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import type * as z from 'zod';
+import { plansPage } from '../../admin/plans/plans-view.ts';
+import { planTrial } from '../../admin/plans/trial-route.ts';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
+import type { AdminClient, Query, Reply } from '../admin/admin-client.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
-import { readKey } from '../admin/read-api.ts';
+import { readKey, requirePlan } from '../admin/read-api.ts';
 import {
   type Asking,
   clientOf,
@@ -26,6 +30,7 @@ import { type EditByField, editsBetween, laterEdits, type Tried } from './edits-
 import { createProgress } from './progress.ts';
 import { settingsInForce, settingsOfFile } from './settings-shown.ts';
 import { simulationLines } from './simulation-view.ts';
+import { trialLines, trialsLines } from './trial-view.ts';
 
 /**
  * An option with this value removes a limit. The type `Tried` uses null for this purpose, but commander treats null from an option's parser
@@ -40,11 +45,15 @@ interface SimulateOptions extends Asking, PeriodOptions, StatedLimits<number | t
   readonly limit: number;
 }
 
+interface TrialOptions extends Asking, PeriodOptions {
+  readonly limit: number;
+}
+
 interface DiffOptions extends Asking {
   readonly against?: string;
 }
 
-/** Adds the commands that compare an edited configuration and simulate its limits. */
+/** Adds the commands that compare an edited configuration, simulate its limits, and show what the trial of a plan would have refused. */
 export function addWhatIfCommands(program: Command): void {
   const simulate = withGateway(program.command('simulate'))
     .description(
@@ -91,6 +100,44 @@ export function addWhatIfCommands(program: Command): void {
       else print([`${names[1]} has the same settings as ${names[0]}.`]);
       if (differs) process.exitCode = 2;
     });
+
+  withPeriod(withGateway(program.command('trial')))
+    .argument('[plan]', 'the name of a plan with a trial (default: all plans with a trial)')
+    .description(
+      'show what the trial of a plan would have refused: the requests, the share by window, and the keys',
+    )
+    .option('--limit <count>', 'the maximum number of keys of a plan, up to 10,000', wholeNumber, 20)
+    .option('--json', 'print the response of the admin API as one JSON document')
+    .addHelpText('after', examples('trial', 'trial free --from -7d'))
+    .action(async (plan: string | undefined, { from, to, limit, ...options }: TrialOptions) => {
+      const query = { ...periodQuery({ from, to }, Date.now()), limit: String(limit) };
+      const client = clientOf(options);
+      if (plan === undefined) show(options, await readTrials(client, query), trialsLines);
+      else show(options, await readTrial(client, plan, query), trialLines);
+    });
+}
+
+async function readTrial(
+  client: AdminClient,
+  plan: string,
+  query: Query,
+): Promise<Reply<z.output<typeof planTrial>>> {
+  try {
+    return await client.get(`/plans/${encodeURIComponent(plan)}/trial`, query, planTrial);
+  } catch (error) {
+    // If the plan does not exist, this call throws an error that suggests a similar name.
+    if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, plan);
+    throw error;
+  }
+}
+
+/** Reads the trials of all plans. */
+async function readTrials(client: AdminClient, query: Query) {
+  const { plans } = (await client.get('/plans', {}, plansPage)).body;
+  const replies: Reply<z.output<typeof planTrial>>[] = [];
+  for (const { name, trial } of plans)
+    if (trial !== undefined) replies.push(await readTrial(client, name, query));
+  return { body: replies.map(({ body }) => body), json: { trials: replies.map(({ json }) => json) } };
 }
 
 const dayMs = 86_400_000;

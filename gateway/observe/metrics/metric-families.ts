@@ -106,10 +106,12 @@ export const families: readonly Family[] = [
   counter(
     'refused_total',
     'Requests of a key that a limit refused, by plan and window; `concurrent` is the limit of requests in progress.',
-    ({ requests }) =>
-      [...requests.refused].flatMap(([plan, byWindow]) =>
-        [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
-      ),
+    ({ requests }) => byPlanAndWindow(requests.refused),
+  ),
+  counter(
+    'trial_refused_total',
+    'Requests of a key that the trial of its plan refused and did not stop, by plan and window; `banned` is a ban of the trial.',
+    (state) => byPlanAndWindow(trialRefused(state)),
   ),
   counter('deprecated_requests_total', 'Requests of keys for deprecated operations.', (state) =>
     deprecated(state).map(({ id }) => ({
@@ -247,6 +249,26 @@ function one(value: number | undefined): Value[] {
 
 function by(label: string, counts: Iterable<readonly [string, number]>): Value[] {
   return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+/**
+ * Returns the refusals of trials. A trial that has refused no request has zeros, so that operators can tell a trial without refusals from
+ * a plan without a trial.
+ */
+function trialRefused({ requests, settings }: ObservedState): RequestCounts['trialRefused'] {
+  const found = new Map(requests.trialRefused);
+  for (const { name, trial } of settings.plans.values()) {
+    if (trial === undefined) continue;
+    const zeros = [...trial.map(({ window }) => window), 'banned'].map((window) => [window, 0] as const);
+    found.set(name, new Map([...zeros, ...(found.get(name) ?? [])]));
+  }
+  return found;
+}
+
+function byPlanAndWindow(counts: RequestCounts['refused']): Value[] {
+  return [...counts].flatMap(([plan, byWindow]) =>
+    [...byWindow].map(([window, value]) => ({ labels: { plan, window }, value })),
+  );
 }
 
 function targets(

@@ -26,6 +26,8 @@ export interface RequestCounts {
   readonly rejected: ReadonlyMap<string, number>;
   /** Requests of a key that a limit refused, by plan and limit: a window, or `concurrent`. */
   readonly refused: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Requests of a key that the trial of its plan refused, by plan and by what refused them: a window, `banned` or `concurrent`. */
+  readonly trialRefused: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Failed requests by the side at fault (`failureOf`). */
   readonly failures: ReadonlyMap<string, number>;
   /** Requests that failed at the upstream, by error code. */
@@ -46,6 +48,7 @@ export function createRequestMetrics() {
   const requests = new Map<string, Map<number, Map<DecisionLabel, number>>>();
   const rejected = new Map<string, number>();
   const refused = new Map<string, Map<string, number>>();
+  const trialRefused = new Map<string, Map<string, number>>();
   const failures = new Map<string, number>([
     ['gateway', 0],
     ['upstream', 0],
@@ -64,6 +67,7 @@ export function createRequestMetrics() {
       requests,
       rejected,
       refused,
+      trialRefused,
       failures,
       upstreamFailures,
       upstreamRetries,
@@ -96,6 +100,10 @@ export function createRequestMetrics() {
         add(child(refused, key.plan), decision?.rateLimit.inForce.name ?? '');
       } else if (key !== undefined && label === 'crowded') {
         add(child(refused, key.plan), 'concurrent');
+      }
+      const trial = decision?.trial;
+      if (trial !== undefined && trial !== 'admitted' && key !== undefined) {
+        add(child(trialRefused, key.plan), trial);
       }
       if (upstream === undefined) return;
       const upstreamMs = upstreamMsOf(exchange);

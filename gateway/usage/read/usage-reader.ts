@@ -37,9 +37,10 @@ import {
 import { createFailedUnitsReader, type FailedUnitsReader } from './failed-units.ts';
 import { type KeyMinutes, KeyMinutesBuilder } from './key-minutes.ts';
 import { createOperationsReader, type OperationsReader } from './operations-reader.ts';
+import { createTrialReader, type TrialReader } from './trial-reader.ts';
 
 /** Reads the usage record from the store, and adds the counts that this process has not sent yet. */
-export interface UsageReader extends OperationsReader, FailedUnitsReader {
+export interface UsageReader extends OperationsReader, FailedUnitsReader, TrialReader {
   /** Returns the minutes with requests of a key, in ascending order. Minutes outside the period are left out. */
   minutes(keyId: string, period: Period): Promise<readonly UsageMinute[] | undefined>;
   /** Returns the use of each secret of a key within the period, by the first digits of the secret's digest. */
@@ -378,6 +379,7 @@ export function createUsageReader({
     active,
     ...createOperationsReader({ read, active, calendar }),
     ...createFailedUnitsReader({ readKnown, calendar }),
+    ...createTrialReader({ read, calendar }),
   };
 
   async function active(): Promise<readonly ActiveKey[] | undefined> {

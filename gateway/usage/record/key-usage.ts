@@ -29,6 +29,7 @@ import { firstOutcomes, laterNumber, outcomes, tallyNumber, unitsNumber } from '
 import { UnsentCounts, type UnsentRoom } from '../unsent-counts.ts';
 import { hourOfDay, minuteOfHour, minutesField, type UsageCalendar } from '../usage-calendar.ts';
 import { addressBit, addressBits } from './address-estimate.ts';
+import { TrialMinute } from './trial-minute.ts';
 
 /** The number of the outcome `admitted`. */
 const admitted = 0;
@@ -81,6 +82,8 @@ export class KeyUsage {
   /** The extra units by outcome; undefined while every request has cost 1 unit. */
   private extraUnits: number[] | undefined;
   private freeRequests: number[] | undefined;
+  /** The decisions of the current trial of the key's plan; undefined while no trial has decided a request. */
+  private trial: TrialMinute | undefined;
   private hour = -1;
   /** The operations that have their own field in today's record. */
   private readonly operations = new Map<string, OperationCounts>();
@@ -136,6 +139,21 @@ export class KeyUsage {
     if (address !== this.lastAddress) this.see(address);
     if (secret !== this.lastSecret.digestStart) this.lastSecret = this.useOf(secret);
     if (atMs > this.lastSecret.lastMs) this.lastSecret.lastMs = atMs;
+  }
+
+  /**
+   * Counts what the trial decided on the request of the preceding call of `decided`.
+   *
+   * @param trial the name of the trial (`trialName`)
+   * @param outcome the outcome that the trial decided
+   * @param isRefusedNow whether the plan itself refused the request
+   */
+  tried(trial: string, outcome: number, isRefusedNow: boolean): void {
+    if (this.trial?.name !== trial) {
+      this.trial?.close(this.minute, this.calendar, this.unsent);
+      this.trial = new TrialMinute(trial);
+    }
+    this.trial.count(outcome, isRefusedNow);
   }
 
   /**
@@ -276,6 +294,7 @@ export class KeyUsage {
     if (this.extraUnits !== undefined && offered > 0) this.unsent.add(day, hoursField, withCosts, 1);
     this.extraUnits = undefined;
     this.freeRequests = undefined;
+    this.trial?.close(this.minute, this.calendar, this.unsent);
     if (offered === 0) return;
     this.unsent.add(day, hoursField, offeredNumber(hourOfDay(hour)), offered);
     // A later minute of this day may already have been counted. The record keeps the latest timestamp.

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { networkOf } from '../../shared/addresses/address-ranges.ts';
-import type { Decision } from '../../shared/model.ts';
+import type { Decision, Limits } from '../../shared/model.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { packCounts } from '../store/counts.ts';
 import type { Batch, RecordName, UsageStore } from '../store/usage-store.ts';
 import { type Outcome, outcomeOf, outcomes } from '../tally.ts';
+import { trialName } from '../trial.ts';
 import { type UnsentCounts, type UnsentRecord, UnsentRoom } from '../unsent-counts.ts';
 import type { UsageCalendar } from '../usage-calendar.ts';
 import { KeyUsage } from './key-usage.ts';
@@ -17,9 +18,9 @@ import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 export interface UsageRecorder {
   /**
    * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
-   * secret.
+   * secret. The argument `trial` has the limits of the trial that made `decision.trial`.
    */
-  decided(keyId: string, decision: Decision, address: string, secret: string): void;
+  decided(keyId: string, decision: Decision, address: string, secret: string, trial?: Limits): void;
   /** Counts a request that has ended. */
   ended(exchange: EndedExchange): void;
   /**
@@ -149,14 +150,17 @@ export function createUsageRecorder({
   const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
 
   return {
-    decided(keyId, decision, address, secret) {
-      sourceOf(keyId).counted.decided(
+    decided(keyId, decision, address, secret, trial) {
+      const { counted } = sourceOf(keyId);
+      counted.decided(
         outcomeIndex[outcomeOf(decision)],
         decision.units,
         decision.rateLimit.nowMs,
         address,
         secret,
       );
+      if (decision.trial !== undefined && trial !== undefined)
+        counted.tried(trialName(trial), outcomeIndex[decision.trial], decision.kind !== 'admitted');
     },
     ended(exchange) {
       counted.ended(exchange);

@@ -64,14 +64,20 @@ const tight = { perMinute: 60, operations: ['listPets'] };
 
 /** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
 const starts: Record<string, () => Promise<Settings>> = {
-  'in memory': () => withReceiver({ upstream: { url: backend.url }, keys: [key.entry], admin }),
+  'in memory': () =>
+    withReceiver({
+      upstream: { url: backend.url },
+      plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, enterprise: 'custom' },
+      keys: [key.entry],
+      admin,
+    }),
   'on Redis': () =>
     withReceiver({
       upstreams: {
         store: { url: backend.url, timeouts: { connect: '1s' } },
         gone: { url: 'http://gone.invalid:1' },
       },
-      plans: { free: tight, enterprise: 'custom' },
+      plans: { free: { ...tight, trial: { perMinute: 40, perDay: 1_000 } }, enterprise: 'custom' },
       keys: [
         { ...key.entry, name: 'Ada', secrets: [{ ...key.entry.secrets[0], expires: '2036-01-31' }] },
         big.entry,

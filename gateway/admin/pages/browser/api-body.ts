@@ -15,6 +15,7 @@ import type { traffic } from '../../operations/traffic-view.ts';
 import type { planDistribution } from '../../plans/plan-distribution.ts';
 import type { plansPage } from '../../plans/plans-view.ts';
 import type { simulationShown } from '../../plans/simulations.ts';
+import type { planTrial } from '../../plans/trial-route.ts';
 
 /**
  * The schema of each response that the pages read, by its path below `/api/v1`. If several patterns match a path, the
@@ -28,6 +29,7 @@ type Schemas = [
   [`/keys/${string}`, typeof keyDetail],
   [`/keys${string}`, typeof keyPage],
   [`/plans/${string}/distribution`, typeof planDistribution],
+  [`/plans/${string}/trial`, typeof planTrial],
   ['/plans', typeof plansPage],
   [`/operations/${string}/callers?${string}`, typeof callers],
   ['/operations', typeof operationsPage],

@@ -82,6 +82,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
+        ${key.trial && html`<p class=${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}>${key.trial.sentence}</p>`}
       </div>
     <//>
     <${UsageChart} id=${id} ban=${key.ban} query=${query} />
@@ -96,7 +97,7 @@ export function Key({ params: { id = '' }, query, live }) {
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
-  ...['operations24h', 'recentRefusals'],
+  ...['operations24h', 'recentRefusals', 'trial'],
 ];
 
 /** Shows the members of the key's definition that have no other place on the page. @param {KeyDetail} key */

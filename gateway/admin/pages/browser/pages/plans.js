@@ -4,6 +4,7 @@ import { usePolled } from '../api.js';
 import { count, counted, limitsInWords, per, percent } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
+import { PlanTrial } from './plan-trial.js';
 import { WhatIf } from './plan-what-if.js';
 
 /** @import { BodyOf } from '../api-body.ts' */
@@ -31,6 +32,11 @@ export function Plans({ query }) {
             ${!isComplete && html`<p class="muted">The key directory has more keys than are counted here.</p>`}`
       }
     <//>
+    ${plans
+      .filter(({ trial }) => trial !== undefined)
+      .map((plan) =>
+        h(PlanTrial, { key: `trial of ${plan.name}`, plan: plan.name, isOpen: plan.name === name }),
+      )}
     ${plans.length > 0 && name !== undefined && onePlan(name, plans, query)}
   </div>`;
 }
@@ -52,10 +58,11 @@ function columnsOf(open, plans) {
     },
     {
       title: 'Limits',
-      cell: ({ isCustom, windows }) =>
-        isCustom
-          ? 'each key states its own'
-          : windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', '),
+      cell: ({ isCustom, windows, trial }) => {
+        if (isCustom) return 'each key states its own';
+        const limits = windows.map(({ name, limit }) => `${count(limit)} ${per(name)}`).join(', ');
+        return html`${limits}${trial && html`<br /><span class="muted">trial: ${limitsInWords(trial)}</span>`}`;
+      },
     },
     ...(hasLater ? [later] : []),
     { title: 'Operations', cell: ({ operations }) => operations?.join(', ') ?? 'all' },

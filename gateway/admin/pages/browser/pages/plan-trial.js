@@ -1,0 +1,65 @@
+import { nowMs, usePolled } from '../api.js';
+import { clock, count, counted, fullInstant, noFigure, percent } from '../formats.js';
+import { cards, html, instead, keyLink, Section } from '../parts.js';
+
+/** @import { BodyOf } from '../api-body.ts' */
+
+/** @typedef {BodyOf<'/plans/{name}/trial'>} Trial */
+/** @typedef {Trial['keys'][number]} RefusedKey */
+
+/**
+ * Shows what the trial of a plan would have refused, in words, and the keys with these requests.
+ *
+ * @param {{ plan: string, isOpen: boolean }} props `isOpen`: the keys are listed
+ */
+export function PlanTrial({ plan, isOpen }) {
+  const polled = usePolled(`/plans/${encodeURIComponent(plan)}/trial`, 30_000);
+  const { body } = polled;
+  const title = `${plan}: the trial in the last 24 hours`;
+  if (body === undefined) return html`<${Section} title=${title} polled=${polled}>${instead(polled, '')}<//>`;
+  const { sentence, refused, refusedNow, keys, more = 0, activeKeys, examinedKeys } = body;
+  const examined =
+    examinedKeys < activeKeys
+      ? ` Only the ${count(examinedKeys)} most recently active of ${counted(activeKeys, 'key')} are counted.`
+      : '';
+  return html`<${Section} title=${title} name="trial" polled=${polled}>
+    <p class=${`sentence ${refused > refusedNow ? 'near' : ''}`}>
+      ${`${sentence}${examined}`}
+      ${!isOpen && keys.length > 0 && html` <a href=${`/plans?plan=${encodeURIComponent(plan)}`}>Show the keys</a>`}
+    </p>
+    ${isOpen && keys.length > 0 && cards(keys, { idOf: ({ id }) => id, columns })}
+    ${isOpen && more > 0 && html`<p class="more">and ${counted(more, 'key')} more</p>`}
+  <//>`;
+}
+
+/** @type {import('../parts.js').Column<RefusedKey>[]} */
+const columns = [
+  { title: 'Key', kind: 'id', cell: ({ id, name }) => keyLink({ id, name }) },
+  { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
+  { title: 'Refused now', kind: 'number', cell: ({ refusedNow }) => count(refusedNow) },
+  {
+    title: 'By the trial',
+    kind: 'number',
+    cell: ({ refused }) => count(refused),
+    isBad: ({ refused, refusedNow }) => refused > refusedNow,
+  },
+  { title: 'Share', kind: 'number', cell: ({ refused, requests }) => percent(refused / requests) },
+  { title: 'Refused by', cell: ({ refusedBy }) => refusers(refusedBy) },
+  { title: 'First', kind: 'number', cell: ({ firstRefusedAt }) => minute(firstRefusedAt) },
+  { title: 'Last', kind: 'number', cell: ({ lastRefusedAt }) => minute(lastRefusedAt) },
+];
+
+/** Lists what refused requests, for example "minute 130, ban 2". @param {RefusedKey['refusedBy']} refusedBy */
+function refusers(refusedBy) {
+  return Object.entries(refusedBy)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, refused]) => `${name === 'banned' ? 'ban' : name} ${count(refused)}`)
+    .join(', ');
+}
+
+/** @param {string | undefined} at */
+function minute(at) {
+  if (at === undefined) return noFigure;
+  const atMs = Date.parse(at);
+  return html`<time dateTime=${at} title=${fullInstant(atMs)}>${clock(atMs, nowMs()).slice(0, -3)}</time>`;
+}

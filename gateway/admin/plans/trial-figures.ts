@@ -1,0 +1,112 @@
+import * as z from 'zod';
+import { counted, figure, percent, timeText } from '../../fleet/wording.ts';
+import { toLimitFields } from '../../keys/limit-fields.ts';
+import { type Limits, planWindows } from '../../shared/model.ts';
+import { isoSecondOf } from '../../shared/schema/dates-and-durations.ts';
+import type { TrialRefusal, TrialUsage } from '../../usage/read/trial-reader.ts';
+import { byName, count, instant, limitsByField, positive } from '../api/response-parts.ts';
+import { limitsText } from '../settings/diff-settings.ts';
+
+/** The decisions of a trial on the requests of one key, or of all keys of a plan. */
+export const trialFigures = {
+  requests: count.describe('The requests that the trial decided.'),
+  refused: count.describe('The requests that the trial would have refused.'),
+  refusedBy: byName(positive).describe(
+    'The requests that the trial would have refused, by what would have refused them: the name of a window, `banned`, or `concurrent` for the limit of requests in progress, which is the same in the trial.',
+  ),
+  refusedNow: count.describe('How many of these requests the plan itself refused.'),
+  firstRefusedAt: instant
+    .optional()
+    .describe(
+      'The first minute with a request that the trial would have refused; absent without such a request.',
+    ),
+  lastRefusedAt: instant.optional(),
+};
+
+const figures = z.object(trialFigures);
+
+export type TrialFigures = z.output<typeof figures>;
+
+/** The trial of a key's plan, with its decisions on the requests of the key. */
+export const trialOfKey = z.object({
+  limits: limitsByField.describe('The limits of the trial.'),
+  sentence: z.string().describe('The figures as a text. Times are in UTC.'),
+  ...trialFigures,
+});
+
+export function figuresOf(usage: TrialUsage): TrialFigures {
+  const { requests, refused, refusedBy, refusedNow, firstRefusedMs, lastRefusedMs } = usage;
+  return {
+    requests,
+    refused,
+    refusedBy: refusedBy,
+    refusedNow,
+    firstRefusedAt: firstRefusedMs === undefined ? undefined : isoSecondOf(firstRefusedMs),
+    lastRefusedAt: lastRefusedMs === undefined ? undefined : isoSecondOf(lastRefusedMs),
+  };
+}
+
+/** Returns the member `trial` of a key, from its usage in the last 24 hours. */
+export function trialOfKeyView(trial: Limits, usage: TrialUsage, nowMs: number): z.output<typeof trialOfKey> {
+  const { refused, firstRefusedMs, lastRefusedMs } = usage;
+  const times =
+    refused === 0 || firstRefusedMs === undefined || lastRefusedMs === undefined
+      ? ''
+      : ` First ${timeText(firstRefusedMs, nowMs)}, last ${timeText(lastRefusedMs, nowMs)}.`;
+  return {
+    limits: toLimitFields(trial),
+    sentence: `${trialSentence(trial, usage)}${times}`,
+    ...figuresOf(usage),
+  };
+}
+
+/**
+ * Describes the decisions of a trial, for example "Trial 40 a minute: 132 of 4,100 requests (3.2 %) would have been
+ * refused: 130 by the minute limit, 2 by bans. The plan itself refused 12."
+ *
+ * @param keys the keys with decided requests, and the keys with requests that the trial would have refused; absent if
+ *   the figures belong to one key
+ */
+export function trialSentence(
+  trial: Limits,
+  {
+    requests,
+    refused,
+    refusedBy,
+    refusedNow,
+  }: Pick<TrialUsage, 'requests' | 'refused' | 'refusedBy' | 'refusedNow'>,
+  keys?: { readonly all: number; readonly refused: number; readonly newlyRefused: number },
+): string {
+  const start = `Trial ${limitsText(toLimitFields(trial))}`;
+  if (requests === 0) return `${start}: it has not decided a request yet.`;
+  const now = ` The plan itself refused ${refusedNow === 0 ? 'none' : figure(refusedNow)}.`;
+  if (refused === 0) {
+    const of = keys === undefined ? '' : ` of ${counted(keys.all, 'key')}`;
+    return `${start}: none of ${counted(requests, 'request')}${of} would have been refused.${now}`;
+  }
+  const share = percent(refused / requests);
+  const who = keys === undefined ? '' : whoText(keys);
+  return `${start}: ${figure(refused)} of ${counted(requests, 'request')} (${share}) would have been refused, ${refusedByText(refusedBy)}.${who}${now}`;
+}
+
+function whoText(keys: {
+  readonly all: number;
+  readonly refused: number;
+  readonly newlyRefused: number;
+}): string {
+  const first = keys.newlyRefused === 0 ? '' : `, ${figure(keys.newlyRefused)} of them for the first time`;
+  return ` ${figure(keys.refused)} of ${counted(keys.all, 'key')} would have had refusals${first}.`;
+}
+
+/** Describes what refused requests, for example "130 by the minute limit, 2 by bans". The largest number comes first. */
+function refusedByText(refusedBy: TrialUsage['refusedBy']): string {
+  return Object.entries(refusedBy)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, refused]) => `${figure(refused)} by ${refuser(name as TrialRefusal)}`)
+    .join(', ');
+}
+
+function refuser(name: TrialRefusal): string {
+  if (name === 'banned') return 'bans';
+  return planWindows.some((window) => window === name) ? `the ${name} limit` : 'the concurrency limit';
+}

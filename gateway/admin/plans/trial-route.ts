@@ -1,0 +1,150 @@
+import * as z from 'zod';
+import { plansInForce } from '../../keys/key-table.ts';
+import { toLimitFields } from '../../keys/limit-fields.ts';
+import type { Limits } from '../../shared/model.ts';
+import { isoOf, isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
+import { periodOf, periodQuery, queryOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
+import { sumOfTrials, type TrialUsage } from '../../usage/read/trial-reader.ts';
+import { errorResponse, foundResponse } from '../admin-response.ts';
+import { count, instant, limitsByField, list, positive } from '../api/response-parts.ts';
+import { defineRoute, type Route } from '../api/route.ts';
+import type { ListedKey } from '../keys/find-keys.ts';
+import type { KeySources } from '../keys/key-sources.ts';
+import { keptPeriod } from '../operations/kept-period.ts';
+import { activeKeysOf, createKeptResults, readUntilDeadline } from './plan-keys.ts';
+import { figuresOf, trialFigures, trialSentence } from './trial-figures.ts';
+
+/** The response of `GET /plans/{name}/trial`. */
+export const planTrial = z.object({
+  plan: z.string(),
+  limits: limitsByField.describe('The limits of the trial.'),
+  limitsNow: limitsByField.describe('The limits of the plan.'),
+  fromAt: instant.describe('The recorded part of the period.'),
+  toAt: instant,
+  firstAt: instant
+    .optional()
+    .describe(
+      'The first minute of the period with a request that the trial decided; absent without such a request.',
+    ),
+  sentence: z.string().describe('The figures as a text.'),
+  ...trialFigures,
+  triedKeys: count.describe('Keys with a request that the trial decided.'),
+  refusedKeys: count.describe('Keys with a request that the trial would have refused.'),
+  newlyRefusedKeys: count.describe('Of these keys, the keys that the plan itself did not refuse.'),
+  activeKeys: count.describe('Keys on the plan that sent requests.'),
+  examinedKeys: count.describe('Active keys whose record was read within the time limit.'),
+  keys: list(z.object({ id: z.string(), name: z.string().optional(), ...trialFigures })).describe(
+    'Keys with a request that the trial would have refused. The key comes first for which the trial would have refused the most requests in addition to the refusals of the plan.',
+  ),
+  more: positive.optional().describe('The number of keys that are not in this list.'),
+});
+
+export type PlanTrial = z.output<typeof planTrial>;
+
+/** The largest number of keys in a response. An operator may want to contact every key holder. */
+const keysMax = 10_000;
+
+/** The number of keys whose usage records are read at the same time. A trial has few fields in each record. */
+const keysPerTurn = 100;
+
+/** `GET /plans/{name}/trial` */
+export function trialRoute(sources: KeySources): Route {
+  const trialOf = createPlanTrials(sources);
+  return defineRoute({
+    method: 'GET',
+    path: '/plans/{name}/trial',
+    needs: 'read',
+    query: queryOf({ ...periodQuery, limit: wholeNumber(1, keysMax).default(50) }),
+    async respond({ params: { name = '' }, query }) {
+      const { settings, usage, nowMs } = sources;
+      const period = periodOf(query, nowMs());
+      if ('kind' in period) return errorResponse('invalid_request', period.message);
+      const plan = plansInForce(settings()).get(name);
+      if (plan === undefined) return errorResponse('not_found', 'There is no plan with this name.');
+      if (plan.trial === undefined)
+        return errorResponse(
+          'not_found',
+          'There is no trial in this plan. Write `trial: { perMinute: 40 }` in the plan, with all limits of the trial.',
+        );
+      if (usage === undefined) {
+        const message =
+          'There is no record of the decisions of the trial, because `usage.keepDays` is 0. The metric tollgate_trial_refused_total counts the refusals.';
+        return errorResponse('not_found', message);
+      }
+      const isUsual = query.from === undefined && query.to === undefined;
+      const found = await trialOf(name, plan.trial, period, isUsual);
+      return foundResponse(found && { ...found, ...listed(found.keys, query.limit) });
+    },
+  });
+}
+
+function listed(keys: PlanTrial['keys'], limit: number): Pick<PlanTrial, 'keys' | 'more'> {
+  return { keys: keys.slice(0, limit), more: keys.length > limit ? keys.length - limit : undefined };
+}
+
+/**
+ * Adds up the decisions of a plan's trial on the requests of its keys. The time of the reads is limited. The result of
+ * the usual period, the last 24 hours, is cached for a short time, because an open page repeats the request. The
+ * result is undefined when the store does not reply.
+ */
+function createPlanTrials(sources: KeySources) {
+  const { settings, usage, nowMs, bounds } = sources;
+  const kept = createKeptResults<PlanTrial>(bounds);
+
+  return (plan: string, trial: Limits, period: Period, isUsual: boolean) => {
+    const read = () => make(plan, trial, period);
+    return isUsual ? kept(JSON.stringify([plan, settings().version]), read) : read();
+  };
+
+  async function make(plan: string, trial: Limits, asked: Period): Promise<PlanTrial | undefined> {
+    if (usage === undefined) return undefined;
+    const period = keptPeriod(asked, usage.state(), nowMs());
+    const active = await activeKeysOf(sources, plan, period.fromMs);
+    const used =
+      active &&
+      (await readUntilDeadline(
+        active.map(({ key }) => key.id),
+        keysPerTurn,
+        (part) => usage.reader.trialOf(part, trial, period),
+        bounds,
+      ));
+    if (active === undefined || used === undefined) return undefined;
+    const tried = used.flatMap((usage, index) => {
+      const listed = active[index];
+      return listed === undefined || usage.requests === 0 ? [] : [{ listed, usage }];
+    });
+    const refused = tried.filter(({ usage }) => usage.refused > 0).sort(byHarm);
+    const newlyRefused = refused.filter(({ usage }) => usage.refusedNow === 0).length;
+    const sum = sumOfTrials(tried.map(({ usage }) => usage));
+    return {
+      plan,
+      limits: toLimitFields(trial),
+      limitsNow: toLimitFields(plansInForce(settings()).get(plan)?.limits ?? []),
+      fromAt: isoOf(period.fromMs),
+      toAt: isoOf(period.toMs),
+      firstAt: sum.firstMs === undefined ? undefined : isoSecondOf(sum.firstMs),
+      sentence: trialSentence(trial, sum, { all: tried.length, refused: refused.length, newlyRefused }),
+      ...figuresOf(sum),
+      triedKeys: tried.length,
+      refusedKeys: refused.length,
+      newlyRefusedKeys: newlyRefused,
+      activeKeys: active.length,
+      examinedKeys: used.length,
+      keys: refused.map(({ listed, usage }) => ({
+        id: listed.key.id,
+        name: listed.key.name,
+        ...figuresOf(usage),
+      })),
+    };
+  }
+}
+
+interface TriedKey {
+  readonly listed: ListedKey;
+  readonly usage: TrialUsage;
+}
+
+function byHarm({ usage: a }: TriedKey, { usage: b }: TriedKey): number {
+  const harm = (usage: TrialUsage) => usage.refused - usage.refusedNow;
+  return harm(b) - harm(a) || b.refused - a.refused;
+}
