@@ -1,27 +1,36 @@
-import type { Limits, Plan, PlanChange, Plans, PlanWindow, Settings } from '../shared/model.ts';
+import type { Limits, Plan, PlanChange, Plans, Reverts, Settings } from '../shared/model.ts';
+import { type GuardedEdit, guardedEditOf } from './guards.ts';
 import { toLimits } from './limit-fields.ts';
 import type { StatedPlan } from './plan-schema.ts';
 
 /**
- * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. Code that applies a plan gets the limits from `plansAt`.
+ * The plans with the limits that apply at `nowMs`, epoch ms on the store's clock. A plan that its guard has reverted has the limits before
+ * the guarded edit. Code that applies a plan gets the limits from `plansAt`.
+ *
  * A key table stores the result of `plansAt` for one time (`plansInForce`). When the limits of a plan change, `server/plan-changes.ts`
  * makes a new key table.
  */
-export function plansAt({ plans }: Pick<Settings, 'plans'>, nowMs: number): Plans {
-  if (lastChangeMs(plans, nowMs) === undefined) return plans;
-  return new Map([...plans].map(([name, plan]) => [name, { ...plan, limits: limitsAt(plan, nowMs) }]));
+export function plansAt({ plans, reverts }: Pick<Settings, 'plans' | 'reverts'>, nowMs: number): Plans {
+  if (lastChangeMs(plans, nowMs) === undefined && !reverts?.size) return plans;
+  return new Map([...plans].map(([name, plan]) => [name, planAt(plan, nowMs, reverts)]));
 }
 
-/** The limits of a plan at the time `nowMs`. The plan must come from `compilePlan`. */
+function planAt(plan: Plan, nowMs: number, reverts: Reverts | undefined): Plan {
+  const limits = limitsAt(plan, nowMs);
+  const edit = guardedEditOf(plan, limits);
+  const revert = edit && reverts?.get(edit.identity);
+  if (edit === undefined || revert === undefined) return { ...plan, limits };
+  return { ...plan, limits: edit.guard.before, reverted: { ...revert, limits } };
+}
+
+/** Returns the edits that guards watch, or have reverted, at `nowMs` on the store's clock. @param plans the configured plans */
+export function guardedEditsAt(plans: Plans, nowMs: number): readonly GuardedEdit[] {
+  return [...plans.values()].flatMap((plan) => guardedEditOf(plan, limitsAt(plan, nowMs)) ?? []);
+}
+
+/** The limits of a plan at the time `nowMs`, without a revert by its guard. The plan must come from `compilePlan`. */
 export function limitsAt({ limits, changes }: Plan, nowMs: number): Limits {
   return changes?.findLast(({ fromMs }) => fromMs <= nowMs)?.limits ?? limits;
-}
-
-/** The windows whose limit is smaller than before, or that had no limit before. A guard watches these windows. */
-export function smallerWindows(before: Limits, now: Limits): readonly PlanWindow[] {
-  return now
-    .filter(({ window, max }) => max < (before.find((one) => one.window === window)?.max ?? Infinity))
-    .map(({ window }) => window);
 }
 
 /** The changes of a plan after `nowMs`. */

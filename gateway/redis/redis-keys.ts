@@ -144,6 +144,13 @@ export const redisKeys = {
     type: 'hash',
     bytesMax: 4_000_000,
   },
+  guard: {
+    /** The identity of the guarded edit is a hash tag, so that the hashes of several plans are in distant slots of a Cluster. */
+    name: (prefix: string, identity: string) => `${prefix}:guard:{${identity}}`,
+    pattern: '<prefix>:guard:{<identity of a guarded edit>}',
+    type: 'hash',
+    bytesMax: 300_000,
+  },
   events: {
     name: (prefix: string) => `${prefix}:fleet:{events}`,
     pattern: '<prefix>:fleet:{events}',

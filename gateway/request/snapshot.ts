@@ -1,4 +1,6 @@
+import type { GuardCounter, Guards } from '../fleet/guard/guards.ts';
 import type { KeyDirectory } from '../keys/directory/key-directory.ts';
+import { plansInForce } from '../keys/key-table.ts';
 import { type AddressRanges, compileRanges } from '../shared/addresses/address-ranges.ts';
 import { countedBy, type Key, type QuotaRules, type Settings } from '../shared/model.ts';
 import {
@@ -29,6 +31,8 @@ export interface Snapshot {
   readonly authenticate: AuthenticateKey<KnownKey>;
   readonly corsOrigins: CorsOrigins;
   readonly hstsFields: readonly string[] | undefined;
+  /** A counter for each plan that a guard watches; undefined if no guard watches a plan. */
+  readonly guarded: ReadonlyMap<string, GuardCounter> | undefined;
 }
 
 /** A key with values that are computed once per secret, when a client first presents the secret. */
@@ -44,12 +48,11 @@ export interface KnownKey extends Key {
 
 /**
  * @param assets the files of the gateway's own pages, which are the same in every snapshot
- * @param keys the key directory, which is undefined when all keys are in the configuration, and the leaked secrets of the configuration
  */
 export function createSnapshot(
   settings: Settings,
   assets: PageAssets,
-  { directory, blocked }: KeySources,
+  { directory, blocked, guards }: SnapshotSources,
 ): Snapshot {
   return Object.freeze({
     settings,
@@ -61,12 +64,16 @@ export function createSnapshot(
     authenticate: createAuthenticateKey(settings, know, directory?.keysRead(settings), blocked),
     corsOrigins: settings.cors && new Set(settings.cors.origins),
     hstsFields: hstsFieldsOf(settings.hsts),
+    guarded: guards.countersOf(plansInForce(settings)),
   });
 }
 
-interface KeySources {
+interface SnapshotSources {
+  /** Undefined when all keys are in the configuration. */
   readonly directory: Pick<KeyDirectory, 'keysRead'> | undefined;
+  /** The leaked secrets of the configuration. */
   readonly blocked: Blocked;
+  readonly guards: Pick<Guards, 'countersOf'>;
 }
 
 function know(key: Key, { expiresMs, digestStart }: ValidSecret): KnownKey {

@@ -49,7 +49,7 @@ interface AdminSideOptions {
 export function createAdminSide({
   settings: firstSettings,
   processId,
-  stores: { limiter, directory, leaks, usage, records },
+  stores: { limiter, directory, leaks, guards, usage, records },
   phase,
   served,
   log: { logger },
@@ -59,6 +59,7 @@ export function createAdminSide({
 }: AdminSideOptions) {
   const planChanges = followPlanChanges({
     limiter,
+    guards,
     log: logger,
     bounds,
     onChange(next) {
@@ -315,6 +316,7 @@ export function createAdminSide({
       notInForce = now;
       certificates.replace(next);
       renewLeaks();
+      guards.soon();
       notices.replace();
       if (next.admin.tls) admin.setCertificate(next.admin.tls);
       // Reloads are compared one at a time, because the comparison of many keys takes a while.

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Guards } from '../fleet/guard/guards.ts';
 import { settingsAt } from '../keys/key-table.ts';
 import { lastChangeMs, nextChangeMs } from '../keys/plans.ts';
 import type { Limiter } from '../request/limit/limiter.ts';
@@ -6,7 +7,8 @@ import type { Settings } from '../shared/model.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
- * Replaces the settings when the store's clock reaches the time of a scheduled plan change. Each process reads the store's clock itself.
+ * Replaces the settings when the store's clock reaches the time of a scheduled plan change, and when a guard reverts a plan or an operator
+ * ends the revert (`fleet/guard/`). Each process reads the store's clock itself.
  * All processes of a fleet therefore change within a second, even if their own clocks are wrong.
  *
  * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
@@ -14,11 +16,13 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
  */
 export function followPlanChanges({
   limiter,
+  guards,
   onChange,
   log,
   bounds,
 }: {
   readonly limiter: Pick<Limiter, 'storeNowMs' | 'readStoreNowMs'>;
+  readonly guards: Pick<Guards, 'reverts' | 'onChange'>;
   /** Receives the settings with the limits that apply now. */
   readonly onChange: (settings: Settings) => void;
   /** Logs each change; undefined when another part of the gateway logs it. */
@@ -36,6 +40,11 @@ export function followPlanChanges({
    * ignored.
    */
   let taken = 0;
+  const stopListening = guards.onChange(() => {
+    if (settings === undefined) return;
+    settings = settingsAt({ ...settings, reverts: guards.reverts() }, limiter.storeNowMs());
+    onChange(settings);
+  });
 
   return {
     /** Returns new settings with the limits that apply now, and follows the later changes of these settings. */
@@ -43,7 +52,7 @@ export function followPlanChanges({
       taken += 1;
       clearTimeout(timer);
       const nowMs = limiter.storeNowMs();
-      settings = settingsAt(next, nowMs);
+      settings = settingsAt({ ...next, reverts: guards.reverts() }, nowMs);
       changedMs = lastChangeMs(next.plans, nowMs);
       if (hasChanges(next)) checked = check(taken);
       return settings;
@@ -53,6 +62,7 @@ export function followPlanChanges({
     close() {
       taken += 1;
       clearTimeout(timer);
+      stopListening();
     },
   };
 

@@ -32,7 +32,7 @@ interface RequestSideOptions {
   readonly settings: Settings;
   /** A random id per start of the process. */
   readonly processId: string;
-  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'usage' | 'flushed'>;
+  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'guards' | 'usage' | 'flushed'>;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
@@ -53,7 +53,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, leaks, usage, flushed },
+  stores: { limiter, directory, leaks, guards, usage, flushed },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -65,16 +65,17 @@ export function createRequestSide({
 }: RequestSideOptions) {
   const startedAt = new Date(nowMs()).toISOString();
   const pageAssets = createPageAssets();
-  const keySources = { directory, blocked: leaks.blocked };
+  const sources = { directory, blocked: leaks.blocked, guards };
   const planChanges = followPlanChanges({
     limiter,
+    guards,
     bounds,
     onChange(next) {
-      snapshot = createSnapshot(next, pageAssets, keySources);
+      snapshot = createSnapshot(next, pageAssets, sources);
       limiter.forgetRefusals();
     },
   });
-  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, keySources);
+  let snapshot = createSnapshot(planChanges.take(settings), pageAssets, sources);
   let configLoadedAt = startedAt;
   /** Whether a drain has begun to cut the requests that are still in progress. */
   let cutsConnections = false;
@@ -150,16 +151,17 @@ export function createRequestSide({
 
   return {
     async listen(...at: Parameters<typeof listener.listen>) {
-      await Promise.all([planChanges.settled(), leaks.blocked.started]);
+      await Promise.all([planChanges.settled(), leaks.blocked.started, guards.started]);
       return listener.listen(...at);
     },
     alsoAccept: listener.alsoAccept,
     /** Puts new settings into effect. A request in flight keeps the snapshot with which it began. */
     reload(next: Settings) {
-      snapshot = createSnapshot(planChanges.take(next), pageAssets, keySources);
+      snapshot = createSnapshot(planChanges.take(next), pageAssets, sources);
       configLoadedAt = new Date(nowMs()).toISOString();
       forwarder.setUpstreams(next.upstreams);
       limiter.forgetRefusals();
+      guards.soon();
       tunnelWatch.check();
       if (next.listen.tls) listener.setCertificate(next.listen.tls);
     },

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createGuards, type Guards } from '../fleet/guard/guards.ts';
 import { createKeyDirectory, type KeyDirectory } from '../keys/directory/key-directory.ts';
 import { createLeaks, type Leaks } from '../keys/leaks/leaks.ts';
 import type { Notice } from '../notify/notices.ts';
@@ -15,6 +16,7 @@ export interface Stores {
   /** Undefined without a key directory. */
   readonly directory: KeyDirectory | undefined;
   readonly leaks: Leaks;
+  readonly guards: Guards;
   /** Undefined when no usage is recorded. */
   readonly usage: Usage | undefined;
   /**
@@ -80,6 +82,7 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     log,
     bounds,
   });
+  const guards = createGuards({ redis: records, settings, nowMs: limiter.storeNowMs, log, bounds });
   const usage =
     usageSettings.keepDays === 0
       ? undefined
@@ -120,12 +123,13 @@ export function openStores({ settings, log, onEvent, bounds, nowMs, banLog }: St
     limiter,
     directory,
     leaks,
+    guards,
     usage,
     records,
     sendCounts,
     flushed: () => flushed,
     async flush() {
-      await Promise.all([limiter.close(), usage?.close()]);
+      await Promise.all([limiter.close(), usage?.close(), guards.close()]);
     },
     close() {
       leaks.close();

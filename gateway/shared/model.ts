@@ -51,14 +51,21 @@ export interface Guard {
   readonly untilMs: number;
 }
 
-/** The reason why a guard has returned a plan to its earlier limits. */
-export interface Reverted {
+/** When and why a guard has returned a plan to its earlier limits. */
+export interface Revert {
   /** Epoch ms on the store's clock. */
   readonly sinceMs: number;
   /** The requests of the plan during the ten minutes before `sinceMs`. */
   readonly requests: number;
   /** The requests of these that a smaller window refused. */
   readonly refused: number;
+}
+
+/** The known reverts, by the identity of the guarded edit (`guardedEditOf`). */
+export type Reverts = ReadonlyMap<string, Revert>;
+
+/** The revert of a plan in force. */
+export interface Reverted extends Revert {
   /** The limits of the edit, which do not apply since `sinceMs`. */
   readonly limits: Limits;
 }
@@ -635,6 +642,8 @@ export interface Settings {
   readonly upstreams: readonly Upstream[];
   /** The configured plans. `plansAt` returns the plans with the limits that apply at a given time. */
   readonly plans: Plans;
+  /** The reverts that the guards of plans have decided. The configuration does not have this member; `followPlanChanges` adds it. */
+  readonly reverts?: Reverts | undefined;
   readonly keys: Keys;
   /** Whether the key directory is enabled, so that keys can be issued while gateways run. */
   readonly directory: boolean;

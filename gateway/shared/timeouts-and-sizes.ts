@@ -267,6 +267,25 @@ export const defaultBounds = Object.freeze({
   storeCloseTimeoutMs: 1_000,
 
   /**
+   * The interval at which a process reports the counts of a guarded plan and reads the state of its guard. Counts that Redis has not received
+   * wait in slots of `guardSlotMs`.
+   */
+  guardIntervalMs: 1_000,
+  /** A guard judges the requests of the last `guardSlots` slots: ten minutes, and at least `guardRequestsMin` requests. */
+  guardSlotMs: 10_000,
+  guardSlots: 60,
+  guardRequestsMin: 100,
+  /**
+   * The maximum number of keys with refusals whose counts a slot lists separately. With more keys, the slot counts groups of keys
+   * (`guard-counts.ts`).
+   */
+  guardKeysPerSlotMax: 256,
+  /** How long Redis keeps the state of a guard after the last gateway with this guard in its configuration has read it. */
+  guardKeptMs: 2_592_000_000,
+  /** How long a process that starts waits for the state of the guards. */
+  guardStartTimeoutMs: 1_000,
+
+  /**
    * The maximum number of secrets of one key in the key directory. A rotation needs two secrets. The limit is higher, because a careless
    * integration may use more.
    */

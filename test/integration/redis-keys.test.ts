@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFlushFleet } from '../../gateway/fleet/flush/flush-fleet.ts';
+import { firstState } from '../../gateway/fleet/guard/decide-guard.ts';
+import { createRedisGuardStore } from '../../gateway/fleet/guard/redis-guard-store.ts';
 import { createKeyDirectory } from '../../gateway/keys/directory/key-directory.ts';
 import { createRedisBlockStore } from '../../gateway/keys/leaks/blocked/redis-block-store.ts';
 import { toLimits } from '../../gateway/keys/limit-fields.ts';
@@ -15,6 +17,7 @@ import { windowIndex } from '../../gateway/shared/calendar-windows.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { createUsage } from '../../gateway/usage/usage.ts';
+import { countsOf, guardedEdit } from '../fleet/guard/guard-fixture.ts';
 import { connectRedis } from '../support/connect-redis.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
@@ -25,6 +28,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
 const prefix = 'a-prefix-of-20-chars';
+const before = { perSecond: 100, perMinute: 600, perHour: 1_000, perDay: 10_000, perMonth: 100_000 };
 const limits = { perSecond: 50, perMinute: 60, perHour: 100, perDay: 1_000, perMonth: 10_000 };
 
 /** A pattern of the table as a regular expression, in which `<…>` matches anything. */
@@ -56,7 +60,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   if (!calm || !greedy || !freed) throw new Error('three keys were made');
   const config = {
     upstream: { url: 'http://127.0.0.1:1' },
-    plans: { all: limits },
+    plans: { all: { ...limits, guard: { before, refusedAtMost: '3 %', until: '2100-01-01' } } },
     redis: { url: server.url, prefix },
     keys: [calm.entry, greedy.entry, freed.entry],
     bans: { after: 20 },
@@ -188,6 +192,17 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     bounds: tunedBounds({ ...patientStore, fleetFlushTimeoutMs: 60_000 }),
   });
   expect(await flushFleet()).toEqual({ isComplete: true, behind: [] });
+
+  const edit = guardedEdit();
+  const guard = createRedisGuardStore({ redis: connection, processId: 'ab12cd34ef56', bounds });
+  const periods = Array.from({ length: bounds.guardSlots }, (_, index) => {
+    const refused = Object.fromEntries(Array.from({ length: 250 }, (_, key) => [`${index} ${key}`, 100]));
+    return { agoMs: index * bounds.guardSlotMs, counts: countsOf(edit, { refused }, bounds) };
+  });
+  // The share is more than 100 %, so that the plan is not reverted.
+  const never = { ...edit, guard: { ...edit.guard, refusedShareMax: 2 } };
+  const reply = await guard.report(never, { known: firstState, number: 1, periods });
+  expect(reply).toMatchObject({ kind: 'replied', state: firstState });
 
   // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import { limitChangeText, percent } from '../../fleet/wording.ts';
+import { smallerWindows } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
-import { smallerWindows } from '../../keys/plans.ts';
 import type { Limits, PlanWindow } from '../../shared/model.ts';
 import { dateText, limitsText } from '../settings/diff-settings.ts';
 import type { planShown } from '../settings/settings-view.ts';

@@ -1,5 +1,5 @@
+import { smallerWindows } from '../../keys/guards.ts';
 import { limitFieldOf } from '../../keys/limit-fields.ts';
-import { smallerWindows } from '../../keys/plans.ts';
 import { calendarMonth, calendarWindowsMs } from '../../shared/calendar-windows.ts';
 import type { Limit, Limits, Operation, Plan, PlanWindow } from '../../shared/model.ts';
 import { nameOf } from '../../shared/schema/schema-faults.ts';

@@ -1,0 +1,109 @@
+import { type GuardedEdit, limitOf } from '../../keys/guards.ts';
+import type { Decision } from '../../shared/model.ts';
+
+/**
+ * The counted requests of a guarded plan in a period. A name stands for a key (`nameOf`). If more keys have refusals than a slot may list,
+ * keys whose names begin with the same two digits form a group, and the guard treats a group as one key. One key's refusals count only up to
+ * a limit, so groups can only make the guard count fewer refusals. There are 256 groups, and five of them can revert a plan.
+ */
+export interface GuardCounts {
+  requests: number;
+  /** The refusals by a watched window, by the name of the key or group. */
+  readonly refused: Map<string, number>;
+  /** The names of some keys with requests: all of them if fewer than five keys had requests. */
+  readonly active: Set<string>;
+}
+
+/** One key may contribute at most a fifth of the refusals that revert a plan, so a guard distinguishes only fewer than five active keys. */
+export const activeMax = 5;
+
+/** The number of digits of a key's name, and of a group's name. */
+const [nameDigits, groupDigits] = [8, 2];
+
+export function noCounts(): GuardCounts {
+  return { requests: 0, refused: new Map(), active: new Set() };
+}
+
+/** Counts a decided request. The request costs `units`. Requests during a ban and undecided requests do not count. */
+export function countRequest(
+  counts: GuardCounts,
+  edit: GuardedEdit,
+  { keyId, decision, units }: { readonly keyId: string; readonly decision: Decision; readonly units: number },
+  namesMax: number,
+): void {
+  const { kind } = decision;
+  if (kind === 'banned' || kind === 'unavailable') return;
+  counts.requests += 1;
+  const isRefused = isRefusedByEdit(edit, decision, units);
+  if (!isRefused && counts.active.size >= activeMax) return;
+  const name = nameOf(keyId);
+  if (counts.active.size < activeMax) counts.active.add(name);
+  if (isRefused) addRefusals(counts.refused, name, 1, namesMax);
+}
+
+/**
+ * Whether a window refused the request that the edit made smaller. If a grant has replaced the limit of the window, the edit is not the
+ * reason. A request that costs more than a limit is refused too, unless it also cost more before the edit.
+ */
+function isRefusedByEdit(
+  { windows, limits, guard }: GuardedEdit,
+  decision: Decision,
+  units: number,
+): boolean {
+  const { inForce, windows: all } = decision.rateLimit;
+  if (decision.kind === 'refused') {
+    return windows.some((name) => name === inForce.name) && inForce.limit === limitOf(limits, inForce.name);
+  }
+  if (decision.kind !== 'admitted' || decision.units >= units) return false;
+  return all.some(({ name, limit }) => {
+    const isWatched = windows.some((one) => one === name) && limit === limitOf(limits, name);
+    return isWatched && limit < units && (limitOf(guard.before, name) ?? units) >= units;
+  });
+}
+
+/** Adds the counts `more` to `counts`. */
+export function addCounts(counts: GuardCounts, more: GuardCounts, namesMax: number): void {
+  counts.requests += more.requests;
+  for (const [name, refusals] of more.refused) addRefusals(counts.refused, name, refusals, namesMax);
+  for (const name of more.active) if (counts.active.size < activeMax) counts.active.add(name);
+}
+
+/** Adds refusals of a key or group. If more than `namesMax` names have refusals, groups replace all keys. */
+export function addRefusals(
+  refused: Map<string, number>,
+  name: string,
+  refusals: number,
+  namesMax: number,
+): void {
+  refused.set(name, (refused.get(name) ?? 0) + refusals);
+  if (refused.size <= namesMax) return;
+  const groups = byGroup(refused);
+  refused.clear();
+  for (const [group, sum] of groups) refused.set(group, sum);
+}
+
+/** Adds up the refusals of each group. */
+export function byGroup(refused: ReadonlyMap<string, number>): Map<string, number> {
+  const groups = new Map<string, number>();
+  for (const [name, refusals] of refused) {
+    const group = name.slice(0, groupDigits);
+    groups.set(group, (groups.get(group) ?? 0) + refusals);
+  }
+  return groups;
+}
+
+export function isGroup(name: string): boolean {
+  return name.length === groupDigits;
+}
+
+/** A short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
+function nameOf(keyId: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < keyId.length; index++) {
+    hash = Math.imul(hash ^ keyId.charCodeAt(index), 0x01000193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash ^= hash >>> 16;
+  return (hash >>> 0).toString(16).padStart(nameDigits, '0');
+}

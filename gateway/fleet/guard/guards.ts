@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { type GuardedEdit, guardedEditOf } from '../../keys/guards.ts';
+import { guardedEditsAt } from '../../keys/plans.ts';
+import type { RedisConnection } from '../../redis/redis-connection.ts';
+import { type Away, notConnected } from '../../redis/redis-reply.ts';
+import type { Decision, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { firstState, type GuardFigures, type GuardState, isNewer } from './decide-guard.ts';
+import type { GuardReply, GuardStore } from './guard-store.ts';
+import { createMemoryGuardStore } from './memory-guard-store.ts';
+import { createRedisGuardStore } from './redis-guard-store.ts';
+import { UnsentCounts } from './unsent-counts.ts';
+
+export type Guards = ReturnType<typeof createGuards>;
+
+/** Counts the decided requests of a plan for its guard. */
+export type GuardCounter = (keyId: string, decision: Decision, units: number) => void;
+
+/** A change of a guard's state that this process has received. */
+export interface GuardNews {
+  readonly edit: GuardedEdit;
+  /** The revert; undefined if an operator has ended it. */
+  readonly revert: Revert | undefined;
+  /** False if the plan was reverted before this process first read the state. Other processes have then reported the revert. */
+  readonly isNew: boolean;
+}
+
+export type RetryOutcome =
+  | { readonly kind: 'retried'; readonly edit: GuardedEdit; readonly revert: Revert | undefined }
+  | { readonly kind: 'not_reverted' | 'no_guard' }
+  | Away;
+
+/** One guarded edit of the configuration. */
+interface Watch {
+  readonly edit: GuardedEdit;
+  readonly unsent: UnsentCounts;
+  state: GuardState;
+  /** The figures of the last ten minutes; undefined before the first reply of the store. */
+  figures: GuardFigures | undefined;
+}
+
+/**
+ * Watches the guarded edits of the configuration. Each process counts the requests of each guarded plan. Once a second it reports the counts
+ * to the store, where one script decides for all processes (`decide-guard.lua`), and receives the state of the guard in the reply. A process
+ * remembers each revert. If Redis has lost a revert, by a failover for example, the next report restores it.
+ *
+ * While Redis is unavailable, no process decides. The counts wait until Redis is back. Without Redis, the same decision is made in this
+ * process. Without a guard in the configuration, a process neither counts nor reports.
+ */
+export function createGuards({
+  redis,
+  settings,
+  nowMs,
+  log,
+  bounds,
+}: {
+  readonly redis: RedisConnection | undefined;
+  /** The configuration. */
+  readonly settings: () => Pick<Settings, 'plans'>;
+  /** The store's clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly log: Pick<Logger, 'warn'>;
+  readonly bounds: Bounds;
+}) {
+  const processId = randomBytes(6).toString('hex');
+  const store: GuardStore =
+    redis === undefined
+      ? createMemoryGuardStore({ nowMs, bounds })
+      : createRedisGuardStore({ redis, processId, bounds });
+  const watches = new Map<string, Watch>();
+  const listeners = new Set<(news: readonly GuardNews[]) => void>();
+  let reverts: Reverts = new Map();
+  let underWay: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  const warned = new Set<string>();
+  const timer = setInterval(() => void report(), bounds.guardIntervalMs).unref();
+  store.onReturn(() => void report());
+  const started = edits().length === 0 ? Promise.resolve() : store.started.then(report);
+
+  return {
+    /** Resolves after the first attempt to read the states of the guards. A process serves no request before this attempt. */
+    started,
+    /** The reverts of the configured edits. The result is the same Map until a revert begins or ends. */
+    reverts: (): Reverts => reverts,
+    /** The figures of the last ten minutes of a plan; undefined if no guard watches the plan, or before the first reply of the store. */
+    figuresOf(plan: string): GuardFigures | undefined {
+      const edit = edits().find((one) => one.plan === plan);
+      return edit && watches.get(edit.identity)?.figures;
+    },
+    /**
+     * Returns a counter for each plan that a guard watches; undefined without such a plan.
+     *
+     * @param plans the plans in force. A reverted plan has nothing to watch
+     */
+    countersOf(plans: Plans): ReadonlyMap<string, GuardCounter> | undefined {
+      const counters = [...plans.values()].flatMap((plan): [string, GuardCounter][] => {
+        const edit = plan.reverted === undefined ? guardedEditOf(plan, plan.limits) : undefined;
+        if (edit === undefined) return [];
+        // A report may have removed the watch, because the clocks of the snapshot and of the report differ around a scheduled change.
+        return [[plan.name, (...counted) => watchOf(edit).unsent.count(...counted)]];
+      });
+      return counters.length === 0 ? undefined : new Map(counters);
+    },
+    /** Reports at once, because the configuration has changed. */
+    soon: () => void report(),
+    /** Calls the listener when a revert has begun or ended. @returns a function that removes the listener */
+    onChange(listener: (news: readonly GuardNews[]) => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    /** Lets a reverted plan try its edit again, in all processes. */
+    async retry(plan: string): Promise<RetryOutcome> {
+      const edit = edits().find((one) => one.plan === plan);
+      if (edit === undefined) return { kind: 'no_guard' };
+      const watch = watchOf(edit);
+      const { revert } = watch.state;
+      const reply = await store.retry(edit, watch.state);
+      if (reply.kind === 'away') return reply;
+      tell(take(watch, reply));
+      return reply.hasChanged ? { kind: 'retried', edit, revert } : { kind: 'not_reverted' };
+    },
+    /** Sends the last counts. */
+    async close() {
+      clearInterval(timer);
+      await report();
+    },
+  };
+
+  function edits(): readonly GuardedEdit[] {
+    return guardedEditsAt(settings().plans, nowMs());
+  }
+
+  function watchOf(edit: GuardedEdit): Watch {
+    const known = watches.get(edit.identity);
+    if (known !== undefined) return known;
+    const unsent = new UnsentCounts(edit, performance.now(), bounds);
+    const watch: Watch = { edit, unsent, state: firstState, figures: undefined };
+    watches.set(edit.identity, watch);
+    return watch;
+  }
+
+  /** Begins a report after this call. Calls during a report share the next report. */
+  function report(): Promise<void> {
+    next ??= underWay.then(() => {
+      next = undefined;
+      underWay = reportOnce();
+      return underWay;
+    });
+    return next;
+  }
+
+  async function reportOnce(): Promise<void> {
+    const configured = edits();
+    const identities = new Set(configured.map(({ identity }) => identity));
+    const ended = [...watches.keys()].filter((identity) => !identities.has(identity));
+    for (const identity of ended) watches.delete(identity);
+    const replies = await Promise.all(
+      store.together(() =>
+        configured.map(async (edit) => {
+          const watch = watchOf(edit);
+          const counted = watch.unsent.report(performance.now());
+          const reply = await store.report(edit, { known: watch.state, ...counted });
+          note(edit, reply);
+          if (reply.kind === 'away') return [];
+          watch.unsent.confirm(counted.number);
+          return take(watch, reply);
+        }),
+      ),
+    );
+    tell(replies.flat());
+  }
+
+  /** Stores the state of a reply. An older state is ignored, because replies may arrive in another order. */
+  function take(watch: Watch, { state, figures, hasChanged }: GuardReply): readonly GuardNews[] {
+    const before = watch.state;
+    const isNew = hasChanged || watch.figures !== undefined;
+    if (isNewer(before, state)) return [];
+    watch.figures = figures;
+    watch.state = state;
+    if (isNewer(state, before)) watch.unsent.clear();
+    const { edit } = watch;
+    if (state.revert?.sinceMs === before.revert?.sinceMs) return [];
+    return [{ edit, revert: state.revert, isNew }];
+  }
+
+  function tell(news: readonly GuardNews[]): void {
+    const reverted = [...watches].flatMap(
+      ([
+        identity,
+        {
+          state: { revert },
+        },
+      ]): [string, Revert][] => (revert === undefined ? [] : [[identity, revert]]),
+    );
+    const isSame =
+      reverted.length === reverts.size &&
+      reverted.every(([identity, { sinceMs }]) => reverts.get(identity)?.sinceMs === sinceMs);
+    if (isSame && news.length === 0) return;
+    reverts = new Map(reverted);
+    for (const listener of listeners) listener(news);
+  }
+
+  /** Warns once about each plan if Redis refuses the script of its guard. An unavailable Redis is logged elsewhere. */
+  function note({ plan }: GuardedEdit, reply: GuardReply | Away): void {
+    if (reply.kind !== 'away' || reply.mayHaveRun || reply === notConnected || warned.has(plan)) return;
+    warned.add(plan);
+    log.warn({ plan, reason: reply.reason }, 'Redis refuses the script that decides for the guard of a plan');
+  }
+}

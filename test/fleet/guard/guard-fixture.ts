@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { countRequest, type GuardCounts, noCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
+import { type GuardedEdit, guardedEditOf } from '../../../gateway/keys/guards.ts';
+import type { Decision, Guard } from '../../../gateway/shared/model.ts';
+import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+
+/** Decided requests of a plan: the admitted ones as a number for further keys or by key, and the number of refusals of each key. */
+export interface Requests {
+  readonly admitted?: number | readonly string[];
+  readonly refused?: Readonly<Record<string, number>>;
+}
+
+/** The edit of a plan that no other test has: from 60 to 40 a minute, with 1,000 a day before and after. */
+export function guardedEdit(members: Partial<Guard> = {}): GuardedEdit {
+  const before = limitsOf({ perMinute: 60, perDay: 1_000 });
+  const edit = guardedEditOf(
+    {
+      name: `plan-${randomUUID()}`,
+      isCustom: false,
+      limits: [],
+      operations: undefined,
+      guard: { before, refusedShareMax: 0.03, untilMs: Date.now() + 86_400_000, ...members },
+    },
+    limitsOf({ perMinute: 40, perDay: 1_000 }),
+  );
+  if (edit === undefined) throw new Error('the limit per minute is smaller than before');
+  return edit;
+}
+
+/** A decision in which `inForce` is the window that refuses, or the window with the least remaining requests. */
+export function decisionOf(
+  kind: Decision['kind'],
+  { window = 'minute', limit = 40, units = 1, nowMs = Date.now() }: DecisionOptions = {},
+): Decision {
+  const inForce = { name: window, limit, remaining: 0, resetMs: nowMs + 1, windowSeconds: 60 };
+  const day = { name: 'day', limit: 1_000, remaining: 9, resetMs: nowMs + 1, windowSeconds: 86_400 } as const;
+  const rateLimit = { nowMs, windows: [inForce, day], inForce };
+  const source = 'shared';
+  if (kind === 'admitted') return { kind, units, rateLimit, source };
+  return { kind, units, rateLimit, source, retryAtMs: nowMs + 1 };
+}
+
+interface DecisionOptions {
+  readonly window?: 'minute' | 'hour' | 'day';
+  readonly limit?: number;
+  readonly units?: number;
+  readonly nowMs?: number;
+}
+
+export function countsOf(
+  edit: GuardedEdit,
+  { admitted = 0, refused = {} }: Requests,
+  bounds: Bounds,
+): GuardCounts {
+  const counts = noCounts();
+  const count = (keyId: string, kind: Decision['kind']) =>
+    countRequest(counts, edit, { keyId, decision: decisionOf(kind), units: 1 }, bounds.guardKeysPerSlotMax);
+  const keys =
+    typeof admitted === 'number'
+      ? Array.from({ length: admitted }, (_, index) => `other-${index}`)
+      : admitted;
+  for (const key of keys) count(key, 'admitted');
+  for (const [key, refusals] of Object.entries(refused)) {
+    for (let i = 0; i < refusals; i++) count(key, 'refused');
+  }
+  return counts;
+}
