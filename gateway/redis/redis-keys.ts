@@ -10,6 +10,13 @@ export const redisKeys = {
     type: 'hash',
     bytesMax: 480,
   },
+  credits: {
+    /** In the slot of the counts, so one script can write both keys. */
+    name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}:credits`,
+    pattern: '<prefix>:{<key id>}:credits',
+    type: 'hash',
+    bytesMax: 40_000,
+  },
   usageDay: {
     name: (prefix: string, id: string) => `${prefix}:{${id}}:usage`,
     pattern: '<prefix>:{<key id>}:usage:<days since 1970>',

@@ -581,6 +581,23 @@ export const defaultBounds = Object.freeze({
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
 
+  /**
+   * The maximum number of shown credits of a key, and the maximum number of hours with failed units in one call to the store, counted for
+   * each upstream.
+   */
+  creditsShownMax: 5,
+  creditHoursPerCallMax: 48,
+  /**
+   * A run that gives back failed units works at most `makegoodPartMs` for one part. It reads and credits `makegoodKeysAtOnce` keys at the
+   * same time, and then pauses, so that other requests are served meanwhile.
+   */
+  makegoodPartMs: 2_000,
+  makegoodKeysAtOnce: 50,
+  makegoodPauseMs: 5,
+  /** The maximum number of named keys that a run could not read, and the time after which a run counts as ended if no part follows. */
+  makegoodKeysNamedMax: 20,
+  makegoodIdleMs: 60_000,
+
   /** The interval at which a process reads the store's clock while its configuration has scheduled changes of plans. */
   planClockReadIntervalMs: 10_000,
 

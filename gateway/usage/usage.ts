@@ -20,6 +20,8 @@ export interface Usage {
    */
   totals(keyIds: readonly string[], month?: string): Promise<readonly DailyTotals[] | undefined>;
   state(): UsageState;
+  /** Returns the time at which the record of a key's day expires. The argument is a time of this day. Both are epoch ms. */
+  keptUntilMs(atMs: number): number;
   /** Sends the remaining counts, for at most `bounds.usageCloseTimeoutMs`. */
   close(): Promise<void>;
 }
@@ -81,6 +83,7 @@ export function createUsage({
       totals === undefined
         ? Promise.resolve(keyIds.map(() => new Map()))
         : readTotals(store, keyIds, { month, atOnce: bounds.usageReadsPerTurnMax }),
+    keptUntilMs: (atMs) => (Math.floor(atMs / calendar.dayMs) + 1) * calendar.dayMs + keptMs,
     state() {
       return {
         keptDays: redis === undefined ? 1 : keepDays,

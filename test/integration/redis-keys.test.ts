@@ -131,6 +131,18 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
     expect((await limiter.confirmTold(mark)).kind).toBe('confirmed');
   }
 
+  const nowHour = Math.floor(Date.now() / 3_600_000);
+  const everyMinute = Array.from({ length: 60 }, (_, minute) => ({ minute, units: 100_000 }));
+  const failed = Array.from({ length: 48 }, (_, back) => {
+    return { hour: nowHour - back, upstream: 'u'.repeat(20), minutes: everyMinute };
+  });
+  const run = {
+    name: 'r'.repeat(12),
+    ...{ fromMs: Date.now() - 1, toMs: Date.now(), oldestHour: 0, keptUntilMs: Date.now() + 600_000 },
+    isDryRun: false,
+  };
+  expect((await limiter.giveBack({ keyId: greedy.entry.id, failed, run })).kind).toBe('given');
+
   // The gateway writes the totals of a day at least one day after the day has ended.
   const twoDaysMs = 2 * 86_400_000;
   const connection = await connectRedis({ prefix, place: { url: server.url } });

@@ -145,6 +145,11 @@ export function createKeyLedger(bounds: Bounds) {
     forgetRefusals() {
       for (const entry of entries.values()) entry.seenMs = undefined;
     },
+    /** Makes `refuse` ignore the store's last reply for one key. */
+    forgetRefusalsOf(keyId: string) {
+      const entry = entries.get(keyId);
+      if (entry !== undefined) entry.seenMs = undefined;
+    },
 
     /**
      * Makes calls that decide no request and only report unsent local decisions. There is one call for each key whose part of the store

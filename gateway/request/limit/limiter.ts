@@ -20,6 +20,9 @@ import { createWarnOfKey } from '../../shared/structures/warn-of-key.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { createBanLog } from './ban-log.ts';
+import { type CreditStore, createMemoryCredits } from './credit/credit-store.ts';
+import type { CreditCall } from './credit/give-back.ts';
+import { createRedisCredits } from './credit/redis-credits.ts';
 import { createKeyLedger } from './key-ledger.ts';
 import { createKeyLimiter, type StoreHealth, type StorePart } from './key-limiter.ts';
 import { createMinuteBucket, type MinuteBucket } from './minute-bucket.ts';
@@ -163,6 +166,18 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
     /** Removes a key's grant. Other processes apply the removal within `bounds.refusalRememberedMs`. */
     ungrant: (keyId: string) => change(keyId, (store) => store.setGrant(keyId, undefined)),
     /**
+     * Gives a key back the units of its failed requests, once for each minute and upstream. Other processes apply the credit within
+     * `bounds.refusalRememberedMs`. Does not lift a ban, and does not change reported thresholds.
+     */
+    async giveBack(call: CreditCall) {
+      await backing.health.started;
+      const reply = await backing.credits.giveBack(call);
+      ledger.forgetRefusalsOf(call.keyId);
+      return reply;
+    },
+    /** Returns the last credits of each key, the newest first; undefined for a key whose part of the store does not reply. */
+    readCredits: (keyIds: readonly string[]) => backing.credits.read(keyIds),
+    /**
      * Marks a threshold as reported. Called when the queue of webhooks has stored the report. Until then, the store returns the threshold
      * with each decision on the key, so that a process that dies loses no report.
      */
@@ -217,8 +232,10 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
   }
 
   function openMemory(): Backing {
+    const store = createMemoryQuotaStore({ nowMs, bounds });
     return {
-      store: createMemoryQuotaStore({ nowMs, bounds }),
+      store,
+      credits: createMemoryCredits({ edit: store.edit, nowMs, bounds }),
       health: alwaysThere,
       buckets: openBuckets({ nowMs, bounds }),
       state: () => ({ kind: 'memory' }),
@@ -266,6 +283,7 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
         patientDeadlineMs: bounds.storePatientDeadlineMs,
         keysPerCallMax: bounds.keysPerCallMax,
       }),
+      credits: createRedisCredits(connection, bounds),
       health: watch,
       buckets: openBuckets({ redis: shared, nowMs: clock.nowMs, bounds }),
       state() {
@@ -303,6 +321,7 @@ type Unavailable = Extract<Decision, { kind: 'unavailable' }>;
 /** The store of the limiter, in memory or in Redis, and its health. */
 interface Backing {
   readonly store: QuotaStore;
+  readonly credits: CreditStore;
   readonly health: StoreHealth;
   readonly buckets: Readonly<Record<BucketName, MinuteBucket>>;
   readonly state: () => StoreState;

@@ -1,4 +1,5 @@
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import type { createMemoryCredits } from '../credit/credit-store.ts';
 import {
   decideQuota,
   emptyQuotaState,
@@ -17,7 +18,7 @@ import { confirmTold } from './thresholds.ts';
 export function createMemoryQuotaStore(deps: {
   nowMs: () => number;
   bounds: Pick<Bounds, 'rememberedKeysMax' | 'windowsMs'>;
-}): QuotaStore {
+}): QuotaStore & Pick<Parameters<typeof createMemoryCredits>[0], 'edit'> {
   const { nowMs, bounds } = deps;
   const { windowsMs } = bounds;
   const entries = new Map<string, Entry>();
@@ -42,6 +43,12 @@ export function createMemoryQuotaStore(deps: {
       const told = entry && confirmTold(entry.state, mark);
       if (told) entries.set(keyId, { ...entry, state: { ...entry.state, told } });
       return Promise.resolve({ kind: 'confirmed', isStored: told !== undefined });
+    },
+    edit(keyId, changeOf) {
+      const entry = entries.get(keyId);
+      const before = stateOf(keyId, nowMs());
+      const state = changeOf(before);
+      if (entry !== undefined && state !== before) entries.set(keyId, { ...entry, state });
     },
   };
 

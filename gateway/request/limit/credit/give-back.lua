@@ -1,0 +1,109 @@
+--[[
+Gives a key back the units of its failed requests, once for each minute and upstream. The script does the same as giveBack in
+give-back.ts. The gateway puts calendar-month.lua before this script. The script uses Redis's clock.
+
+KEYS[1]  `<prefix>:{<key id>}`: the counts of the key, which decide-quota.lua describes.
+KEYS[2]  `<prefix>:{<key id>}:credits`: the units for which the key has received a credit. The hash has these fields:
+
+  `<hour>:<upstream>`: the failed units of each minute that earlier calls have handled, for example `0 12 1 7`. The first number of a
+  pair is the minute of the hour. The second number is the units. The hour is the number of the hour since 1970.
+
+  `last`: the last credits, the newest first. Each credit has eight parts. The first four parts are the name of the run, the time of the
+  credit, and the beginning and the end of the period of the run. Then follow the failed units, the units that the day has received, and
+  the units that the month has received. The last part is `;`.
+
+ARGV  1. `1` to compute the result without any change, and otherwise `0`.
+  2. to 4. The name of the run, and the beginning and the end of its period, epoch ms.
+  5. The oldest hour whose failed units can still be read. Fields of earlier hours are removed, except fields of this call.
+  6. The time at which the hash may expire, epoch ms. The time never becomes earlier.
+  7. to 9. The lengths of a minute, a day and a month in ms; 0 for a calendar month.
+  10. The maximum number of credits in `last`.
+  Then follow, for each hour and upstream: the name of the field, and the failed units of each minute in the form of the field.
+
+Reply  nowMs, the failed units that no earlier call has handled, and the units that the day and the month have received.
+
+A minute adds to a window if the window is open and contains the minute, and if the counts were not reset after the minute. The used units
+of a window never become negative. HSET on KEYS[2] is the first write, and the only write that Redis refuses when it is out of memory or
+read-only.
+]]
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local isDryRun, run, fromMs, toMs = ARGV[1] == '1', ARGV[2], ARGV[3], ARGV[4]
+local oldestHour, expiresMs, minuteMs = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+
+local function indexOf(lengthMs, ms)
+  return lengthMs == 0 and monthOf(ms) or math.floor(ms / lengthMs)
+end
+
+local counts = redis.pcall('HMGET', KEYS[1], 'day', 'dayUsed', 'month', 'monthUsed', 'resetMs')
+if counts.err then return counts end
+local stored = redis.pcall('HGETALL', KEYS[2])
+if stored.err then return stored end
+local credits = {}
+for i = 1, #stored, 2 do credits[stored[i]] = stored[i + 1] end
+
+local resetMs = tonumber(counts[5]) or 0
+local windows = {}
+for i, name in ipairs({ 'day', 'month' }) do
+  local lengthMs, index = tonumber(ARGV[7 + i]), tonumber(counts[2 * i - 1])
+  local isOpen = index and index >= indexOf(lengthMs, nowMs)
+  windows[i] = { field = name .. 'Used', lengthMs = lengthMs, index = isOpen and index, used = tonumber(counts[2 * i]) or 0, due = 0 }
+end
+
+local failed, written, isNew = 0, {}, {}
+for i = 11, #ARGV, 2 do
+  local field = ARGV[i]
+  local hour = tonumber(string.match(field, '^%d+'))
+  local handled, isChanged = {}, false
+  for minute, units in string.gmatch(credits[field] or '', '(%d+) (%d+)') do handled[tonumber(minute)] = tonumber(units) end
+  for minute, units in string.gmatch(ARGV[i + 1], '(%d+) (%d+)') do
+    minute, units = tonumber(minute), tonumber(units)
+    local more = units - (handled[minute] or 0)
+    if more > 0 then
+      handled[minute], isChanged = units, true
+      failed = failed + more
+      local startMs = (hour * 60 + minute) * minuteMs
+      for _, window in ipairs(windows) do
+        if startMs + minuteMs > resetMs and window.index == indexOf(window.lengthMs, startMs) then window.due = window.due + more end
+      end
+    end
+  end
+  if isChanged then
+    local parts = {}
+    for minute = 0, 59 do
+      if handled[minute] then parts[#parts + 1] = string.format('%d %.0f', minute, handled[minute]) end
+    end
+    credits[field], isNew[field] = table.concat(parts, ' '), true
+    written[#written + 1], written[#written + 2] = field, credits[field]
+  end
+end
+
+for _, window in ipairs(windows) do window.given = math.max(0, math.min(window.due, window.used)) end
+local day, month = windows[1].given, windows[2].given
+if isDryRun or failed == 0 then return { nowMs, failed, day, month } end
+
+if day + month > 0 then
+  local others, all = {}, failed
+  local dayOfRun, monthOfRun = day, month
+  for name, text in string.gmatch(credits.last or '', '(%S+) ([^;]*);') do
+    local ofAll, ofDay, ofMonth = string.match(text, '^%d+ %d+ %d+ (%d+) (%d+) (%d+)')
+    if name == run and ofMonth then
+      -- An earlier call of the same run has given units back.
+      all, dayOfRun, monthOfRun = all + ofAll, dayOfRun + ofDay, monthOfRun + ofMonth
+    elseif #others < tonumber(ARGV[10]) - 1 then
+      others[#others + 1] = name .. ' ' .. text .. ';'
+    end
+  end
+  local newest = string.format('%s %.0f %s %s %.0f %.0f %.0f ;', run, nowMs, fromMs, toMs, all, dayOfRun, monthOfRun)
+  written[#written + 1], written[#written + 2] = 'last', table.concat({ newest, unpack(others) }, ' ')
+end
+redis.call('HSET', KEYS[2], unpack(written))
+for field in pairs(credits) do
+  local hour = tonumber(string.match(field, '^(%d+):'))
+  if hour and hour < oldestHour and not isNew[field] then redis.call('HDEL', KEYS[2], field) end
+end
+if redis.call('PTTL', KEYS[2]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[2], string.format('%.0f', expiresMs)) end
+for _, window in ipairs(windows) do
+  if window.given > 0 then redis.call('HSET', KEYS[1], window.field, window.used - window.given) end
+end
+return { nowMs, failed, day, month }
