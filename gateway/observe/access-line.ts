@@ -7,7 +7,7 @@ import { traceIdOf } from './trace-id.ts';
 const isoTime = rememberLast((epochMs: number) => new Date(epochMs).toISOString());
 const decisionMembers = rememberLast(
   (decision: Found<'decision'>) =>
-    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${unitsMember(decision)}`,
+    `,"decision":"${decision.kind}","source":"${decision.source}"${windowMembers(decision.rateLimit)}${unitsMember(decision)}${trialMember(decision)}`,
 );
 
 type Found<Name extends keyof Exchange> = NonNullable<Exchange[Name]>;
@@ -75,6 +75,11 @@ function beginning(requestId: string): string {
  */
 function unitsMember(decision: Found<'decision'>): string {
   return 'units' in decision && decision.units !== 1 ? `,"units":${decision.units}` : '';
+}
+
+/** Returns the member `trial` if the trial of the plan would have refused the request. */
+function trialMember({ trial }: Found<'decision'>): string {
+  return trial === undefined || trial === 'admitted' ? '' : `,"trial":"${trial}"`;
 }
 
 function windowMembers(rateLimit: RateLimitState): string {

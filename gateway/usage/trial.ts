@@ -30,5 +30,6 @@ const placesMax = 64;
 /** Returns the number that identifies a figure of one minute in the field of a trial. */
 export const trialNumber = (place: number, figure: number) => 1 + figure * placesMax + place;
 
-/** Returns the minute of the hour to which a number in the field of a trial belongs. */
+/** Returns the figure and the minute of the hour to which a number in the field of a trial belongs. */
+export const trialFigureOf = (number: number) => Math.floor((number - 1) / placesMax);
 export const trialPlaceOf = (number: number) => (number - 1) % placesMax;

@@ -38,6 +38,22 @@ describe('the access line', () => {
     });
   });
 
+  it.each([
+    ['minute', 'minute'],
+    ['banned', 'banned'],
+    ['admitted', undefined],
+    [undefined, undefined],
+  ] as const)('of a request for which the trial decides %s has the trial %s', (trial, shown) => {
+    const decision = {
+      kind: 'admitted',
+      units: 1,
+      source: 'shared',
+      rateLimit,
+      ...(trial && { trial }),
+    } as const;
+    expect(JSON.parse(accessLine(exchange({ decision }))).trial).toBe(shown);
+  });
+
   it('has the texts of clients and configuration exactly, with any characters', () => {
     const hostile = 'a"b\\c\nd\u2028é\u0000';
     const line = accessLine(

@@ -12,7 +12,7 @@ import type { LogEntry } from './log-lines.ts';
  */
 export function requestStory(entry: LogEntry, events: readonly LogEntry[]): string {
   const bug = events.find(({ msg }) => typeof msg === 'string');
-  const reasons = [limitReason(entry) ?? errorReason(entry), faultReason(entry)].filter(
+  const reasons = [limitReason(entry) ?? errorReason(entry), faultReason(entry), trialReason(entry)].filter(
     (reason) => reason !== undefined,
   );
   const sentences = [
@@ -124,6 +124,13 @@ function faultReason({ fault, cause }: LogEntry): string | undefined {
     default:
       return undefined;
   }
+}
+
+function trialReason({ trial, decision }: LogEntry): string | undefined {
+  if (trial === undefined) return undefined;
+  const by = trial === 'banned' ? 'a ban' : `its ${text(trial)} limit`;
+  const too = decision === 'admitted' ? '' : ' too';
+  return `the trial of the plan would have refused the request${too}, by ${by}`;
 }
 
 function capitalized(sentence: string): string {

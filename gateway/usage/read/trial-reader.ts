@@ -3,8 +3,15 @@ import type { Period } from '../../shared/schema/dates-and-durations.ts';
 import { trialField } from '../record-fields.ts';
 import { type Counts, latest } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
-import { outcomes } from '../tally.ts';
-import { refusedNowFigure, trialFigure, trialName, trialNumber, trialPlaceOf } from '../trial.ts';
+import { type Outcome, outcomes } from '../tally.ts';
+import {
+  refusedNowFigure,
+  trialFigure,
+  trialFigureOf,
+  trialFigures,
+  trialName,
+  trialPlaceOf,
+} from '../trial.ts';
 import { daysOf, hoursOfDay, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
 /** Reads the decisions of trials from the usage record. */
@@ -85,19 +92,20 @@ export function createTrialReader({
     for (const [number, value] of counts) {
       if (number === latest) continue;
       const atMs = startMs + trialPlaceOf(number) * minuteMs;
-      const figure = figureOf.get(number - trialPlaceOf(number));
-      if (figure !== undefined && isWithin(atMs, minuteMs, period)) usage.add(figure, value, atMs);
+      if (!isWithin(atMs, minuteMs, period)) continue;
+      const figure = trialFigureOf(number);
+      const outcome = outcomeOfFigure[figure];
+      if (figure === refusedNowFigure) usage.refusedNow += value;
+      // A trial does not decide a request that the gateway could not decide.
+      else if (outcome !== undefined && outcome !== 'undecided') usage.add(outcome, value, atMs);
     }
   }
 }
 
-type Figure = (typeof outcomes)[number] | 'refusedNow';
-
-/** The figures by the number of their first minute. A newer gateway version may write further figures. */
-const figureOf: ReadonlyMap<number, Figure> = new Map([
-  [trialNumber(0, refusedNowFigure), 'refusedNow'],
-  ...outcomes.map((outcome, index): [number, Figure] => [trialNumber(0, trialFigure(index)), outcome]),
-]);
+/** The outcomes by their figure. A newer gateway version may write further figures. */
+const outcomeOfFigure: readonly (Outcome | undefined)[] = Array.from({ length: trialFigures }, (_, figure) =>
+  outcomes.find((_, outcome) => trialFigure(outcome) === figure),
+);
 
 /** Adds up the decisions on the requests of several keys. */
 export function sumOfTrials(all: readonly TrialUsage[]): TrialUsage {
@@ -107,31 +115,22 @@ export function sumOfTrials(all: readonly TrialUsage[]): TrialUsage {
 }
 
 class TrialUsageBuilder {
+  refusedNow = 0;
   private requests = 0;
   private refused = 0;
-  private refusedNow = 0;
   private readonly refusedBy: Partial<Record<TrialRefusal, number>> = {};
   private firstMs: number | undefined;
   private firstRefusedMs: number | undefined;
   private lastRefusedMs: number | undefined;
 
-  add(figure: Figure, value: number, atMs: number): void {
-    if (figure === 'refusedNow') {
-      this.refusedNow += value;
-      return;
-    }
-    // A trial does not decide a request that the gateway could not decide.
-    if (figure === 'undecided') return;
-    const isRefused = figure !== 'admitted';
-    this.addUsage({
-      requests: value,
-      refused: isRefused ? value : 0,
-      refusedBy: isRefused ? { [figure]: value } : {},
-      refusedNow: 0,
-      firstMs: atMs,
-      firstRefusedMs: isRefused ? atMs : undefined,
-      lastRefusedMs: isRefused ? atMs : undefined,
-    });
+  add(outcome: TrialOutcome, value: number, atMs: number): void {
+    this.requests += value;
+    this.firstMs = earlier(this.firstMs, atMs);
+    if (outcome === 'admitted') return;
+    this.refused += value;
+    this.refusedBy[outcome] = (this.refusedBy[outcome] ?? 0) + value;
+    this.firstRefusedMs = earlier(this.firstRefusedMs, atMs);
+    this.lastRefusedMs = later(this.lastRefusedMs, atMs);
   }
 
   addUsage(usage: TrialUsage): void {

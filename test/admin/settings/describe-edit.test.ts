@@ -41,6 +41,30 @@ describe('the description of a reload', () => {
       ],
     ],
     [
+      'a trial',
+      {
+        plans: {
+          ...plans,
+          free: { perMinute: 60 },
+          pro: { perDay: 9, trial: { perMinute: 40 } },
+          old: { perDay: 5, trial: { perDay: 4 } },
+        },
+      },
+      {
+        plans: {
+          ...plans,
+          free: { perMinute: 60, trial: { perMinute: 40, perDay: 1_000 } },
+          pro: { perDay: 9, trial: { perMinute: 30, perDay: 8 } },
+          old: { perDay: 5 },
+        },
+      },
+      [
+        'free trial: nothing → 40 a minute, 1,000 a day',
+        'old trial: 4 a day → nothing',
+        'pro trial 40 → 30 a minute, trial no limit → 8 a day',
+      ],
+    ],
+    [
       'plans',
       { plans: { ...plans, old: { perDay: 5 }, own: { perDay: 5 } } },
       { plans: { ...plans, new: { perDay: 5 }, own: 'custom' } },

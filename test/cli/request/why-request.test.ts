@@ -262,6 +262,16 @@ describe('the story of a request', () => {
       'It was admitted at 5 units, and left 3 of the 60 units of this minute.',
     ],
     [
+      'admitted, and refused by the trial',
+      { status: 200, decision: 'admitted', source: 'shared', remaining: 3, trial: 'minute' },
+      'It was admitted, and left 3 of the 60 requests of this minute; the trial of the plan would have refused the request, by its minute limit.',
+    ],
+    [
+      'refused, and refused by a ban of the trial',
+      { status: 429, error: 'rate_limited', decision: 'refused', source: 'shared', trial: 'banned' },
+      'The key had used all 60 requests of this minute; the trial of the plan would have refused the request too, by a ban.',
+    ],
+    [
       'undecided',
       { status: 503, error: 'store_unavailable', fault: 'gateway', decision: 'unavailable', source: 'local' },
       "Redis was away, and redis.onFailure is refuse; the fault is the gateway's.",

@@ -82,7 +82,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
-        ${key.trial && html`<p class=${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}>${key.trial.sentence}</p>`}
+        ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
     <//>
     <${UsageChart} id=${id} ban=${key.ban} query=${query} />

@@ -17,7 +17,7 @@ export function PlanTrial({ plan, isOpen }) {
   const { body } = polled;
   const title = `${plan}: the trial in the last 24 hours`;
   if (body === undefined) return html`<${Section} title=${title} polled=${polled}>${instead(polled, '')}<//>`;
-  const { sentence, refused, refusedNow, keys, more = 0, activeKeys, examinedKeys } = body;
+  const { sentence, firstAt, refused, refusedNow, keys, more = 0, activeKeys, examinedKeys } = body;
   const examined =
     examinedKeys < activeKeys
       ? ` Only the ${count(examinedKeys)} most recently active of ${counted(activeKeys, 'key')} are counted.`
@@ -27,6 +27,7 @@ export function PlanTrial({ plan, isOpen }) {
       ${`${sentence}${examined}`}
       ${!isOpen && keys.length > 0 && html` <a href=${`/plans?plan=${encodeURIComponent(plan)}`}>Show the keys</a>`}
     </p>
+    ${firstAt !== undefined && html`<p class="muted">The trial decided its first request of this period at ${minute(firstAt)}.</p>`}
     ${isOpen && keys.length > 0 && cards(keys, { idOf: ({ id }) => id, columns })}
     ${isOpen && more > 0 && html`<p class="more">and ${counted(more, 'key')} more</p>`}
   <//>`;
@@ -45,8 +46,8 @@ const columns = [
   },
   { title: 'Share', kind: 'number', cell: ({ refused, requests }) => percent(refused / requests) },
   { title: 'Refused by', cell: ({ refusedBy }) => refusers(refusedBy) },
-  { title: 'First', kind: 'number', cell: ({ firstRefusedAt }) => minute(firstRefusedAt) },
-  { title: 'Last', kind: 'number', cell: ({ lastRefusedAt }) => minute(lastRefusedAt) },
+  { title: 'First', cell: ({ firstRefusedAt }) => minute(firstRefusedAt) },
+  { title: 'Last', cell: ({ lastRefusedAt }) => minute(lastRefusedAt) },
 ];
 
 /** Lists what refused requests, for example "minute 130, ban 2". @param {RefusedKey['refusedBy']} refusedBy */
