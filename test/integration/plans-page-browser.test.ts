@@ -3,6 +3,8 @@ import { pino } from 'pino';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { loadSettings } from '../../gateway/config/load-settings.ts';
+import { formatProblems } from '../../gateway/config/problems/format-problems.ts';
 import type { Gateway } from '../../gateway/server/gateway.ts';
 import { makeToken } from '../support/admin-client.ts';
 import {
@@ -13,6 +15,7 @@ import {
   type Tab,
   watchedPage,
 } from '../support/browser.ts';
+import { configFolder, mainDocument } from '../support/config-folder.ts';
 import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
@@ -35,12 +38,14 @@ const keys = [
   { key: makeKey({ id: 'busy', plan: 'free' }), requests: 45 },
 ];
 
+const guard = { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
+
 beforeAll(async () => {
   // The requests are two minutes old, because the page replays only complete minutes.
   let aheadMs = -120_000;
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },
-    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom' },
+    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom', lower: { perMinute: 40, guard } },
     keys: keys.map(({ key }) => key.entry),
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
@@ -198,6 +203,84 @@ it('"Copy as YAML" gives the edit of the plan, with all of its limits', async ()
   );
   const yaml = String(await page.evaluate('navigator.clipboard.readText()'));
   expect(parse(yaml)).toEqual({ plans: { free: { perMinute: 30, perDay: 1_000 } } });
+});
+
+/** Checks a configuration whose plan has the given lines. Returns the warnings of the check, or its problems. */
+function checkPlan(lines: readonly string[]): readonly string[] {
+  const plan = lines.map((line) => `\n    ${line}`).join('');
+  const text = mainDocument.replace(/free: .*/, `free:${plan}`);
+  const loaded = loadSettings({
+    file: configFolder({ 'tollgate.yaml': text }).file,
+    env: {},
+  });
+  return loaded.kind === 'valid' ? loaded.warnings : [formatProblems(loaded.problems)];
+}
+
+const lineOf = { 'Try it': '.safe-edits li:nth-child(1)', 'Guard it': '.safe-edits li:nth-child(2)' };
+
+/** Clicks the button of a line, and returns the report of the page. The button of the guard is off until the simulation has ended. */
+async function click(page: Page, button: keyof typeof lineOf): Promise<string> {
+  const line = lineOf[button];
+  await page.waitForSelector(`${line} button:not([disabled])`);
+  expect((await textOf(page, `${line} button`))[0]).toBe(button);
+  await page.click(`${line} button`);
+  await expect.poll(() => textOf(page, `${line} .copied`)).not.toEqual(['']);
+  return (await textOf(page, `${line} .copied`)).join();
+}
+
+it('the page states which plans are guarded, and until when', async () => {
+  const page = await show('/plans?plan=free');
+  expect(await textOf(page, '.guard-states li')).toEqual([
+    'lower is guarded until 2100-01-01 UTC: it returns to 60 a minute if its smaller limits refuse 3 % of its requests in ten minutes.',
+  ]);
+});
+
+it('"Try it" and "Guard it" copy lines that check accepts below the plan', async () => {
+  const page = await show('/plans?plan=free&minute=40');
+  await page
+    .browserContext()
+    .overridePermissions(origin, ['clipboard-read', 'clipboard-write', 'clipboard-sanitized-write']);
+  await page.bringToFront();
+  const copied = async (button: keyof typeof lineOf) => {
+    expect(await click(page, button)).toBe('copied');
+    return String(await page.evaluate('navigator.clipboard.readText()'));
+  };
+  const [trial, guard] = [await copied('Try it'), await copied('Guard it')];
+  expect(trial).toBe('trial: { perMinute: 40, perDay: 1000 }');
+  // Two keys with refusals are not enough for a guard of three active keys, so the smallest share is proposed.
+  expect(guard).toMatch(
+    /^guard: \{ before: \{ perMinute: 60, perDay: 1000 \}, refusedAtMost: 1 %, until: \d{4}-\d\d-\d\d \}$/,
+  );
+  expect(checkPlan(['perMinute: 60', 'perDay: 1000', trial])).toEqual([]);
+  expect(checkPlan(['perMinute: 40', 'perDay: 1000', guard])).toEqual([]);
+  // A larger limit needs no guard.
+  const larger = await show('/plans?plan=free&minute=80');
+  await expect.poll(() => verdictOf(larger)).toMatch(/^With 80 a minute/);
+  expect(await textOf(larger, '.safe-edits button')).toEqual(['Try it']);
+});
+
+it('without access to the clipboard, a button shows its line and selects it', async () => {
+  const page = await show('/plans?plan=free&minute=40');
+  // Over plain HTTP, a page of another host has no clipboard.
+  await page.evaluate(
+    "Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })",
+  );
+  for (const [button, line] of [
+    ['Try it', 'trial: { perMinute: 40, perDay: 1000 }'],
+    ['Guard it', /^guard: \{ before: .* \}$/],
+  ] as const) {
+    expect(await click(page, button)).toContain('The text is selected');
+    const selected = await page.waitForFunction(
+      "document.activeElement.matches('textarea.selected') && String(document.getSelection())",
+    );
+    expect(await selected.jsonValue()).toEqual(typeof line === 'string' ? line : expect.stringMatching(line));
+  }
+  expect(await axeFindings(page)).toEqual([]);
+  // The line of the former limits disappears with them.
+  await page.$eval('input[name="minute"]', (input) => (input as HTMLInputElement).select());
+  await page.type('input[name="minute"]', '30');
+  await expect.poll(() => textOf(page, `${lineOf['Try it']} .selected`)).toEqual([]);
+  await page.evaluate('delete navigator.clipboard');
 });
 
 for (const [width, themes] of [

@@ -9,7 +9,7 @@ import { limitFieldNames, limitFieldOf, ofEachLimitField } from '../../keys/limi
 import { type PlanWindow, planWindows } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { expects, fields, membersByName, text, wholeNumber } from '../../shared/schema/schema-parts.ts';
-import { type Edits, edited, type LimitEdit, problemOf } from '../../usage/simulate/edits.ts';
+import { type Edits, edited, type LimitEdit, type Present, problemOf } from '../../usage/simulate/edits.ts';
 import { type Circumstance, explainDifference } from '../../usage/simulate/explain-difference.ts';
 import type { PlanTotals } from '../../usage/simulate/verdict.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../admin-response.ts';
@@ -90,7 +90,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,
     async respond({ body: { from, to, plans, keys: ofKeys, bans, listed, ...asked } }) {
-      const present = { plans: plansInForce(keys.settings()), bans: keys.settings().bans };
+      const present: Present = { plans: plansInForce(keys.settings()), bans: keys.settings().bans };
       const edits: Edits = { plans: editsOf(plans), keys: editsOf(ofKeys), bans };
       const named = await findKeys(keys, Object.keys(ofKeys));
       if (named === undefined) return storeUnavailable();
@@ -109,18 +109,12 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       const { period, verdict, ...rest } = simulated;
       const { differences } = verdict.reproduced;
       const known = differences.length === 0 ? [] : await circumstances(period.fromMs);
-      /** Proposes a guard for a plan that the edit makes smaller. */
-      const guardOf = ({ name, guardShare = 0 }: PlanTotals) => {
-        const limits = present.plans.get(name)?.limits ?? [];
-        if (smallerWindows(limits, edited(limits, edits.plans.get(name))).length === 0) return {};
-        return { guard: proposeGuard(limits, guardShare, keys.nowMs()) };
-      };
       return jsonResponse({
         from: isoOf(period.fromMs),
         to: isoOf(period.toMs),
         source: 'record',
         ...verdict,
-        plans: verdict.plans.map((plan) => ({ ...plan, ...guardOf(plan) })),
+        guards: guardsFor(edits, present, verdict.plans),
         reproduced: {
           ...verdict.reproduced,
           differences: differences.map((one) => ({ ...one, why: explainDifference(one, known) })),
@@ -129,6 +123,21 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
       } satisfies z.output<typeof simulationShown>);
     },
   });
+
+  /** Proposes a guard for each plan of which the edit makes a limit smaller. */
+  function guardsFor(
+    edits: Edits,
+    present: Present,
+    simulated: readonly PlanTotals[],
+  ): Record<string, string> {
+    const guards = [...edits.plans].flatMap(([name, edit]) => {
+      const limits = present.plans.get(name)?.limits ?? [];
+      if (smallerWindows(limits, edited(limits, edit)).length === 0) return [];
+      const share = simulated.find((plan) => plan.name === name)?.guardShare ?? 0;
+      return [[name, proposeGuard(limits, share, keys.nowMs())]];
+    });
+    return Object.fromEntries(guards);
+  }
 
   /**
    * Lists events that may explain a difference between the replay and the record. The list includes all events since

@@ -116,14 +116,13 @@ export const simulationShown = z.object({
         .describe(
           'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for at most a fifth, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited.',
         ),
-      guard: z
-        .string()
-        .optional()
-        .describe(
-          'A proposed `guard` for the edit, as a line of the configuration. Present if the edit makes a limit of the plan smaller.',
-        ),
     }),
   ),
+  guards: z
+    .record(z.string(), z.string())
+    .describe(
+      'The proposed `guard` of each plan of which the edit makes a limit smaller, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
+    ),
   keys: list(
     z.object({
       id: z.string(),

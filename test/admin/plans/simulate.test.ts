@@ -204,24 +204,34 @@ it('a simulation in parts continues where a part has ended, and each key is in o
 it('a simulation of smaller limits proposes a guard, which would not have reverted the plan in the busiest ten minutes', async () => {
   const keys = Array.from({ length: 10 }, (_, index) => makeKey({ id: `key-${index}`, plan: 'free' }));
   const gateway = await start({
-    plans: { free: { perMinute: 30, perDay: 900 }, own: 'custom' },
+    plans: { free: { perMinute: 30, perDay: 900 }, spare: { perDay: 5 } },
     keys: keys.map((one) => one.entry),
   });
   for (const { secret } of keys) await gateway.send(secret, 0, 12);
   for (const { secret } of keys) await gateway.send(secret, 20, 5);
-  const tried = async (edit: object) => (await gateway.simulate({ plans: { free: edit } })).plans;
+  const tried = (edit: object) => gateway.simulate({ plans: { free: edit } });
   const until = new Date(noon + 10 * 86_400_000).toISOString().slice(0, 10);
   const guard = (percent: number) =>
     `guard: { before: { perMinute: 30, perDay: 900 }, refusedAtMost: ${percent} %, until: ${until} }`;
   // In the busiest ten minutes the limit refuses 30 of 120 requests, but in the whole period only 30 of 170.
-  expect(await tried({ perMinute: 9 })).toMatchObject([
-    { name: 'free', refusedThen: 30, guardShare: 0.25, guard: guard(32) },
-  ]);
-  expect(await tried({ perHour: 100 })).toMatchObject([{ refusedThen: 0, guardShare: 0, guard: guard(1) }]);
-  const [larger] = await tried({ perMinute: 40, perDay: null });
-  expect([larger.guardShare, larger.guard]).toEqual([0, undefined]);
-  const [present] = (await gateway.simulate({})).plans;
-  expect([present.guardShare, present.guard]).toEqual([undefined, undefined]);
+  expect(await tried({ perMinute: 9 })).toMatchObject({
+    plans: [{ name: 'free', refusedThen: 30, guardShare: 0.25 }],
+    guards: { free: guard(32) },
+  });
+  expect(await tried({ perHour: 100 })).toMatchObject({
+    plans: [{ refusedThen: 0, guardShare: 0 }],
+    guards: { free: guard(1) },
+  });
+  const larger = await tried({ perMinute: 40, perDay: null });
+  expect([larger.plans[0].guardShare, larger.guards]).toEqual([0, {}]);
+  const present = await gateway.simulate({});
+  expect([present.plans[0].guardShare, present.guards]).toEqual([undefined, {}]);
+  // A plan without requests gets a proposal too.
+  const unused = await gateway.simulate({ plans: { spare: { perDay: 4 } } });
+  expect(unused).toMatchObject({
+    plans: [],
+    guards: { spare: `guard: { before: { perDay: 5 }, refusedAtMost: 1 %, until: ${until} }` },
+  });
 });
 
 it('a simulation that cannot be replayed is refused with a sentence', async () => {

@@ -1,6 +1,6 @@
 import htm from 'htm';
 import { h } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isStale, nowMs, showSoon } from './api.js';
 import { count, duration, fullInstant, percent, relative } from './formats.js';
 import { changeQuery, keyPath } from './router.js';
@@ -175,25 +175,44 @@ export function resetText(resetMs, now) {
 }
 
 /**
- * A button that copies a text and shows whether the copy succeeded.
+ * A button that copies a text and shows whether the copy succeeded. A browser allows pages to use the clipboard only
+ * over TLS or on localhost. Otherwise the button shows the text, and selects it.
  *
- * @param {{ text: string, label?: string, hint?: string, otherwise?: string }} props `otherwise` is shown if the copy
- * failed
+ * @param {{ text: string, label?: string, hint?: string, isOff?: boolean }} props
  */
-export function CopyButton({ text, label = 'Copy', hint, otherwise = 'select the text to copy it' }) {
-  const [said, setSaid] = useState('');
+export function CopyButton({ text, label = 'Copy', hint, isOff = false }) {
+  const [result, setResult] = useState({ of: '', isCopied: false, attempt: 0 });
   const copy = async () => {
+    let isCopied = true;
     try {
       await navigator.clipboard.writeText(text);
-      setSaid('copied');
     } catch {
-      // A browser allows pages to use the clipboard only over TLS or on localhost.
-      setSaid(otherwise);
+      isCopied = false;
     }
-    setTimeout(() => setSaid(''), 10_000);
+    setResult(({ attempt }) => ({ of: text, isCopied, attempt: attempt + 1 }));
   };
-  return html`<button type="button" class="copy" title=${hint} onClick=${copy}>${label}</button>
-    <span class="muted" role="status">${said}</span>`;
+  useEffect(() => {
+    if (!result.isCopied) return;
+    const timer = setTimeout(() => setResult((now) => ({ ...now, of: '' })), 10_000);
+    return () => clearTimeout(timer);
+  }, [result.attempt]);
+  const { isCopied, attempt } = result;
+  const isShown = result.of === text;
+  const said = isCopied
+    ? 'copied'
+    : 'The page may not copy in this browser. The text is selected: copy it with the keyboard.';
+  return html`<button type="button" class="copy" title=${hint} disabled=${isOff} onClick=${copy}>${label}</button>
+    <span class="muted copied" role="status">${isShown && said}</span>
+    ${isShown && !isCopied && h(SelectedText, { key: attempt, text })}`;
+}
+
+/** A field with a selected text, which the operator copies with the keyboard. @param {{ text: string }} props */
+function SelectedText({ text }) {
+  const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  const select = () => field.current?.select();
+  useEffect(() => field.current?.focus(), []);
+  const rows = Math.min(8, text.trimEnd().split('\n').length);
+  return html`<textarea class="selected" ref=${field} readonly spellcheck=${false} aria-label="Text to copy" rows=${rows} value=${text} onFocus=${select}></textarea>`;
 }
 
 /**

@@ -24,9 +24,10 @@ const periods = { '': '24 h', '7d': '7 days' };
 /**
  * Shows the effect of the limits that the operator tries, in words and by key.
  *
- * @param {{ plan: string, windows: Plan['windows'], tried: Limits, query: URLSearchParams }} props
+ * @param {{ present: Plan, tried: Limits, query: URLSearchParams }} props
  */
-export function WhatIf({ plan, windows, tried, query }) {
+export function WhatIf({ present, tried, query }) {
+  const { name: plan, windows } = present;
   const period = query.get('days') === '7' ? '7d' : '';
   const openKey = query.get('key') ?? undefined;
   // The period ends with the last whole minute before the page was opened, so the gateway reads the usage record only
@@ -50,15 +51,18 @@ export function WhatIf({ plan, windows, tried, query }) {
     ${isTried && html`<button type="button" onClick=${() => change(asItIs)}>Reset</button>`}`;
   const stated = windows.map(({ name, limit }) => `${fieldOf(name)}: ${tried[name] ?? limit}`).join(', ');
   const yaml = `plans:\n  ${yamlName(plan)}: { ${stated} }\n`;
+  const guard = found?.guards[plan];
   return html`<${Section} title="What if" name="what-if" tools=${tools}>
     <div class="tried">
       ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
-      <${CopyButton} text=${yaml} label="Copy as YAML" hint=${yaml} otherwise=${yaml} />
+      <${CopyButton} text=${yaml} label="Copy as YAML" hint=${yaml} />
     </div>
     <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
       ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
       ${found === undefined && error === undefined && html`<p class="empty" role="status">Replaying …</p>`}
-      ${found && verdict(found, { tried, plan, openKey })}
+      ${found && verdict(found, { tried, plan })}
+      ${isTried && safeEdits(present, { trial: `trial: { ${stated} }`, guard, isCurrent: !isAsking && error === undefined })}
+      ${found && keysOf(found, openKey, isTried)}
       ${openKey !== undefined && found?.minutes !== undefined && h(Picture, { id: openKey, minutes: found.minutes, isTried, fromMs, toMs })}
     </div>
   <//>`;
@@ -145,8 +149,35 @@ function LimitField({ window, limit, value }) {
   </label>`;
 }
 
-/** @param {Simulation} found @param {{ tried: Limits, plan: string, openKey: string | undefined }} options */
-function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys }, { tried, plan, openKey }) {
+/**
+ * The lines with which the operator tries the edit, or guards it. The operator pastes a line into the configuration.
+ *
+ * @param {Plan} plan
+ * @param {{ trial: string, guard: string | undefined, isCurrent: boolean }} lines `guard`: proposed by the simulation, if
+ * a limit becomes smaller. `isCurrent`: whether the simulation has the limits of the page
+ */
+function safeEdits(plan, { trial, guard, isCurrent }) {
+  const replaced = (/** @type {'trial' | 'guard'} */ member) =>
+    plan[member] === undefined ? '' : ` It replaces the present ${member}.`;
+  return html`<ul class="safe-edits">
+    <li>
+      <${CopyButton} text=${trial} label="Try it" hint="Copies the line" />
+      <code>${trial}</code>
+      <p class="muted">Add this line to the plan, and keep its limits. The trial refuses no request, and this page shows the requests that it would have refused.${replaced('trial')}</p>
+    </li>
+    ${
+      guard !== undefined &&
+      html`<li>
+        <${CopyButton} text=${guard} label="Guard it" hint="Copies the line" isOff=${!isCurrent} />
+        <code>${guard}</code>
+        <p class="muted">Change the limits of the plan, and add this line. If the new limits refuse too many requests, every gateway returns to the present limits within 5 seconds.${replaced('guard')}</p>
+      </li>`
+    }
+  </ul>`;
+}
+
+/** @param {Simulation} found @param {{ tried: Limits, plan: string }} options */
+function verdict({ totals, reproduced, activeKeys, examinedKeys }, { tried, plan }) {
   if (activeKeys === 0) return html`<p class="empty">No key of ${plan} sent a request in this period.</p>`;
   const isTried = Object.keys(tried).length > 0;
   const { refusedNow, offered } = totals;
@@ -160,6 +191,12 @@ function verdict({ totals, reproduced, keys, moreKeys, activeKeys, examinedKeys 
   return html`
     <p class="sentence verdict-text" role="status">${sentence}${part}</p>
     ${certainty(totals, reproduced)}
+  `;
+}
+
+/** @param {Simulation} found @param {string | undefined} openKey @param {boolean} isTried */
+function keysOf({ keys, moreKeys }, openKey, isTried) {
+  return html`
     ${keys.length > 0 && keyTable(keys, openKey, isTried)}
     ${isTried && keys.some(({ refusedThenMin }) => refusedThenMin !== undefined) && html`<p class="muted">* An estimate. Point at the number to see its bounds.</p>`}
     ${moreKeys > 0 && html`<p class="more">and ${counted(moreKeys, 'key')} more</p>`}

@@ -4,6 +4,7 @@ import { usePolled } from '../api.js';
 import { count, counted, limitsInWords, per, percent } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
+import { guardStates } from './plan-state.js';
 import { PlanTrial } from './plan-trial.js';
 import { WhatIf } from './plan-what-if.js';
 
@@ -28,7 +29,8 @@ export function Plans({ query }) {
       ${
         plans.length === 0
           ? instead(polled, 'There are no plans.')
-          : html`${cards(plans, { columns: columnsOf(name, plans), idOf: (plan) => plan.name })}
+          : html`${guardStates(plans)}
+            ${cards(plans, { columns: columnsOf(name, plans), idOf: (plan) => plan.name })}
             ${!isComplete && html`<p class="muted">The key directory has more keys than are counted here.</p>`}`
       }
     <//>
@@ -93,7 +95,7 @@ function onePlan(name, plans, query) {
   const windows = plan === undefined || plan.isCustom ? [] : plan.windows;
   const tried = triedIn(query, windows);
   return html`<${Distribution} key=${`keys of ${name}`} name=${name} tried=${tried} />
-    ${windows.length > 0 && h(WhatIf, { key: name, plan: name, windows, tried, query })}`;
+    ${plan !== undefined && windows.length > 0 && h(WhatIf, { key: name, present: plan, tried, query })}`;
 }
 
 /**

@@ -1,0 +1,46 @@
+import { nowMs } from '../api.js';
+import { count, limitsInWords, percent } from '../formats.js';
+import { CopyButton, html, Instant } from '../parts.js';
+
+/** @import { Plan } from './plans.js' */
+
+/**
+ * States which plans a guard has reverted, and which plans it guards now. A reverted plan comes first, because the
+ * operator must decide about it.
+ *
+ * @param {readonly Plan[]} plans
+ */
+export function guardStates(plans) {
+  const reverted = plans.filter((plan) => plan.reverted !== undefined);
+  const guarded = plans.filter(
+    ({ guard, reverted }) => guard && reverted === undefined && Date.parse(guard.until) > nowMs(),
+  );
+  if (reverted.length + guarded.length === 0) return '';
+  return html`<ul class="guard-states">
+    ${reverted.map((plan) => html`<li key=${plan.name}>${revertedText(plan)}</li>`)}
+    ${guarded.map((plan) => html`<li key=${plan.name} class="muted">${guardedText(plan)}</li>`)}
+  </ul>`;
+}
+
+/** @param {Plan} plan a reverted plan */
+function revertedText({ name, guard, reverted }) {
+  if (reverted === undefined) return '';
+  const { since, requests, refused, limits } = reverted;
+  const command = `tollgate plans retry ${name}`;
+  return html`<p class="bad">
+      <b>${name}</b> is back at ${limitsInWords(guard?.before ?? {})}. <${Instant} atMs=${Date.parse(since)} prefix="Its guard reverted it " />
+    </p>
+    <p>
+      The edit to ${limitsInWords(limits)} refused ${count(refused)} of ${count(requests)} requests
+      (${percent(refused / requests)}) in ten minutes. Edit the plan, or try the edit again with
+      ${' '}<code>${command}</code> <${CopyButton} text=${command} label="Copy the command" />
+    </p>`;
+}
+
+/** @param {Plan} plan a plan with a guard that has not reverted it */
+function guardedText({ name, guard }) {
+  if (guard === undefined) return '';
+  const { before, refusedAtMost, until } = guard;
+  const day = until.slice(0, 16).replace('T00:00', '').replace('T', ' ');
+  return `${name} is guarded until ${day} UTC: it returns to ${limitsInWords(before)} if its smaller limits refuse ${refusedAtMost} of its requests in ten minutes.`;
+}
