@@ -17,7 +17,9 @@ export interface Stations {
   readonly limiter: Limiter;
   readonly forwarder: Forwarder;
   /** The key directory; undefined when all keys are in the configuration. */
-  readonly directory: Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'drop' | 'read' | 'replace'> | undefined;
+  readonly directory:
+    | Pick<KeyDirectory, 'lookUp' | 'readAgain' | 'confirm' | 'drop' | 'read' | 'replace'>
+    | undefined;
   readonly leaks: Leaks;
   readonly atTurnEnd: AtTurnEnd;
   readonly unreadPages: UnreadPages;

@@ -290,11 +290,19 @@ export const defaultBounds = Object.freeze({
    * integration may use more.
    */
   directorySecretsPerKeyMax: 16,
-  /** How long a key of the key directory is cached. A change of a cached key takes effect immediately. */
+  /**
+   * How long a process uses a cached key of the key directory without a decision by Redis about the key. Each decision by Redis reveals a
+   * change of the key. For requests that Redis decides, a cached key therefore has no such limit.
+   */
   directoryCachedMs: 60_000,
   /**
+   * How long Redis keeps the generation of a key of the key directory after a process has read the key. When the generation has expired, the
+   * processes that have cached the key read the key again.
+   */
+  directoryGenerationKeptMs: 604_800_000,
+  /**
    * The maximum number of cached keys of the key directory, and the maximum number of octets that they may take. Most keys take about 640
-   * octets. A key with many operations takes 100,000 octets. The oldest key is evicted first, and its next request reads it again.
+   * octets. A key with many operations takes 100,000 octets. The least recently used key is evicted first, and its next request reads it again.
    */
   directoryCachedKeysMax: 100_000,
   directoryCachedBytesMax: 67_108_864,

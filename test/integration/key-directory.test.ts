@@ -1,10 +1,13 @@
+import { connect, type Socket } from 'node:net';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { type DirectoryOfTest, directoryOf, secretOf } from '../support/directory-of.ts';
 import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
 import { freshWindows } from '../support/fresh-windows.ts';
 import { makeKey, type RunningGateway } from '../support/gateway-process.ts';
 import { startLoad } from '../support/load.ts';
+import { monitorRedis } from '../support/monitor-redis.ts';
 import { patientStore, steadyStore } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
 
@@ -57,6 +60,22 @@ beforeEach(() => {
   secret = `secret-${keys}`;
 });
 
+const endings: [string, (key: string) => Promise<unknown>][] = [
+  ['revoked', (key) => directory.edit(key, { disabled: true })],
+  ['removed', (key) => directory.discard(key)],
+  [
+    'removed and issued again with another secret',
+    async (key) => {
+      await directory.discard(key);
+      await directory.issue(key, [`next of ${key}`]);
+    },
+  ],
+  [
+    'given another secret in its place',
+    (key) => directory.edit(key, { secrets: [secretOf(`next of ${key}`)] }),
+  ],
+];
+
 describe('keys of the directory', () => {
   beforeAll(() => start(patientStore));
   afterAll(stop);
@@ -85,15 +104,6 @@ describe('keys of the directory', () => {
     expect(failures).toEqual([]);
     expect(sentLater().filter(({ status }) => status === 200)).toEqual([]);
   });
-
-  const endings: [string, (key: string) => Promise<unknown>][] = [
-    ['revoked', (key) => directory.edit(key, { disabled: true })],
-    ['removed', (key) => directory.discard(key)],
-    [
-      'given another secret in its place',
-      (key) => directory.edit(key, { secrets: [secretOf(`next of ${key}`)] }),
-    ],
-  ];
 
   it.each(endings)('that are %s get 401 from every process with the next request', async (_, change) => {
     await directory.issue(id, [secret]);
@@ -168,18 +178,18 @@ describe('keys of the directory', () => {
   it('cost at most one look-up a second for an unknown secret, charged to its address', async () => {
     const stranger = new Agent({ localAddress: '127.0.0.2' });
     onTestFinished(() => stranger.close());
-    const before = await getCalls();
+    const statuses: number[] = [];
     const startedMs = performance.now();
-    const clients = Array.from({ length: 20 }, async () => {
-      const statuses: number[] = [];
-      while (statuses.length < addressPerMinute / 10) {
-        statuses.push((await send(0, `nobody-${id}`, stranger)).statusCode);
-      }
-      return statuses;
+    const lookUps = await countLookUps(() => {
+      const clients = Array.from({ length: 20 }, async () => {
+        for (let time = 0; time < addressPerMinute / 10; time++) {
+          statuses.push((await send(0, `nobody-${id}`, stranger)).statusCode);
+        }
+      });
+      return Promise.all(clients);
     });
-    const statuses = (await Promise.all(clients)).flat();
     const seconds = Math.ceil((performance.now() - startedMs) / 1_000);
-    expect((await getCalls()) - before).toBeLessThanOrEqual(seconds);
+    expect(lookUps).toBeLessThanOrEqual(seconds);
     expect(statuses.filter((status) => status === 401)).toHaveLength(addressPerMinute);
     expect(statuses.filter((status) => status === 429)).toHaveLength(addressPerMinute);
   });
@@ -201,15 +211,135 @@ describe('keys of the directory', () => {
     expect(failures).toEqual([]);
     expect(responses.filter(({ status }) => status !== 401 && status !== 429)).toEqual([]);
   });
+});
 
-  /** The number of strings that Redis has read so far. A look-up of an unknown secret reads one string. */
-  async function getCalls(): Promise<number> {
-    const info = await fleet.inspector.info('commandstats');
-    return Number(/cmdstat_get:calls=(\d+)/.exec(info)?.[1] ?? 0);
+/**
+ * With these bounds, every key that a process has cached is too old for a request that Redis does not decide, and no refusal is cached. The
+ * defaults are a minute and a second.
+ */
+const alwaysOld = { directoryCachedMs: 0, directoryAbsentMs: 0 };
+
+describe('keys that a process has cached for longer than a minute', () => {
+  beforeAll(() => start({ ...patientStore, ...alwaysOld, storeFailuresMax: 1_000_000 }, { relayed: true }));
+  afterAll(stop);
+
+  const quotaName = () => redisKeys.quota.name(fleet.prefix, id);
+
+  it('are read once by each process, however many requests they send', async () => {
+    await directory.issue(id, [secret]);
+    const lookUps = await countLookUps(async () => {
+      for (let time = 0; time < 5; time++) expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    });
+    expect(lookUps).toBe(fleet.origins.length);
+  });
+
+  it.each(endings)('get 401 from every process with the next request when they are %s', async (_, change) => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    await change(id);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+  });
+
+  it.each(endings)(
+    'get 401 also if Redis has no data about their counts before and after they are %s',
+    async (_, change) => {
+      await directory.issue(id, [secret]);
+      await fleet.inspector.del(quotaName());
+      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+      await fleet.inspector.del(quotaName());
+      await change(id);
+      await fleet.inspector.del(quotaName());
+      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    },
+  );
+
+  it('get the limits of the record that Redis has after a failover, also if Redis has lost their last change', async () => {
+    await directory.issue(id, [secret]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    const names = [quotaName(), redisKeys.directoryRecord.name(fleet.prefix, id)];
+    const saved = await Promise.all(names.map((name) => fleet.inspector.dumpBuffer(name)));
+    await directory.edit(id, { plan: 'pro' });
+    expect((await send(0, secret)).headers['x-ratelimit-limit']).toBe('300');
+    for (const [index, name] of names.entries()) {
+      await fleet.inspector.restore(name, 0, saved[index] ?? '', 'REPLACE');
+    }
+    for (const process of fleet.origins.keys()) {
+      expect((await send(process, secret)).headers['x-ratelimit-limit']).toBe('60');
+    }
+  });
+
+  it('are read again when their secret has expired, and are served if the expiry was extended', async () => {
+    const ended = { ...secretOf(secret), expiresMs: Date.now() - 1 };
+    await directory.issue(id, [], { secrets: [ended, secretOf(`${secret}-other`)] });
+    expect(await statusesOf(`${secret}-other`)).toEqual([200, 200, 200]);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    await directory.edit(id, { secrets: [secretOf(secret)] });
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+  });
+
+  it('are served with a secret whose leak was withdrawn', async () => {
+    const leak = { atMs: Date.now(), by: 'test', ended: true };
+    await directory.issue(id, [], { secrets: [{ ...secretOf(secret), leak }] });
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+    await directory.edit(id, { secrets: [secretOf(secret)] });
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+  });
+
+  it('may have more requests at the same time as soon as an operator allows that, although memory shows that the limit is reached', async () => {
+    await directory.issue(id, [secret], { concurrent: 1 });
+    const held = await holdRequest(secret);
+    expect((await send(0, secret)).statusCode).toBe(429);
+    await directory.edit(id, { concurrent: 2 });
+    expect((await send(0, secret)).statusCode).toBe(200);
+    await directory.edit(id, { disabled: true });
+    expect((await send(0, secret)).statusCode).toBe(401);
+    held.destroy();
+  });
+
+  /** Begins a request whose body does not arrive, so the request counts towards the concurrency limit. */
+  async function holdRequest(secret: string): Promise<Socket> {
+    const { port } = new URL(fleet.origins[0] ?? '');
+    const socket = connect(Number(port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.write(
+      `POST /v1/pets HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${secret}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`,
+    );
+    await until('the request counts', async () => {
+      const leases = await fleet.inspector.hget(quotaName(), 'leases');
+      return leases !== null;
+    });
+    return socket;
   }
 });
 
-describe.each([{ directoryCachedMs: 0, directoryAbsentMs: 0 }, { directoryCachedKeysMax: 0 }])(
+describe('keys that a process has cached for longer than a minute, when Redis replies too late for a decision', () => {
+  const late = { storeDeadlineMs: 150, storeFailuresMax: 1_000_000 };
+  beforeAll(() => start({ ...patientStore, ...alwaysOld, ...late }, { relayed: true }));
+  afterAll(stop);
+
+  it.each(endings.slice(0, 3))(
+    'get 401 from every process with the next request after they are %s',
+    async (_, change) => {
+      await directory.issue(id, [secret]);
+      await until('all have read the key', async () =>
+        (await statusesOf(secret)).every((status) => status === 200),
+      );
+      await untilAvailable(true);
+      fleet.relay?.delay({ toServerMs: 0, toClientMs: 300 });
+      onTestFinished(() => fleet.relay?.delay({ toServerMs: 0, toClientMs: 0 }));
+      expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+      await change(id);
+      expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+      const decidedAlone = () =>
+        fleet.gateways.flatMap(({ lines }) =>
+          lines.filter((line) => line.keyId === id && line.status === 200 && line.source === 'local'),
+        );
+      await until('the log shows the decisions without Redis', () => decidedAlone().length >= 3);
+    },
+  );
+});
+
+describe.each([alwaysOld, { directoryCachedKeysMax: 0 }])(
   'when the cached key is dropped before a request uses it (%o)',
   (forgotten) => {
     beforeAll(() => start({ ...patientStore, ...forgotten }, { gateways: 1 }));
@@ -234,13 +364,6 @@ describe('keys of the directory, when replies from Redis are lost', () => {
   beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, { relayed: true }));
   afterAll(stop);
 
-  async function untilAvailable(isAvailable: boolean): Promise<void> {
-    await until(`all are ${isAvailable ? 'ok' : 'degraded'}`, async () => {
-      const states = await Promise.all(fleet.gateways.map(readiness));
-      return states.every(({ body }) => (body.status === 'ok') === isAvailable);
-    });
-  }
-
   it('are served from the cache, other keys get 503, and a revoked key is refused with its next shared decision', async () => {
     await directory.issue(id, [secret], { plan: 'business' });
     await directory.issue(`${id}-unread`, [`${secret}-unread`]);
@@ -261,3 +384,25 @@ describe('keys of the directory, when replies from Redis are lost', () => {
     await expect.poll(async () => (await send(0, `${secret}-unread`)).statusCode).toBe(200);
   });
 });
+
+/** Counts the look-ups in the key directory while `act` runs. A look-up reads the Redis key of a digest. */
+async function countLookUps(act: () => Promise<unknown>): Promise<number> {
+  let lookUps = 0;
+  let isOver = false;
+  const monitor = await monitorRedis(fleet.redis.port, ([command = '', argument = '']) => {
+    if (command.toLowerCase() === 'get' && argument.includes(':digest:')) lookUps++;
+    isOver ||= argument === 'the end of the count';
+  });
+  await act();
+  await fleet.inspector.echo('the end of the count');
+  await until('Redis has reported all commands', () => isOver);
+  monitor.stop();
+  return lookUps;
+}
+
+async function untilAvailable(isAvailable: boolean): Promise<void> {
+  await until(`all are ${isAvailable ? 'ok' : 'degraded'}`, async () => {
+    const states = await Promise.all(fleet.gateways.map(readiness));
+    return states.every(({ body }) => (body.status === 'ok') === isAvailable);
+  });
+}

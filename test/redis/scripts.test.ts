@@ -41,6 +41,7 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     'fleet/shared-list.ts: numberOfKeys: 2',
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
+    'keys/directory/store/change-record.lua: KEYS[3]',
     // All keys of the queue have the same hash tag.
     'notify/queue/redis-queue.ts: numberOfKeys: number',
     ...['add-event.lua: KEYS[5]', 'add-event.lua: KEYS[index]', 'claim-due.lua: KEYS[5]'].map(inQueue),

@@ -1,27 +1,31 @@
 import type { Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
+import { type DirectoryKey, expiryOf } from './directory-key.ts';
 import type { FoundKey } from './store/directory-store.ts';
 
-/** A directory key in this process's cache. */
+/**
+ * A directory key in this process's cache, with the periods in which the process may use the cached key. Other caches of this key share the
+ * periods. When the key changes, the periods therefore end in all these caches.
+ */
 export interface HeldKey extends Omit<FoundKey, 'kind'> {
   /**
-   * The period in which the cached key may be used. Other caches of this key share this object. When the key changes, the period therefore
-   * ends in all these caches.
+   * The period for requests that Redis decides. A decision reveals a change of the key, so the period ends only when the next secret of the
+   * key expires. An expired secret gets no decision, and its expiry may have been extended.
    */
   readonly period: Period;
-  /**
-   * The period in which this key may be refused without a new look-up. A quota decision would reveal a change of the key, but a refused key
-   * gets no quota decision. This period is therefore shorter than `period`.
-   */
+  /** The period in which the process may use the key without a decision by Redis. */
+  readonly freshPeriod: Period;
+  /** The period in which the process may refuse the key without a decision by Redis. A refused client waits for the end of this period. */
   readonly refusalPeriod: Period;
 }
 
 /**
- * This process's cache of the directory. The cache contains the keys that the process read most recently, and the unknown
+ * This process's cache of the directory. The cache contains the keys that the process used most recently, and the unknown
  * digests that the process looked up most recently.
  */
 export class HeldKeys {
   private readonly bounds: Bounds;
+  /** The most recently used key comes last. */
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
   /** Estimated memory of all cached keys. */
@@ -41,11 +45,25 @@ export class HeldKeys {
     return this.byId.size;
   }
 
-  /** @returns `absent` when no key has this digest; undefined when the cache has no valid answer */
+  /**
+   * Finds the key of a request. The caller checks whether one of the key's periods contains the time of the request.
+   *
+   * @returns `absent` when no key has this digest; undefined when the cache does not know the digest
+   */
   find(digest: string, nowMs: number): HeldKey | 'absent' | undefined {
     const held = this.byDigest.get(digest);
-    if (held !== undefined) return isIn(held.period, nowMs) ? held : undefined;
+    if (held !== undefined) {
+      this.byId.delete(held.key.id);
+      this.byId.set(held.key.id, held);
+      return held;
+    }
     return isIn(this.absentPeriod, nowMs) && this.absent.has(digest) ? 'absent' : undefined;
+  }
+
+  /** Whether the process may use a key of this generation now, although Redis has not decided about the key. */
+  isFresh(id: string, generation: number, nowMs: number): boolean {
+    const held = this.byId.get(id);
+    return held?.generation === generation && isIn(held.freshPeriod, nowMs);
   }
 
   planOf(id: string): string | undefined {
@@ -55,10 +73,12 @@ export class HeldKeys {
   keep({ key, generation }: Omit<FoundKey, 'kind'>, nowMs: number): HeldKey {
     this.drop(key.id);
     const { directoryCachedMs: cachedMs, directoryAbsentMs: absentMs } = this.bounds;
+    const freshMs = nowMs + cachedMs;
     const held: HeldKey = {
       key,
       generation,
-      period: { fromMs: nowMs, untilMs: nowMs + (key.disabled ? absentMs : cachedMs) },
+      period: { fromMs: nowMs, untilMs: generation === 0 ? freshMs : nextExpiryMs(key, nowMs) },
+      freshPeriod: { fromMs: nowMs, untilMs: freshMs },
       refusalPeriod: { fromMs: nowMs, untilMs: nowMs + absentMs },
     };
     this.byId.set(key.id, held);
@@ -85,27 +105,24 @@ export class HeldKeys {
     this.absent.add(digest);
   }
 
-  /**
-   * Extends the period of an expired cached key while the store is unavailable.
-   *
-   * @returns undefined when the key is not cached
-   */
+  /** Returns the cached key of a digest while the store is unavailable. The periods that have ended are extended. */
   extend(digest: string, nowMs: number): HeldKey | undefined {
     const held = this.byDigest.get(digest);
-    if (held === undefined) return undefined;
-    for (const period of [held.period, held.refusalPeriod]) {
-      period.fromMs = nowMs;
-      period.untilMs = nowMs + this.bounds.directoryAbsentMs;
-    }
+    if (held !== undefined) this.extendPeriods(held, nowMs);
     return held;
+  }
+
+  /** Like `extend`, for the key with this id. */
+  extendKey(id: string, nowMs: number): void {
+    const held = this.byId.get(id);
+    if (held !== undefined) this.extendPeriods(held, nowMs);
   }
 
   /** Removes a key that has changed. @param generation when given, only a cached key of this generation is removed */
   drop(id: string, generation?: number): void {
     const held = this.byId.get(id);
     if (held === undefined || (generation !== undefined && held.generation !== generation)) return;
-    held.period.untilMs = 0;
-    held.refusalPeriod.untilMs = 0;
+    for (const period of periodsOf(held)) period.untilMs = 0;
     this.byId.delete(id);
     this.bytes -= bytesOf(held.key);
     for (const { digest } of held.key.secrets) {
@@ -117,6 +134,28 @@ export class HeldKeys {
   dropAbsent(digests: Iterable<string>): void {
     for (const digest of digests) this.absent.delete(digest);
   }
+
+  private extendPeriods(held: HeldKey, nowMs: number): void {
+    for (const period of periodsOf(held)) {
+      if (isIn(period, nowMs)) continue;
+      period.fromMs = nowMs;
+      period.untilMs = nowMs + this.bounds.directoryAbsentMs;
+    }
+  }
+}
+
+/** Whether a time is in a period. The start of the period is checked too, because the clock may have been set back. */
+export function isIn({ fromMs, untilMs }: Readonly<Period>, nowMs: number): boolean {
+  return nowMs >= fromMs && nowMs < untilMs;
+}
+
+function periodsOf({ period, freshPeriod, refusalPeriod }: HeldKey): readonly Period[] {
+  return [period, freshPeriod, refusalPeriod];
+}
+
+/** Returns when the next secret of a key expires. @returns Infinity when no secret of the key will expire */
+function nextExpiryMs({ secrets }: Pick<DirectoryKey, 'secrets'>, nowMs: number): number {
+  return Math.min(...secrets.map(expiryOf).filter((expiresMs) => expiresMs > nowMs));
 }
 
 /** Estimates the memory of a key: the object, its entries in two Maps, and an amount for each secret and operation. */
@@ -124,9 +163,4 @@ function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): num
   let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;
   return bytes;
-}
-
-/** Whether a time is in a period. The start of the period is checked too, because the clock may have been set back. */
-function isIn({ fromMs, untilMs }: Period, nowMs: number): boolean {
-  return nowMs >= fromMs && nowMs < untilMs;
 }

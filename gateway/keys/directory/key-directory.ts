@@ -6,7 +6,7 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { compileKey } from '../compile-key.ts';
 import { plansInForce } from '../key-table.ts';
 import { type DirectoryKey, expiryOf, type KeyVersion } from './directory-key.ts';
-import { type HeldKey, HeldKeys } from './held-keys.ts';
+import { type HeldKey, HeldKeys, isIn } from './held-keys.ts';
 import { createLookUps, type LookUpOutcome, lookUpOutcomes } from './look-ups.ts';
 import type { Unrevised } from './store/directory-store.ts';
 import { createMemoryDirectoryStore } from './store/memory-directory-store.ts';
@@ -70,7 +70,9 @@ export function createKeyDirectory({
       return {
         find(digest: string, atMs: number): ReadSecret | 'absent' | undefined {
           const key = held.find(digest, atMs);
-          return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
+          if (typeof key !== 'object') return key;
+          const secret = readSecret(key, digest, inForce, atMs, warn);
+          return secret === 'absent' || isIn(secret.period, atMs) ? secret : undefined;
         },
         isAllIssued: store.isAllIssued,
         secretsMax: bounds.directoryCachedSecretsMax,
@@ -89,9 +91,10 @@ export function createKeyDirectory({
     ): Promise<ReadSecret | 'absent' | 'away' | 'busy'> {
       const key = await lookUps.lookUp(digest, holder);
       const inForce = { keys: settings.keys, plans: plansInForce(settings) };
-      return typeof key === 'object' ? readSecret(key, digest, inForce, warn) : key;
+      return typeof key === 'object' ? readSecret(key, digest, inForce, nowMs(), warn) : key;
     },
     readAgain: lookUps.readAgain,
+    confirm: lookUps.confirm,
     /** The figures of this process: look-ups by outcome, and the number of cached keys. */
     counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
     /** Removes a cached key of an outdated generation, so the next request reads the key again. */
@@ -139,9 +142,10 @@ export function createKeyDirectory({
  * configuration takes precedence.
  */
 function readSecret(
-  { key: record, generation, period, refusalPeriod }: HeldKey,
+  { key: record, generation, period, freshPeriod, refusalPeriod }: HeldKey,
   digest: string,
   { keys, plans }: Pick<Settings, 'keys' | 'plans'>,
+  atMs: number,
   warn: WarnOfKey,
 ): ReadSecret | 'absent' {
   const { id, plan } = record;
@@ -161,7 +165,8 @@ function readSecret(
   const secret = record.secrets.find((one) => one.digest === digest);
   if (secret === undefined) return 'absent';
   const expiresMs = expiryOf(secret);
-  if (secret.leak?.ended) return { kind: 'refused', keyId: id, status: 'leaked', expiresMs, period };
+  if (secret.leak?.ended)
+    return { kind: 'refused', keyId: id, status: 'leaked', expiresMs, period: freshPeriod };
   if (record.disabled)
     return { kind: 'refused', keyId: id, status: 'disabled', expiresMs, period: refusalPeriod };
   const key = compileKey(record, plans);
@@ -172,5 +177,7 @@ function readSecret(
     );
     return { kind: 'refused', keyId: id, status: 'no_plan', expiresMs, period: refusalPeriod };
   }
-  return { kind: 'usable', key: { ...key, generation }, expiresMs, period, refusalPeriod };
+  // An expired secret is refused without a decision by Redis.
+  const usablePeriod = expiresMs <= atMs ? freshPeriod : period;
+  return { kind: 'usable', key: { ...key, generation }, expiresMs, period: usablePeriod, refusalPeriod };
 }

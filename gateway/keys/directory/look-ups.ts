@@ -45,6 +45,8 @@ export function createLookUps({
   const places = new Shares(bounds.directoryLookUpsWaitingMax);
   const queue = new FairQueue<() => void>();
   const rounds = new Rounds(bounds.directoryLookUpRoundMs);
+  /** The reads of `confirm` that are in flight, by key id. */
+  const confirmations = new RenewedMap<string, Promise<number | undefined>>();
   let inFlight = 0;
 
   return {
@@ -70,7 +72,41 @@ export function createLookUps({
       if (found.kind === 'absent') held.drop(id);
       else if (found.kind === 'found') keep(found, before);
     },
+    /**
+     * Whether a cached key is still current. The key is read again if it was read more than `directoryCachedMs` ago. Several calls for one
+     * key share a read. If the store does not answer, or if too many keys are being read, the cached key counts as current for a moment.
+     */
+    async confirm(id: string, generation: number): Promise<boolean> {
+      if (held.isFresh(id, generation, nowMs())) return true;
+      const reading = confirmations.get(id) ?? beginConfirmation(id);
+      const current = await reading;
+      return current === undefined || current === generation;
+    },
   };
+
+  function beginConfirmation(id: string): Promise<number | undefined> {
+    if (confirmations.size >= bounds.directoryLookUpsMax) return Promise.resolve(undefined);
+    const reading = readGeneration(id).finally(() => confirmations.delete(id));
+    confirmations.set(id, reading);
+    return reading;
+  }
+
+  /** Reads a cached key again. @returns the present generation of the key; -1 without a key; undefined when the store does not answer */
+  async function readGeneration(id: string): Promise<number | undefined> {
+    const before = changes.count();
+    const found = await store.read(id, bounds.directoryLookUpDeadlineMs);
+    switch (found.kind) {
+      case 'away':
+        held.extendKey(id, nowMs());
+        return undefined;
+      case 'absent':
+        held.drop(id);
+        return -1;
+      case 'found':
+        keep(found, before);
+        return found.generation;
+    }
+  }
 
   async function run(digest: string, holder: string): Promise<LookUpResult> {
     await started;

@@ -35,7 +35,7 @@ interface Entry {
   bans: BanPolicy;
   thresholds: readonly number[] | undefined;
   state: Readonly<QuotaState>;
-  /** The time of the reply that contained `state`, on the store's clock; undefined without a reply, or after a local change. */
+  /** The time of the last reply that decided requests, on the store's clock; undefined without such a reply, or after a local change. */
   seenMs: number | undefined;
   /** The limits in the call to which the store replied. The reply contains no counts for other windows. */
   seenLimits: Limits | undefined;
@@ -63,7 +63,8 @@ export function createKeyLedger(bounds: Bounds) {
       const entry = entryOf(call);
       entry.strikesSent -= call.unsent?.strikes ?? 0;
       entry.state = withPending(state, entry, nowMs);
-      entry.seenMs = nowMs;
+      // The reply to a report does not show whether the key has changed, so it does not prolong the time in which `refuse` may refuse.
+      if (call.requests > 0) entry.seenMs = nowMs;
       entry.seenLimits = call.limits;
     },
 

@@ -31,6 +31,26 @@ async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<type
   return limiter.decide(key, rules, units);
 }
 
+/**
+ * Whether the key of a decision is current. The store decides only requests of current keys, and a process refuses requests from memory only
+ * just after a decision of the store. Other decisions do not show whether a key of the directory has changed, so such a key is read again if
+ * the process has not read it recently. While the store is away, the request does not wait for this read.
+ *
+ * If the key has changed, the decision is withdrawn: the request is decided again, and no longer counts towards the concurrency limit.
+ */
+export async function isCurrent(
+  key: Key,
+  decision: Decision,
+  { directory, limiter }: Pick<Stations, 'directory' | 'limiter'>,
+): Promise<boolean> {
+  if (decision.source !== 'local' && decision.kind !== 'crowded') return true;
+  if (directory === undefined || key.generation === undefined || decision.kind === 'unavailable') return true;
+  const confirmed = directory.confirm(key.id, key.generation);
+  const current = !limiter.reachesStore(key.id) || (await confirmed);
+  if (!current && decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
+  return current;
+}
+
 /** Reads a changed key, or the leaked secrets of the configuration, again. Then decides the request with the new limits. */
 export async function decideAgain(
   exchange: Authenticated,
@@ -47,7 +67,8 @@ export async function decideAgain(
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
     const decision = await decideUnits(key, units, exchange.snapshot.rules, limiter);
-    if (decision.kind !== 'stale') return { kind: 'decided', key, decision };
+    if (decision.kind !== 'stale' && (await isCurrent(key, decision, stations)))
+      return { kind: 'decided', key, decision };
   }
   return refuseUnread(exchange, stations);
 }

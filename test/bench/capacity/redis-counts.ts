@@ -29,19 +29,21 @@ export async function readCounts(servers: readonly Redis[]): Promise<RedisCounts
 /**
  * The counts from `INFO`. Some commands are used by only one script, so the number of these commands is the number of calls of the script.
  * The number of TYPE commands is the number of batches of the usage record. The number of ZRANGEBYSCORE commands is the number of states
- * that processes have published. The number of GET commands is the number of look-ups. All other script calls are decisions.
+ * that processes have published. The script that publishes a state and a look-up have one GET command each. A look-up also calls a script. All
+ * other script calls are decisions.
  */
 export function countsIn(info: string): RedisCounts {
   const figure = (name: string) => Number(new RegExp(`^${name}([\\d.]+)`, 'm').exec(info)?.[1] ?? 0);
   const calls = (command: string) => figure(`cmdstat_${command}:calls=`);
   const [batches, presences] = [calls('type'), calls('zrangebyscore')];
+  const lookUps = calls('get') - presences;
   return {
     cpuSeconds: figure('used_cpu_sys:') + figure('used_cpu_user:'),
     octets: figure('total_net_input_bytes:') + figure('total_net_output_bytes:'),
     replicatedOctets: figure('total_net_repl_output_bytes:'),
-    decisions: calls('evalsha') + calls('eval') - batches - presences,
+    decisions: calls('evalsha') + calls('eval') - batches - presences - lookUps,
     batches,
-    lookUps: calls('get'),
+    lookUps,
     presences,
     memoryBytes: figure('used_memory:') - figure('mem_clients_normal:') - figure('mem_clients_slaves:'),
   };

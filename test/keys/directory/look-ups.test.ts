@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
+import { type HeldKey, HeldKeys, isIn } from '../../../gateway/keys/directory/held-keys.ts';
 import { createLookUps } from '../../../gateway/keys/directory/look-ups.ts';
 import type { Absent, FoundKey } from '../../../gateway/keys/directory/store/directory-store.ts';
 import type { Away } from '../../../gateway/redis/redis-reply.ts';
@@ -15,6 +15,12 @@ function found(id: string, digest: string, generation = 0): FoundKey {
   return { kind: 'found', key: { ...keyWith(id, []), secrets, revision: 1 }, generation };
 }
 
+/** Whether a request that Redis decides may use the cached key. */
+function isUsable(held: HeldKeys, digest: string, atMs = nowMs): boolean {
+  const found = held.find(digest, atMs);
+  return typeof found === 'object' && isIn(found.period, atMs);
+}
+
 /** Look-ups in a store whose replies the test controls. */
 function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const tuned = tunedBounds(bounds);
@@ -23,7 +29,9 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
   const calls: string[] = [];
   const stored = new Map<string, FoundKey | Away>();
   let changed = { number: 0, id: '' };
-  const { lookUp, readAgain } = createLookUps({
+  const reads: string[] = [];
+  let clockMs = nowMs;
+  const { lookUp, readAgain, confirm } = createLookUps({
     store: {
       find(digest) {
         calls.push(digest);
@@ -31,21 +39,29 @@ function open(bounds: Parameters<typeof tunedBounds>[0] = {}) {
         asked.set(digest, reply);
         return reply.promise;
       },
-      read: (id) => Promise.resolve(stored.get(id) ?? absent),
+      read(id) {
+        reads.push(id);
+        return Promise.resolve(stored.get(id) ?? absent);
+      },
     },
     held,
     started: Promise.resolve(),
     changes: { count: () => changed.number, lastOf: (id) => (id === changed.id ? changed.number : 0) },
     count: () => {},
-    nowMs: () => nowMs,
+    nowMs: () => clockMs,
     bounds: tuned,
   });
   return {
     held,
     calls,
     stored,
+    reads,
     lookUp,
     readAgain,
+    confirm,
+    advance: (ms: number) => {
+      clockMs += ms;
+    },
     change: (id: string) => {
       changed = { number: changed.number + 1, id };
     },
@@ -85,13 +101,13 @@ describe('looking up secrets', () => {
   it('keeps a cached key for a moment without a reply from the store, and finds no other keys', async () => {
     const { lookUp, reply, held } = open({ directoryCachedMs: 60_000, directoryAbsentMs: 1_000 });
     held.keep(found('acme', 'd'), nowMs - 60_000);
-    expect(held.find('d', nowMs)).toBeUndefined();
+    expect(isUsable(held, 'd')).toBe(false);
     const [known, unknown] = [lookUp('d', 'a'), lookUp('e', 'a')];
     await reply('d', away);
     await reply('e', away);
     expect(await Promise.all([known, unknown])).toEqual([held.find('d', nowMs), 'away']);
-    expect(held.find('d', nowMs + 999)).toMatchObject({ key: { id: 'acme' } });
-    expect(held.find('d', nowMs + 1_000)).toBeUndefined();
+    expect(isUsable(held, 'd', nowMs + 999)).toBe(true);
+    expect(isUsable(held, 'd', nowMs + 1_000)).toBe(false);
     expect(held.find('e', nowMs)).toBeUndefined();
   });
 
@@ -141,6 +157,51 @@ describe('reading a key again', () => {
   });
 });
 
+describe('confirming that a cached key is current', () => {
+  it('reads a key only if it was not read within a minute, once for all requests that wait', async () => {
+    const { held, stored, reads, confirm, advance } = open({ directoryCachedMs: 60_000 });
+    stored.set('acme', found('acme', 'd', 7));
+    held.keep(found('acme', 'd', 7), nowMs);
+    advance(59_999);
+    expect(await confirm('acme', 7)).toBe(true);
+    expect(reads).toEqual([]);
+    advance(1);
+    expect(await Promise.all([confirm('acme', 7), confirm('acme', 7)])).toEqual([true, true]);
+    expect(await confirm('acme', 7)).toBe(true);
+    expect(reads).toEqual(['acme']);
+  });
+
+  it('detects a changed and a removed key, and caches the changed key', async () => {
+    const { held, stored, confirm, advance } = open({ directoryCachedMs: 60_000 });
+    for (const id of ['changed', 'removed']) held.keep(found(id, id, 7), nowMs);
+    stored.set('changed', found('changed', 'changed', 8));
+    advance(60_000);
+    expect(await confirm('changed', 7)).toBe(false);
+    expect(await confirm('removed', 7)).toBe(false);
+    expect(await confirm('changed', 8)).toBe(true);
+    expect(held.find('changed', nowMs)).toMatchObject({ generation: 8 });
+    expect(held.find('removed', nowMs)).toBeUndefined();
+  });
+
+  it('asks the store once a second while it does not answer, and reads a bounded number of keys at the same time', async () => {
+    const { held, stored, reads, confirm, advance } = open({
+      ...{ directoryCachedMs: 60_000, directoryAbsentMs: 1_000, directoryLookUpsMax: 1 },
+    });
+    for (const id of ['acme', 'other']) {
+      held.keep(found(id, id, 7), nowMs);
+      stored.set(id, away);
+    }
+    advance(60_000);
+    expect(await Promise.all([confirm('acme', 7), confirm('other', 7)])).toEqual([true, true]);
+    advance(999);
+    expect(await confirm('acme', 7)).toBe(true);
+    expect(reads).toEqual(['acme']);
+    advance(1);
+    stored.set('acme', found('acme', 'acme', 8));
+    expect(await confirm('acme', 7)).toBe(false);
+  });
+});
+
 describe('a cached key of the directory', () => {
   const bounds = tunedBounds({
     directoryCachedMs: 60_000,
@@ -149,27 +210,74 @@ describe('a cached key of the directory', () => {
     directoryAbsentMax: 2,
   });
 
-  it('is used for one minute, and the result for an unknown secret or disabled key for one second', () => {
+  const periodsAt = (held: HeldKeys, digest: string, ms: number) => {
+    const { period, freshPeriod, refusalPeriod } = held.find(digest, nowMs + ms) as HeldKey;
+    return [period, freshPeriod, refusalPeriod].map((each) => isIn(each, nowMs + ms));
+  };
+
+  it('is used for requests that Redis decides until it changes, for other requests for a minute, and for refusals for a second', () => {
     const held = new HeldKeys(bounds);
-    const key = found('acme', 'd');
-    held.keep(key, nowMs);
-    held.keep({ ...found('shut', 's'), key: { ...found('shut', 's').key, disabled: true } }, nowMs);
-    held.keepAbsent('nobody', nowMs);
-    const at = (ms: number) =>
-      ['d', 's', 'nobody'].map((digest) => held.find(digest, nowMs + ms) !== undefined);
-    expect(at(-1)).toEqual([false, false, false]);
-    expect(at(0)).toEqual([true, true, true]);
-    expect(at(1_000)).toEqual([true, false, false]);
-    expect(at(60_000)).toEqual([false, false, false]);
+    const cached = held.keep(found('acme', 'd', 7), nowMs);
+    expect(periodsAt(held, 'd', -1)).toEqual([false, false, false]);
+    expect(periodsAt(held, 'd', 0)).toEqual([true, true, true]);
+    expect(periodsAt(held, 'd', 1_000)).toEqual([true, true, false]);
+    expect(periodsAt(held, 'd', 60_000)).toEqual([true, false, false]);
+    expect(periodsAt(held, 'd', 400 * 86_400_000)).toEqual([true, false, false]);
+    held.drop('acme', 7);
+    expect(held.find('d', nowMs)).toBeUndefined();
+    expect(isIn(cached.period, nowMs)).toBe(false);
   });
 
-  it('is dropped when there are too many, the oldest first', () => {
+  it('is used for a minute if Redis could not give it a generation', () => {
     const held = new HeldKeys(bounds);
-    for (const id of ['a', 'b', 'a', 'c']) held.keep(found(id, id), nowMs);
+    held.keep(found('acme', 'd', 0), nowMs);
+    expect(periodsAt(held, 'd', 59_999)).toEqual([true, true, false]);
+    expect(periodsAt(held, 'd', 60_000)).toEqual([false, false, false]);
+  });
+
+  it('is read again when the next of its secrets expires, whichever secret a request has', () => {
+    const held = new HeldKeys({ ...bounds, directoryCachedKeysMax: 9 });
+    const { key, ...more } = found('acme', 'd', 7);
+    const secrets = [-1, 5_000, 90_000].map((ms) => ({
+      digest: `${ms}`,
+      createdMs: 1,
+      expiresMs: nowMs + ms,
+    }));
+    held.keep({ ...more, key: { ...key, secrets: [...key.secrets, ...secrets] } }, nowMs);
+    for (const digest of ['d', '-1', '5000', '90000']) {
+      expect(isUsable(held, digest, nowMs + 4_999)).toBe(true);
+      expect(isUsable(held, digest, nowMs + 5_000)).toBe(false);
+    }
+  });
+
+  it('remembers for one second that a secret belongs to no key', () => {
+    const held = new HeldKeys(bounds);
+    held.keepAbsent('nobody', nowMs);
+    expect([0, 999, 1_000].map((ms) => held.find('nobody', nowMs + ms))).toEqual([
+      'absent',
+      'absent',
+      undefined,
+    ]);
+  });
+
+  it('leaves room for a new unknown secret by forgetting all others', () => {
+    const held = new HeldKeys(bounds);
     for (const digest of ['x', 'y', 'x', 'z']) held.keepAbsent(digest, nowMs);
-    const known = (digest: string) => held.find(digest, nowMs) !== undefined;
-    expect(['a', 'b', 'c'].map(known)).toEqual([true, false, true]);
-    expect(['x', 'y', 'z'].map(known)).toEqual([true, false, true]);
+    expect(['x', 'y', 'z'].map((digest) => held.find(digest, nowMs) !== undefined)).toEqual([
+      ...[true, false, true],
+    ]);
+  });
+
+  it('is dropped when there are too many, the least recently used first', () => {
+    const held = new HeldKeys(bounds);
+    for (const id of ['a', 'b']) held.keep(found(id, id), nowMs);
+    held.find('a', nowMs);
+    held.keep(found('c', 'c'), nowMs);
+    expect(['a', 'b', 'c'].map((digest) => held.find(digest, nowMs) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+    ]);
   });
 
   it('is counted in octets: few keys with many operations take the room of many keys', () => {

@@ -36,6 +36,19 @@ it('strikes in an unanswered call count once, even if other keys push the key ou
   expect(ledger.lastSeen(terms, nowMs).strikes).toBe(6);
 });
 
+it('a report does not prolong the time in which a request is refused without the store', () => {
+  const ledger = createKeyLedger(few);
+  const terms = termsOf('acme');
+  ledger.settle(ledger.openCall(terms, one), reply(0));
+  const laterMs = nowMs + few.refusalRememberedMs - 1;
+  expect(ledger.refuse(terms, 1, laterMs)?.refused).toBe(1);
+  const [report] = ledger.openReports(1);
+  if (report === undefined) throw new Error('a refusal waits for a report');
+  ledger.settle(report, { ...reply(1), nowMs: laterMs });
+  expect(ledger.refuse(terms, 1, laterMs)?.refused).toBe(1);
+  expect(ledger.refuse(terms, 1, laterMs + 1)).toBeUndefined();
+});
+
 it('decisions without the store are sent in units', () => {
   const ledger = createKeyLedger(few);
   const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 12, perDay: 100 }) };

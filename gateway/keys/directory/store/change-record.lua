@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
 --[[
-Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read.
+Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read. The script also gives
+the key a new generation. A process that has cached the key has read the earlier generation, so its next decision about the key is `stale`.
 The revision alone is not enough, because a key that was removed and issued again starts at revision 1 again.
 The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no new key reaches this script, because list-id.lua runs first and lacks the flag `allow-oom`.
 
 KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
 KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of recently removed keys with this id.
+KEYS[3] is `<prefix>:{<key id>}`, the hash of decide-quota.lua. Its field `changedMs` is the generation of the key.
 ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
-`changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms.
+`changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms. ARGV[8] is the shortest time until KEYS[3] expires, in ms.
 The other arguments are used only for a new key. ARGV[4] is the tag of the key. ARGV[5] is the maximum age of the tag, in ms. ARGV[6] is `once` to refuse a key that was already created and removed.
 The reply begins with `absent`, `changed` (another version is stored), `late`, `removed` or `done`. The revision, the old record and the
 tag follow.
@@ -23,6 +25,17 @@ if revision ~= expected or isOther then
   return { revision == 0 and 'absent' or 'changed', revision, before, tag }
 end
 
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + time[2] / 1000
+
+-- The first write of the script. If the Redis key is not a hash, the script ends here and changes nothing.
+local function giveGeneration()
+  -- The generation is unique, even after a failover to a server whose clock is behind.
+  redis.call('HSET', KEYS[3], 'changedMs', math.max(nowMs, (tonumber(redis.call('HGET', KEYS[3], 'changedMs')) or 0) + 1))
+  local expiresMs = math.ceil(nowMs) + ARGV[8]
+  if redis.call('PTTL', KEYS[3]) + nowMs < expiresMs then redis.call('PEXPIREAT', KEYS[3], expiresMs) end
+end
+
 local function createdMsOf(json)
   return string.format('%.0f', cjson.decode(json).createdMs)
 end
@@ -30,15 +43,17 @@ end
 if expected == 0 then
   if ARGV[6] == 'once' and redis.call('HGET', KEYS[2], createdMsOf(record)) then return { 'removed', 0, '', '' } end
   tag = ARGV[4]
-  local time = redis.call('TIME')
   local listedMs = tonumber(string.match(tag, '^%x+'), 16)
-  if time[1] * 1000 + time[2] / 1000 > listedMs + ARGV[5] then return { 'late', 0, '', '' } end
+  if nowMs > listedMs + ARGV[5] then return { 'late', 0, '', '' } end
+  giveGeneration()
   redis.call('HSET', KEYS[1], 'revision', 1, 'record', record, 'tag', tag)
 elseif record == '' then
+  giveGeneration()
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[2], createdMsOf(before), 1)
   redis.call('PEXPIRE', KEYS[2], ARGV[7])
 else
+  giveGeneration()
   redis.call('HSET', KEYS[1], 'revision', revision + 1, 'record', record)
 end
 return { 'done', revision + 1, before, tag }

@@ -8,7 +8,8 @@ import type { DirectoryKey, KeyVersion } from '../directory-key.ts';
 export interface DirectoryStore {
   /** Returns the key that has a secret with this digest. */
   find(digest: string): Promise<FoundKey | Absent | Away>;
-  read(id: string): Promise<FoundKey | Absent | Away>;
+  /** @param deadlineMs by default the deadline of calls for which no request waits */
+  read(id: string, deadlineMs?: number): Promise<FoundKey | Absent | Away>;
   /** Reads keys in the order of the given ids. If a server does not answer, its keys are `unknown`. */
   readMany(ids: readonly string[]): Promise<KeysFound | Away>;
   /**
@@ -54,8 +55,9 @@ export interface FoundKey {
   readonly kind: 'found';
   readonly key: DirectoryKey;
   /**
-   * The time of the key's last change, from the key's quota hash. The generation is read before the record, so the record is at least as
-   * new as the generation.
+   * A number that differs after each change of the key, from the key's quota hash. The generation is read before the record, so the record
+   * is at least as new as the generation. The generation is 0 if the hash has none, and in memory. Redis may then not reveal a change to a
+   * process that uses the key for longer than `directoryCachedMs`.
    */
   readonly generation: number;
 }

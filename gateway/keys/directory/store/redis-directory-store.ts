@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Result } from 'ioredis';
 import type { RedisConnection } from '../../../redis/redis-connection.ts';
 import { redisKeys } from '../../../redis/redis-keys.ts';
 import { type Away, late, notConnected, replyOrAway, toAway } from '../../../redis/redis-reply.ts';
@@ -21,7 +22,7 @@ import { createFormMarks } from './form-marks.ts';
 
 const listScript = readFileSync(new URL('list-id.lua', import.meta.url), 'utf8');
 const changeScript = readFileSync(new URL('change-record.lua', import.meta.url), 'utf8');
-const noteScript = readFileSync(new URL('note-change.lua', import.meta.url), 'utf8');
+const generationScript = readFileSync(new URL('read-generation.lua', import.meta.url), 'utf8');
 /**
  * The flag `allow-oom` lets this script run when Redis is out of memory. A rotation writes the record before it runs this script. If the
  * script failed, look-ups would not find the new secret.
@@ -36,7 +37,7 @@ const lastCharacter = '\x7f';
 const behindTags = '\x01';
 
 /**
- * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or two in one slot. The directory therefore works
+ * The directory in Redis (`redis-keys.ts`). Each command and script uses one Redis key, or several in one slot. The directory therefore works
  * on a Redis Cluster and on several separate servers. A change takes several commands without a transaction. The order of these commands
  * keeps the data consistent.
  *
@@ -59,7 +60,8 @@ export function createRedisDirectoryStore({
   const idsName = redisKeys.directoryIds.name(prefix);
   const recordName = (id: string) => redisKeys.directoryRecord.name(prefix, id);
   const digestName = (digest: string) => redisKeys.directoryDigest.name(prefix, digest);
-  const notedMs = 2 * bounds.directoryCachedMs;
+  const quotaName = (id: string) => redisKeys.quota.name(prefix, id);
+  client.defineCommand('readGeneration', { numberOfKeys: 1, lua: generationScript });
   const formMarks = createFormMarks({ redis, attempt, bounds });
   let tidying = 0;
 
@@ -75,7 +77,7 @@ export function createRedisDirectoryStore({
           const entry = await redis.gather(() => client.get(name));
           if (entry === null) return absent;
           const { id, tag } = taggedOf(entry);
-          const found = await readOne(id);
+          const found = await readOne(id, lastingGenerationOf);
           if (found.kind === 'found' && hasDigest(found.key, digest)) return found;
           tidy(async () => {
             if (isLeftover(tag, await redis.clockOf(name))) await drop([digest], entry);
@@ -86,7 +88,7 @@ export function createRedisDirectoryStore({
       );
     },
 
-    read: (id) => attempt([recordName(id)], () => readOne(id)),
+    read: (id, deadlineMs) => attempt([recordName(id)], () => readOne(id, generationOf), deadlineMs),
 
     async readMany(ids) {
       if (!redis.nodes().some(({ client }) => client?.status === 'ready')) return notConnected;
@@ -190,12 +192,30 @@ export function createRedisDirectoryStore({
     });
   }
 
-  async function readOne(id: string): Promise<FoundKey | Absent> {
-    // The generation is read first, so a change between the two reads makes the generation outdated. The reads are not pipelined, because a
-    // Cluster that moves the slot might answer a pipeline in the wrong order.
-    const changedMs = await client.hget(redisKeys.quota.name(prefix, id), 'changedMs');
-    const key = toKey(id, await readRecord(id));
-    return key === undefined ? absent : { kind: 'found', key, generation: Number(changedMs ?? 0) };
+  /**
+   * Reads a key and its generation. The generation is read first, so a change between the two reads makes the generation outdated. The first
+   * two reads are not pipelined, because a Cluster that moves the slot might answer a pipeline in the wrong order. If the generation has
+   * changed after both reads, the key is read again. Otherwise a failover that loses a change could restore the generation that was read
+   * before this change, and the process would keep the record that was read after this change.
+   */
+  async function readOne(id: string, read: (id: string) => Promise<number>): Promise<FoundKey | Absent> {
+    for (let reads = 0; ; reads++) {
+      const generation = await read(id);
+      const [fields, after] = await Promise.all([readRecord(id), generationOf(id)]);
+      const key = toKey(id, fields);
+      if (key === undefined) return absent;
+      if (after === generation || reads === bounds.directoryRereadsMax)
+        return { kind: 'found', key, generation };
+    }
+  }
+
+  async function generationOf(id: string): Promise<number> {
+    return Number((await client.hget(quotaName(id), 'changedMs')) ?? 0);
+  }
+
+  /** Reads the generation of a key that a request uses. If the key has none, the key gets a generation that lasts for days. */
+  async function lastingGenerationOf(id: string): Promise<number> {
+    return Number(await client.readGeneration(quotaName(id), bounds.directoryGenerationKeptMs));
   }
 
   function readRecord(id: string): Promise<(string | null)[]> {
@@ -209,11 +229,6 @@ export function createRedisDirectoryStore({
     await Promise.all(digests.map((digest) => client.eval(indexScript, 1, digestName(digest), ...value)));
   }
 
-  /**
-   * Stores a timestamp of the change, writes the record, and stores a second timestamp. The second timestamp reveals the change to processes
-   * that read the old record after the first timestamp was stored. If this process dies before it stores the second timestamp, the first
-   * timestamp still reveals the change to processes that read the old record earlier.
-   */
   async function change(
     id: string,
     { revision: seen, changedMs }: KeyVersion,
@@ -221,18 +236,13 @@ export function createRedisDirectoryStore({
     newTag = '',
     often = '',
   ): Promise<RecordChange> {
-    await note(id);
-    const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id)];
-    const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs } = bounds;
-    const args = [seen, record, changedMs, newTag, withinMs, often, keptMs];
-    const reply = await client.eval(changeScript, 2, ...names, ...args);
+    const names = [recordName(id), redisKeys.directoryRemoved.name(prefix, id), quotaName(id)];
+    const { directoryCreatedWithinMs: withinMs, idempotencyKeptMs: keptMs, directoryCachedMs } = bounds;
+    // A process that has read the generation 0 uses the key for `directoryCachedMs`. The new generation lasts longer than this time.
+    const args = [seen, record, changedMs, newTag, withinMs, often, keptMs, 2 * directoryCachedMs];
+    const reply = await client.eval(changeScript, 3, ...names, ...args);
     const [kind, revision, stored, tag] = reply as [RecordChange['kind'], number, string, string];
-    if (kind === 'done') await afterwards(note(id), 'its note');
     return { kind, revision, stored, tag };
-  }
-
-  async function note(id: string): Promise<void> {
-    await client.eval(noteScript, 1, redisKeys.quota.name(prefix, id), notedMs);
   }
 
   /** Removes digests from the index. An entry with another tag stays, because it belongs to another key. */
@@ -339,4 +349,10 @@ function digestsOf(key: Pick<DirectoryKey, 'secrets'> | undefined): readonly str
 
 function hasDigest(key: DirectoryKey, digest: string): boolean {
   return key.secrets.some((secret) => secret.digest === digest);
+}
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    readGeneration(key: string, keptMs: number): Result<string, Context>;
+  }
 }
