@@ -227,8 +227,8 @@ function hasDigest({ secrets }: RawKey, digest: string): boolean {
   return secrets.some(({ sha256 }) => sha256 === digest);
 }
 
-/** Computes FNV-1a over all characters of a digest, because hand-written digests may share a prefix. */
-function hashOf(text: string): number {
+/** Computes FNV-1a over all characters of a digest or id, because hand-written digests and ids may share a prefix. */
+export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0;

@@ -301,11 +301,16 @@ export const defaultBounds = Object.freeze({
    */
   directoryGenerationKeptMs: 604_800_000,
   /**
-   * The maximum number of cached keys of the key directory, and the maximum number of octets that they may take. Most keys take about 640
-   * octets. A key with many operations takes 100,000 octets. The least recently used key is evicted first, and its next request reads it again.
+   * The maximum number of keys of the key directory that a process caches as objects, and the maximum number of octets that they may take.
+   * Most keys take about 640 octets. A key with many operations takes 100,000 octets. The least recently used key is packed.
    */
-  directoryCachedKeysMax: 100_000,
-  directoryCachedBytesMax: 67_108_864,
+  directoryCachedKeysMax: 50_000,
+  directoryCachedBytesMax: 33_554_432,
+  /**
+   * The maximum number of octets of packed keys. Most keys take about 130 octets. A process takes this memory only when it needs it. The
+   * least recently used keys are evicted, and their next requests read them again.
+   */
+  directoryPackedBytesMax: 167_772_160,
   /**
    * The maximum number of cached secrets of the key directory, about 930 octets each. A full cache is cleared, and digests are computed
    * again.

@@ -339,26 +339,27 @@ describe('keys that a process has cached for longer than a minute, when Redis re
   );
 });
 
-describe.each([alwaysOld, { directoryCachedKeysMax: 0 }])(
-  'when the cached key is dropped before a request uses it (%o)',
-  (forgotten) => {
-    beforeAll(() => start({ ...patientStore, ...forgotten }, { gateways: 1 }));
-    afterAll(stop);
+describe.each([
+  alwaysOld,
+  { directoryCachedKeysMax: 0 },
+  { directoryCachedKeysMax: 0, directoryPackedBytesMax: 0 },
+])('when the cached key is dropped before a request uses it (%o)', (forgotten) => {
+  beforeAll(() => start({ ...patientStore, ...forgotten }, { gateways: 1 }));
+  afterAll(stop);
 
-    it.each(['/v1/pets', '/limits'])(
-      'a valid key is served at %s, and a disabled key and an unknown secret get 401',
-      async (path) => {
-        await directory.issue(id, [secret]);
-        await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
-        const statuses = [];
-        for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
-          statuses.push((await send(0, one, agent, path)).statusCode);
-        }
-        expect(statuses).toEqual([200, 401, 401]);
-      },
-    );
-  },
-);
+  it.each(['/v1/pets', '/limits'])(
+    'a valid key is served at %s, and a disabled key and an unknown secret get 401',
+    async (path) => {
+      await directory.issue(id, [secret]);
+      await directory.issue(`${id}-disabled`, [`${secret}-disabled`], { disabled: true });
+      const statuses = [];
+      for (const one of [secret, `${secret}-disabled`, `${secret}-unknown`]) {
+        statuses.push((await send(0, one, agent, path)).statusCode);
+      }
+      expect(statuses).toEqual([200, 401, 401]);
+    },
+  );
+});
 
 describe('keys of the directory, when replies from Redis are lost', () => {
   beforeAll(() => start({ ...steadyStore, storeSilenceMaxMs: 20_000 }, { relayed: true }));

@@ -50,6 +50,8 @@ export function fromRecord(
   return typeof key.plan === 'string' && Array.isArray(key.secrets) ? key : undefined;
 }
 
-export function expiryOf({ expiresMs = Number.POSITIVE_INFINITY }: DirectorySecret): number {
+export function expiryOf({
+  expiresMs = Number.POSITIVE_INFINITY,
+}: Pick<DirectorySecret, 'expiresMs'>): number {
   return expiresMs;
 }

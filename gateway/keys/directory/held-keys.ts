@@ -1,13 +1,17 @@
 import type { Period } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type DirectoryKey, expiryOf } from './directory-key.ts';
+import { type CachedKey, type PackableKey, PackedHeldKeys } from './packed-held-keys.ts';
 import type { FoundKey } from './store/directory-store.ts';
 
 /**
  * A directory key in this process's cache, with the periods in which the process may use the cached key. Other caches of this key share the
  * periods. When the key changes, the periods therefore end in all these caches.
  */
-export interface HeldKey extends Omit<FoundKey, 'kind'> {
+export interface HeldKey {
+  readonly key: CachedKey;
+  /** See `FoundKey`. */
+  readonly generation: number;
   /**
    * The period for requests that Redis decides. A decision reveals a change of the key, so the period ends only when the next secret of the
    * key expires. An expired secret gets no decision, and its expiry may have been extended.
@@ -25,11 +29,13 @@ export interface HeldKey extends Omit<FoundKey, 'kind'> {
  */
 export class HeldKeys {
   private readonly bounds: Bounds;
-  /** The most recently used key comes last. */
+  /** The keys that were used last, as objects. The most recently used key comes last. */
   private readonly byId = new Map<string, HeldKey>();
   private readonly byDigest = new Map<string, HeldKey>();
-  /** Estimated memory of all cached keys. */
+  /** Estimated memory of the keys in `byId`. */
   private bytes = 0;
+  /** The keys that were used earlier. Undefined as long as there is room for all keys in `byId`. */
+  private packed: PackedHeldKeys | undefined;
   /**
    * Digests that belong to no key. The whole set expires when its oldest digest is `directoryAbsentMs` old. During a flood, an
    * expiry per digest would cost more than a few repeated look-ups.
@@ -42,7 +48,7 @@ export class HeldKeys {
   }
 
   get size(): number {
-    return this.byId.size;
+    return this.byId.size + (this.packed?.size ?? 0);
   }
 
   /**
@@ -57,6 +63,8 @@ export class HeldKeys {
       this.byId.set(held.key.id, held);
       return held;
     }
+    const packed = this.packed?.take(digest);
+    if (packed !== undefined) return this.unpack(packed);
     return isIn(this.absentPeriod, nowMs) && this.absent.has(digest) ? 'absent' : undefined;
   }
 
@@ -81,21 +89,14 @@ export class HeldKeys {
       freshPeriod: { fromMs: nowMs, untilMs: freshMs },
       refusalPeriod: { fromMs: nowMs, untilMs: nowMs + absentMs },
     };
-    this.byId.set(key.id, held);
-    for (const { digest } of key.secrets) this.byDigest.set(digest, held);
     this.dropAbsent(key.secrets.map(({ digest }) => digest));
-    this.bytes += bytesOf(key);
-    const { directoryCachedKeysMax: keysMax, directoryCachedBytesMax: bytesMax } = this.bounds;
-    for (const oldest of this.byId.keys()) {
-      if (this.byId.size <= keysMax && this.bytes <= bytesMax) break;
-      this.drop(oldest);
-    }
+    this.hold(held);
     return held;
   }
 
   keepAbsent(digest: string, nowMs: number): void {
-    const held = this.byDigest.get(digest);
-    if (held !== undefined) this.drop(held.key.id);
+    const held = this.find(digest, nowMs);
+    if (typeof held === 'object') this.drop(held.key.id);
     const { directoryAbsentMs: absentMs, directoryAbsentMax: max } = this.bounds;
     if (!isIn(this.absentPeriod, nowMs) || this.absent.size >= max) {
       // A new Set replaces the old Set, because `clear` keeps the memory of the old table (renewed-map.ts).
@@ -107,8 +108,9 @@ export class HeldKeys {
 
   /** Returns the cached key of a digest while the store is unavailable. The periods that have ended are extended. */
   extend(digest: string, nowMs: number): HeldKey | undefined {
-    const held = this.byDigest.get(digest);
-    if (held !== undefined) this.extendPeriods(held, nowMs);
+    const held = this.find(digest, nowMs);
+    if (typeof held !== 'object') return undefined;
+    this.extendPeriods(held, nowMs);
     return held;
   }
 
@@ -121,18 +123,54 @@ export class HeldKeys {
   /** Removes a key that has changed. @param generation when given, only a cached key of this generation is removed */
   drop(id: string, generation?: number): void {
     const held = this.byId.get(id);
-    if (held === undefined || (generation !== undefined && held.generation !== generation)) return;
-    for (const period of periodsOf(held)) period.untilMs = 0;
-    this.byId.delete(id);
-    this.bytes -= bytesOf(held.key);
-    for (const { digest } of held.key.secrets) {
-      if (this.byDigest.get(digest) === held) this.byDigest.delete(digest);
-    }
+    if (held === undefined) this.packed?.remove(id, generation);
+    else if (generation === undefined || held.generation === generation) this.release(held);
   }
 
   /** Drops unknown digests that may belong to a key now. */
   dropAbsent(digests: Iterable<string>): void {
     for (const digest of digests) this.absent.delete(digest);
+  }
+
+  private hold(held: HeldKey): void {
+    const { key } = held;
+    this.byId.set(key.id, held);
+    for (const { digest } of key.secrets) this.byDigest.set(digest, held);
+    this.bytes += bytesOf(key);
+    const { directoryCachedKeysMax: keysMax, directoryCachedBytesMax: bytesMax } = this.bounds;
+    for (const oldest of this.byId.values()) {
+      if (this.byId.size <= keysMax && this.bytes <= bytesMax) break;
+      this.pack(oldest);
+    }
+  }
+
+  private release(held: HeldKey): void {
+    const { key } = held;
+    for (const period of periodsOf(held)) period.untilMs = 0;
+    this.byId.delete(key.id);
+    this.bytes -= bytesOf(key);
+    for (const { digest } of key.secrets) {
+      if (this.byDigest.get(digest) === held) this.byDigest.delete(digest);
+    }
+  }
+
+  /** A key that only a new look-up can make usable is not packed. */
+  private pack(held: HeldKey): void {
+    const { key, generation } = held;
+    const expiresMs = held.period.untilMs;
+    this.release(held);
+    if (key.disabled || generation === 0) return;
+    this.packed ??= new PackedHeldKeys(this.bounds.directoryPackedBytesMax);
+    this.packed.add({ key, generation, expiresMs });
+  }
+
+  /** The process does not remember when it read a packed key, so only requests that Redis decides may use the key. */
+  private unpack({ key, generation, expiresMs }: PackableKey): HeldKey {
+    const ended = () => ({ fromMs: 0, untilMs: 0 });
+    const period = { fromMs: 0, untilMs: expiresMs };
+    const held = { key, generation, period, freshPeriod: ended(), refusalPeriod: ended() };
+    this.hold(held);
+    return held;
   }
 
   private extendPeriods(held: HeldKey, nowMs: number): void {
@@ -159,7 +197,7 @@ function nextExpiryMs({ secrets }: Pick<DirectoryKey, 'secrets'>, nowMs: number)
 }
 
 /** Estimates the memory of a key: the object, its entries in two Maps, and an amount for each secret and operation. */
-function bytesOf({ secrets, operations = [], ...members }: FoundKey['key']): number {
+function bytesOf({ secrets, operations = [], ...members }: CachedKey): number {
   let bytes = 100 + 2 * JSON.stringify(members).length + 250 * secrets.length;
   for (const operation of operations) bytes += 32 + operation.length;
   return bytes;

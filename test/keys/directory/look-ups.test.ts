@@ -268,11 +268,55 @@ describe('a cached key of the directory', () => {
     ]);
   });
 
-  it('is dropped when there are too many, the least recently used first', () => {
-    const held = new HeldKeys(bounds);
-    for (const id of ['a', 'b']) held.keep(found(id, id), nowMs);
+  const noneGivenUp = { directoryCachedKeysMax: 2, directoryPackedBytesMax: 4_194_304 };
+
+  it('is packed when there are too many objects, and is then used only for requests that Redis decides', () => {
+    const held = new HeldKeys({ ...bounds, ...noneGivenUp });
+    const cached = held.keep(found('a', 'a1'.repeat(32), 7), nowMs);
+    for (const digest of ['b1', 'c1']) held.keep(found(digest, digest.repeat(32), 8), nowMs);
+    expect(isIn(cached.period, nowMs)).toBe(false);
+    expect(held.size).toBe(3);
+    const digest = 'a1'.repeat(32);
+    expect(periodsAt(held, digest, 0)).toEqual([true, false, false]);
+    expect(held.isFresh('a', 7, nowMs)).toBe(false);
+    expect(held.find(digest, nowMs)).toMatchObject({
+      key: { id: 'a', plan: 'free', secrets: [{ digest }] },
+      generation: 7,
+    });
+    expect(held.extend('b1'.repeat(32), nowMs)).toMatchObject({ key: { id: 'b1' } });
+    expect(periodsAt(held, 'b1'.repeat(32), 0)).toEqual([true, true, true]);
+  });
+
+  it('is forgotten when it is packed, if it has changed, if its digest belongs to no key, or if it was read again', () => {
+    const held = new HeldKeys({ ...bounds, ...noneGivenUp, directoryCachedKeysMax: 0 });
+    const digest = (id: string) => id.repeat(32);
+    for (const id of ['a1', 'b1', 'c1', 'd1']) held.keep(found(id, digest(id), 7), nowMs);
+    held.drop('a1', 6);
+    expect(held.find(digest('a1'), nowMs)).toMatchObject({ generation: 7 });
+    held.drop('a1', 7);
+    held.drop('b1');
+    held.keepAbsent(digest('c1'), nowMs);
+    held.keep(found('d1', digest('e1'), 8), nowMs);
+    expect(['a1', 'b1', 'c1', 'd1'].map((id) => held.find(digest(id), nowMs))).toEqual([
+      ...[undefined, undefined, 'absent', undefined],
+    ]);
+    expect(held.find(digest('e1'), nowMs)).toMatchObject({ key: { id: 'd1' }, generation: 8 });
+    expect(held.size).toBe(1);
+  });
+
+  it('is not packed if it is disabled or has no generation, because it would need a new look-up', () => {
+    const held = new HeldKeys({ ...bounds, ...noneGivenUp, directoryCachedKeysMax: 0 });
+    held.keep(found('none', 'a1'.repeat(32), 0), nowMs);
+    const { key, ...more } = found('disabled', 'b1'.repeat(32), 7);
+    held.keep({ ...more, key: { ...key, disabled: true } }, nowMs);
+    expect(held.size).toBe(0);
+  });
+
+  it('is evicted when there is no room for packed keys, the least recently used first', () => {
+    const held = new HeldKeys({ ...bounds, directoryPackedBytesMax: 0 });
+    for (const id of ['a', 'b']) held.keep(found(id, id, 7), nowMs);
     held.find('a', nowMs);
-    held.keep(found('c', 'c'), nowMs);
+    held.keep(found('c', 'c', 7), nowMs);
     expect(['a', 'b', 'c'].map((digest) => held.find(digest, nowMs) !== undefined)).toEqual([
       true,
       false,

@@ -1,0 +1,253 @@
+import type { StatedKey } from '../key-schema.ts';
+import { hashOf } from '../packed-keys.ts';
+import type { DirectorySecret } from './directory-key.ts';
+
+/** A cached key of the directory, without the periods in which the process may use it. */
+export interface PackableKey {
+  readonly key: CachedKey;
+  readonly generation: number;
+  /** The time at which the next secret of the key expires, epoch ms; Infinity when no secret will expire. */
+  readonly expiresMs: number;
+}
+
+/** The members of a directory key that requests use. */
+export interface CachedKey extends StatedKey {
+  readonly secrets: readonly Omit<DirectorySecret, 'createdMs'>[];
+}
+
+/**
+ * Cached keys as bytes outside of the heap. A key takes a quarter of the memory of an object, and the garbage collector does not visit it.
+ *
+ * The keys are in segments of equal size, which are filled in turn. When all segments are full, the oldest segment is emptied. A caller
+ * takes a key out to use it, and adds the key again later. The oldest segment therefore contains the keys that were not used for the longest
+ * time.
+ *
+ * The record of a key consists of these parts: the number of octets of the record (4 octets), the number of digests (1), the number of octets
+ * of the id (1), the generation (8), the expiry (8), the id, the digests (32 octets each), and the other members as JSON. The number of
+ * digests is 255 in a record that was taken out.
+ */
+export class PackedHeldKeys {
+  private readonly segmentBytes: number;
+  private readonly segmentsMax: number;
+  private readonly segments: Segment[] = [];
+  /** The index of the segment to which keys are added. */
+  private filling = 0;
+  private readonly byId: PlaceTable;
+  private readonly byDigest: PlaceTable;
+  private keys = 0;
+
+  /** @param bytesMax the maximum size of all segments and tables, in octets */
+  constructor(bytesMax: number, segmentBytes = 65_536) {
+    // A record takes about 128 octets. With this number of slots, the tables take between an eighth and a quarter of the memory.
+    const slots = 2 ** Math.floor(Math.log2(Math.max(1, bytesMax / 64)));
+    this.segmentBytes = segmentBytes;
+    this.segmentsMax = Math.max(0, Math.floor((bytesMax - 2 * slotBytes * slots) / segmentBytes));
+    this.byId = new PlaceTable(slots);
+    this.byDigest = new PlaceTable(slots);
+  }
+
+  get size(): number {
+    return this.keys;
+  }
+
+  /** Adds an enabled key that this cache does not have. The cache does not add a key that is larger than a segment. */
+  add({ key, generation, expiresMs }: PackableKey): void {
+    const { id, secrets, disabled: _, ...members } = key;
+    if (secrets.length >= takenOut) return;
+    const stated = secrets.map(({ expiresMs, leak }) => ({ expiresMs, leak }));
+    const json = JSON.stringify({ ...members, secrets: stated });
+    const bytes = idAt + id.length + digestBytes * secrets.length + Buffer.byteLength(json);
+    const segment = this.segmentWithRoom(bytes, secrets.length);
+    if (segment === undefined) return;
+    const { buffer, used: start } = segment;
+    buffer.writeUInt32LE(bytes, start);
+    buffer.writeUInt8(secrets.length, start + countAt);
+    buffer.writeUInt8(id.length, start + lengthAt);
+    buffer.writeDoubleLE(generation, start + generationAt);
+    buffer.writeDoubleLE(expiresMs, start + expiryAt);
+    let at = start + idAt;
+    at += buffer.write(id, at, 'latin1');
+    const place = this.filling * this.segmentBytes + start + 1;
+    this.byId.set(hashOf(id), place);
+    for (const { digest } of secrets) {
+      at += buffer.write(digest, at, 'hex');
+      this.byDigest.set(hashOf(digest), place);
+    }
+    buffer.write(json, at);
+    segment.used += bytes;
+    this.keys++;
+  }
+
+  /** Takes the key out that has a secret with this digest. */
+  take(digest: string): PackableKey | undefined {
+    const place = this.byDigest.find(hashOf(digest), (each) =>
+      digestsAt(this.recordAt(each)).includes(digest),
+    );
+    if (place === undefined) return undefined;
+    const record = this.recordAt(place);
+    const packed = unpack(record);
+    this.takeOut(record, place);
+    return packed;
+  }
+
+  /** Removes the key with this id. @param generation when given, only a key of this generation is removed */
+  remove(id: string, generation?: number): void {
+    const place = this.byId.find(hashOf(id), (each) => idOf(this.recordAt(each)) === id);
+    if (place === undefined) return;
+    const record = this.recordAt(place);
+    if (generation === undefined || generationOf(record) === generation) this.takeOut(record, place);
+  }
+
+  private recordAt(place: number): Record {
+    const segment = Math.floor((place - 1) / this.segmentBytes);
+    const { buffer } = this.segments[segment] as Segment;
+    return { buffer, start: place - 1 - segment * this.segmentBytes };
+  }
+
+  private takeOut(record: Record, place: number): void {
+    this.byId.delete(hashOf(idOf(record)), place);
+    for (const digest of digestsAt(record)) this.byDigest.delete(hashOf(digest), place);
+    record.buffer.writeUInt8(takenOut, record.start + countAt);
+    this.keys--;
+  }
+
+  /** Returns the segment to which a record can be added. Empties old segments if necessary. */
+  private segmentWithRoom(bytes: number, digests: number): Segment | undefined {
+    if (bytes > this.segmentBytes || this.segmentsMax === 0) return undefined;
+    const current = this.segments[this.filling];
+    if (current === undefined || current.used + bytes > this.segmentBytes) {
+      if (current !== undefined) this.filling = (this.filling + 1) % this.segmentsMax;
+      const next = this.segments[this.filling];
+      if (next === undefined) {
+        this.segments[this.filling] = { buffer: Buffer.allocUnsafeSlow(this.segmentBytes), used: 0 };
+      } else this.empty(this.filling);
+    }
+    // Keys with many secrets fill the tables before the segments.
+    for (let step = 1; this.byDigest.isFull(digests) || this.byId.isFull(1); step++) {
+      if (step === this.segments.length) return undefined;
+      this.empty((this.filling + step) % this.segments.length);
+    }
+    return this.segments[this.filling];
+  }
+
+  private empty(index: number): void {
+    const segment = this.segments[index] as Segment;
+    const { buffer, used } = segment;
+    for (let start = 0; start < used; start += buffer.readUInt32LE(start)) {
+      if (buffer.readUInt8(start + countAt) === takenOut) continue;
+      this.takeOut({ buffer, start }, index * this.segmentBytes + start + 1);
+    }
+    segment.used = 0;
+  }
+}
+
+interface Segment {
+  readonly buffer: Buffer;
+  /** The number of octets that records take. */
+  used: number;
+}
+
+interface Record {
+  readonly buffer: Buffer;
+  readonly start: number;
+}
+
+/** The positions of the parts of a record. */
+const [countAt, lengthAt, generationAt, expiryAt, idAt] = [4, 5, 6, 14, 22];
+const digestBytes = 32;
+const takenOut = 255;
+
+function idOf({ buffer, start }: Record): string {
+  const from = start + idAt;
+  return buffer.toString('latin1', from, from + buffer.readUInt8(start + lengthAt));
+}
+
+function generationOf({ buffer, start }: Record): number {
+  return buffer.readDoubleLE(start + generationAt);
+}
+
+function digestsAt({ buffer, start }: Record): string[] {
+  const first = start + idAt + buffer.readUInt8(start + lengthAt);
+  return Array.from({ length: buffer.readUInt8(start + countAt) }, (_, index) => {
+    const from = first + index * digestBytes;
+    return buffer.toString('hex', from, from + digestBytes);
+  });
+}
+
+function unpack(record: Record): PackableKey {
+  const { buffer, start } = record;
+  const [id, digests] = [idOf(record), digestsAt(record)];
+  const jsonAt = start + idAt + id.length + digests.length * digestBytes;
+  const { secrets, ...members } = JSON.parse(
+    buffer.toString('utf8', jsonAt, start + buffer.readUInt32LE(start)),
+  );
+  const key: CachedKey = {
+    ...{ id, ...members, disabled: false },
+    secrets: digests.map((digest, index) => ({ digest, ...secrets[index] })),
+  };
+  return { key, generation: generationOf(record), expiresMs: buffer.readDoubleLE(start + expiryAt) };
+}
+
+/** The octets that a slot takes in a table. */
+const slotBytes = 8;
+/** The largest share of used slots, so that searches are short. */
+const usedShareMax = 0.75;
+
+/** A hash table from the hash of an id or digest to the place of a record, with open addressing. A place is a whole number from 1. */
+class PlaceTable {
+  private readonly hashes: Uint32Array;
+  private readonly places: Uint32Array;
+  private readonly mask: number;
+  private used = 0;
+
+  /** @param slots a power of two */
+  constructor(slots: number) {
+    this.hashes = new Uint32Array(slots);
+    this.places = new Uint32Array(slots);
+    this.mask = slots - 1;
+  }
+
+  /** Whether there is no room for `more` entries. */
+  isFull(more: number): boolean {
+    return this.used + more > usedShareMax * this.places.length;
+  }
+
+  find(hash: number, isSought: (place: number) => boolean): number | undefined {
+    for (let slot = hash & this.mask; ; slot = this.next(slot)) {
+      const place = this.places[slot];
+      if (!place) return undefined;
+      if (this.hashes[slot] === hash && isSought(place)) return place;
+    }
+  }
+
+  set(hash: number, place: number): void {
+    let slot = hash & this.mask;
+    while (this.places[slot]) slot = this.next(slot);
+    this.hashes[slot] = hash;
+    this.places[slot] = place;
+    this.used++;
+  }
+
+  /** Deletes an entry, and moves later entries of the same run so that `find` still reaches them. */
+  delete(hash: number, place: number): void {
+    let free = hash & this.mask;
+    while (this.hashes[free] !== hash || this.places[free] !== place) {
+      if (!this.places[free]) return;
+      free = this.next(free);
+    }
+    for (let slot = this.next(free); this.places[slot]; slot = this.next(slot)) {
+      const home = (this.hashes[slot] ?? 0) & this.mask;
+      // The entry may move if its home is not between the free slot and its present slot.
+      if (((slot - home) & this.mask) < ((slot - free) & this.mask)) continue;
+      this.hashes[free] = this.hashes[slot] ?? 0;
+      this.places[free] = this.places[slot] ?? 0;
+      free = slot;
+    }
+    this.places[free] = 0;
+    this.used--;
+  }
+
+  private next(slot: number): number {
+    return (slot + 1) & this.mask;
+  }
+}
