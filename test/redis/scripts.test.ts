@@ -38,6 +38,8 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
   expect([...several].toSorted()).toEqual([
     // Both names have the same hash tag.
     'fleet/add-report.lua: KEYS[2]',
+    'fleet/note-seen.lua: KEYS[2]',
+    'fleet/presence.ts: numberOfKeys: 2',
     'fleet/shared-list.ts: numberOfKeys: 2',
     // Both names have the key's id as their hash tag.
     'keys/directory/store/change-record.lua: KEYS[2]',
@@ -47,6 +49,9 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     ...['add-event.lua: KEYS[5]', 'add-event.lua: KEYS[index]', 'claim-due.lua: KEYS[5]'].map(inQueue),
     ...['leave-receivers.lua: KEYS[5]', 'note-receivers.lua: KEYS[5]'].map(inQueue),
     ...['2', '3', '4', 'i'].map((key) => inQueue(`queue-state.lua: KEYS[${key}]`)),
+    // Both names have the key's id as their hash tag.
+    'request/limit/credit/give-back.lua: KEYS[2]',
+    'request/limit/credit/redis-credits.ts: numberOfKeys: 2',
     // The caller passes only keys of one slot to the script.
     'request/limit/store/decide-quota.lua: KEYS[each]',
   ]);
