@@ -20,6 +20,7 @@ import { createGateway } from '../support/create-gateway.ts';
 import { makeKey } from '../support/gateway-process.ts';
 import { settingsOf } from '../support/settings-of.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
+import { until } from '../support/until.ts';
 
 /**
  * The page "What if": an operator drags the limit of a plan in a chart of the keys' busiest minutes, and the simulator shows the effect of
@@ -28,6 +29,7 @@ import { tunedBounds } from '../support/tuned-bounds.ts';
 let browser: Browser;
 let gateway: Gateway;
 let origin: string;
+let baseUrl: string;
 /** All tests share one tab. */
 let tab: Tab;
 
@@ -38,15 +40,16 @@ const keys = [
   { key: makeKey({ id: 'busy', plan: 'free' }), requests: 45 },
 ];
 
-const guard = { before: { perMinute: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
+const late = makeKey({ id: 'late', plan: 'lower' });
+const guard = { before: { perDay: 60 }, refusedAtMost: '3 %', until: '2100-01-01' };
 
 beforeAll(async () => {
   // The requests are two minutes old, because the page replays only complete minutes.
   let aheadMs = -120_000;
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },
-    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom', lower: { perMinute: 40, guard } },
-    keys: keys.map(({ key }) => key.entry),
+    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom', lower: { perDay: 40, guard } },
+    keys: [...keys.map(({ key }) => key.entry), late.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
   const startMs = Date.now();
@@ -61,12 +64,8 @@ beforeAll(async () => {
   const [started, chromium] = await Promise.all([gateway.start(), startBrowser()]);
   browser = chromium;
   origin = `http://127.0.0.1:${started.admin.port}`;
-  for (const { key, requests } of keys) {
-    for (let request = 0; request < requests; request++) {
-      const headers = { authorization: `Bearer ${key.secret}` };
-      await (await fetch(`http://127.0.0.1:${started.listen.port}/v1/nothing`, { headers })).arrayBuffer();
-    }
-  }
+  baseUrl = `http://127.0.0.1:${started.listen.port}/v1`;
+  for (const { key, requests } of keys) await send(key, requests);
   aheadMs = 0;
   tab = await openTab(browser, origin, token);
 });
@@ -77,6 +76,13 @@ afterAll(async () => {
   await gateway.drain({ graceMs: 0 });
   await browser.close();
 });
+
+async function send({ secret }: { readonly secret: string }, requests: number): Promise<void> {
+  for (let request = 0; request < requests; request++) {
+    const headers = { authorization: `Bearer ${secret}` };
+    await (await fetch(`${baseUrl}/nothing`, { headers })).arrayBuffer();
+  }
+}
 
 const textOf = (page: Page, selector: string) =>
   page.$$eval(selector, (elements) =>
@@ -218,21 +224,34 @@ function checkPlan(lines: readonly string[]): readonly string[] {
 
 const lineOf = { 'Try it': '.safe-edits li:nth-child(1)', 'Guard it': '.safe-edits li:nth-child(2)' };
 
-/** Clicks the button of a line, and returns the report of the page. The button of the guard is off until the simulation has ended. */
-async function click(page: Page, button: keyof typeof lineOf): Promise<string> {
+/** Presses the button of a line, and returns the report of the page. The button of the guard is off until the simulation has ended. */
+async function press(page: Page, button: keyof typeof lineOf): Promise<string> {
   const line = lineOf[button];
   await page.waitForSelector(`${line} button:not([disabled])`);
   expect((await textOf(page, `${line} button`))[0]).toBe(button);
-  await page.click(`${line} button`);
+  await page.focus(`${line} button`);
+  await page.keyboard.press('Enter');
   await expect.poll(() => textOf(page, `${line} .copied`)).not.toEqual(['']);
   return (await textOf(page, `${line} .copied`)).join();
 }
 
-it('the page states which plans are guarded, and until when', async () => {
+it('the page states which plans are guarded, and which plans a guard has reverted, with the command that tries the edit again', async () => {
   const page = await show('/plans?plan=free');
   expect(await textOf(page, '.guard-states li')).toEqual([
-    'lower is guarded until 2100-01-01 UTC: it returns to 60 a minute if its smaller limits refuse 3 % of its requests in ten minutes.',
+    'lower is guarded until 2100-01-01 UTC: it returns to 60 a day if its smaller limits refuse 3 % of its requests in ten minutes.',
   ]);
+  await send(late, 110);
+  const headers = { authorization: `Bearer ${token}` };
+  await until('the guard has reverted the plan', async () => {
+    const { plans } = await (await fetch(`${origin}/api/v1/plans`, { headers })).json();
+    return plans.some(({ reverted }: { reverted?: unknown }) => reverted !== undefined);
+  });
+  expect(await textOf(await show('/plans?plan=lower'), '.guard-states li p')).toEqual([
+    expect.stringMatching(/^lower is back at 60 a day: its guard reverted it .*\.$/),
+    expect.stringMatching(/^The edit to 40 a day refused \d+ of \d+ requests \(\d+ %\) in ten minutes\./),
+    expect.stringContaining('tollgate plans retry lower Copy the command'),
+  ]);
+  expect(await axeFindings(page)).toEqual([]);
 });
 
 it('"Try it" and "Guard it" copy lines that check accepts below the plan', async () => {
@@ -242,7 +261,7 @@ it('"Try it" and "Guard it" copy lines that check accepts below the plan', async
     .overridePermissions(origin, ['clipboard-read', 'clipboard-write', 'clipboard-sanitized-write']);
   await page.bringToFront();
   const copied = async (button: keyof typeof lineOf) => {
-    expect(await click(page, button)).toBe('copied');
+    expect(await press(page, button)).toBe('copied');
     return String(await page.evaluate('navigator.clipboard.readText()'));
   };
   const [trial, guard] = [await copied('Try it'), await copied('Guard it')];
@@ -269,7 +288,7 @@ it('without access to the clipboard, a button shows its line and selects it', as
     ['Try it', 'trial: { perMinute: 40, perDay: 1000 }'],
     ['Guard it', /^guard: \{ before: .* \}$/],
   ] as const) {
-    expect(await click(page, button)).toContain('The text is selected');
+    expect(await press(page, button)).toContain('The text is selected');
     const selected = await page.waitForFunction(
       "document.activeElement.matches('textarea.selected') && String(document.getSelection())",
     );

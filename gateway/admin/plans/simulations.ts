@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
+import { activeMax } from '../../fleet/guard/guard-counts.ts';
 import { plansInForce } from '../../keys/key-table.ts';
 import { calendarWindowsMs, windowIndex, windowStartMs } from '../../shared/calendar-windows.ts';
 import type { Key, PlanWindow } from '../../shared/model.ts';
 import { isoSecondOf, type Period } from '../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type KeyMinutes, minutesBefore, offeredAt } from '../../usage/read/key-minutes.ts';
-import { BusiestRefusals } from '../../usage/simulate/busiest-refusals.ts';
+import { BusiestRefusals, stepsPerPeriod } from '../../usage/simulate/busiest-refusals.ts';
 import { type Edits, isEdited, type Present, termsThen } from '../../usage/simulate/edits.ts';
 import { type LimitPeriod, limitPeriodsOf, sumOfVerdicts } from '../../usage/simulate/limit-periods.ts';
 import { replayKey } from '../../usage/simulate/replay-key.ts';
@@ -79,9 +80,6 @@ const totals = z.object({
   newlyLimitedKeys: count.describe('Keys that the simulated limits refuse, but the present limits do not.'),
   freedKeys: count.describe('Keys that the present limits refuse, but the simulated limits do not.'),
 });
-
-/** The rules of a guard (`plans.*.guard`). */
-const guardRules = { periodMinutes: 10, requestsMin: 100, keysMin: 5 };
 
 /** The response of `POST /simulate`. */
 export const simulationShown = z.object({
@@ -166,6 +164,12 @@ export function createSimulations(
   const { settings, usage, nowMs, bounds } = sources;
   const keptPart = (period: Period) => keptPeriod(period, usage?.state() ?? { keptDays: 0 }, nowMs());
   const kept = createKeptMinutes(bounds);
+  const stepMs = (bounds.guardSlotMs * bounds.guardSlots) / stepsPerPeriod;
+  const guardRules = {
+    stepMinutes: Math.max(1, Math.round(stepMs / minuteMs)),
+    requestsMin: bounds.guardRequestsMin,
+    keysMin: activeMax,
+  };
 
   return simulate;
 

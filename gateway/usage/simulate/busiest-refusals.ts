@@ -2,8 +2,8 @@ import type { KeyMinutes } from '../read/key-minutes.ts';
 
 /** The rules by which a guard adds up the requests of a plan. */
 export interface GuardRules {
-  /** The length of a period, an even number of minutes. */
-  readonly periodMinutes: number;
+  /** Half the length of a period. */
+  readonly stepMinutes: number;
   /** A period with fewer requests is not judged. */
   readonly requestsMin: number;
   /** The number of keys that must at least have refusals. Fewer keys are enough if the plan has fewer active keys. */
@@ -11,7 +11,7 @@ export interface GuardRules {
 }
 
 /** A new period begins in the middle of each period. */
-const stepsPerPeriod = 2;
+export const stepsPerPeriod = 2;
 
 /**
  * Finds the share of refused requests that a guard must allow so that the simulated limits do not make it revert the plan.
@@ -41,7 +41,7 @@ export class BusiestRefusals {
   /** @param lastMinute the last simulated minute; minutes are numbered since 1970 */
   constructor(fromMinute: number, lastMinute: number, rules: GuardRules) {
     this.rules = rules;
-    this.stepMinutes = rules.periodMinutes / stepsPerPeriod;
+    this.stepMinutes = rules.stepMinutes;
     this.firstStep = Math.floor(fromMinute / this.stepMinutes);
     this.periods = Math.floor(lastMinute / this.stepMinutes) - this.firstStep + 1;
   }

@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { addReport, firstState, type GuardRecord } from '../../../gateway/fleet/guard/decide-guard.ts';
+import { type GuardCounts, noCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { KeyMinutesBuilder } from '../../../gateway/usage/read/key-minutes.ts';
 import { BusiestRefusals } from '../../../gateway/usage/simulate/busiest-refusals.ts';
 import { outcomes } from '../../../gateway/usage/tally.ts';
 
-const rules = { periodMinutes: 10, requestsMin: 100, keysMin: 5 };
+const rules = { stepMinutes: 5, requestsMin: 100, keysMin: 5 };
 
 /** The requests of one key in one minute. */
 interface Minute {
@@ -101,6 +104,14 @@ it('minutes before the period are left out', () => {
   expect(shareOf(keys, 100, 100)).toBeCloseTo(0.1, 10);
 });
 
+/** Whether a real guard reverts the plan when it receives these counts. */
+function guardReverts(counts: GuardCounts, refusedShareMax: number): boolean {
+  const record: GuardRecord = { state: firstState, slots: new Map() };
+  const report = { known: firstState, periods: [{ agoMs: 0, counts }] };
+  addReport(record, report, { refusedShareMax, untilMs: 2 }, 1, defaultBounds);
+  return record.state.revert !== undefined;
+}
+
 it('a guard with a larger share would not have reverted the plan in any of the judged ten minutes', () => {
   const minute = fc.option(fc.integer({ min: 10, max: 200 }), { nil: 0 });
   const key = fc.record({
@@ -127,11 +138,13 @@ it('a guard with a larger share would not have reverted the plan in any of the j
           );
           const sum = (minutes: readonly Minute[], of: 'offered' | 'refused') =>
             minutes.reduce((all, one) => all + one[of], 0);
-          const requests = sum(ofKeys.flat(), 'offered');
-          const active = ofKeys.filter((minutes) => minutes.length > 0).length;
-          const most = requests * allowed * Math.max(1 / 5, 1 / active);
-          const counted = ofKeys.reduce((all, minutes) => all + Math.min(most, sum(minutes, 'refused')), 0);
-          return requests >= 100 && counted >= requests * allowed;
+          const counts = noCounts();
+          counts.requests = sum(ofKeys.flat(), 'offered');
+          for (const [key, minutes] of ofKeys.entries()) {
+            if (minutes.length > 0) counts.active.add(`key-${key}`);
+            if (sum(minutes, 'refused') > 0) counts.refused.set(`key-${key}`, sum(minutes, 'refused'));
+          }
+          return guardReverts(counts, allowed);
         });
       expect(reverts(share * 1.000001 + 1e-9)).toBe(false);
       if (share === 0) return;

@@ -27,14 +27,15 @@ function revertedText({ name, guard, reverted }) {
   if (reverted === undefined) return '';
   const { since, requests, refused, limits } = reverted;
   const command = `tollgate plans retry ${name}`;
-  return html`<p class="bad">
-      <b>${name}</b> is back at ${limitsInWords(guard?.before ?? {})}. <${Instant} atMs=${Date.parse(since)} prefix="Its guard reverted it " />
+  return html`<p class="sentence bad">
+      <b>${name}</b> is back at ${limitsInWords(guard?.before ?? {})}: its guard reverted
+      it${' '}<${Instant} atMs=${Date.parse(since)} />.
     </p>
     <p>
       The edit to ${limitsInWords(limits)} refused ${count(refused)} of ${count(requests)} requests
-      (${percent(refused / requests)}) in ten minutes. Edit the plan, or try the edit again with
-      ${' '}<code>${command}</code> <${CopyButton} text=${command} label="Copy the command" />
-    </p>`;
+      (${percent(refused / requests)}) in ten minutes. Edit the plan, or let it try the edit again:
+    </p>
+    <p><code>${command}</code>${' '}<${CopyButton} text=${command} label="Copy the command" /></p>`;
 }
 
 /** @param {Plan} plan a plan with a guard that has not reverted it */
