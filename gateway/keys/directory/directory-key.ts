@@ -35,7 +35,7 @@ export function statedOf({
   revision: ___,
   secrets: ____,
   ...stated
-}: StatedKey & Partial<DirectoryKey>): StatedKey {
+}: StatedKey & Partial<Record<Exclude<keyof DirectoryKey, keyof StatedKey>, unknown>>): StatedKey {
   return stated;
 }
 

@@ -1,6 +1,6 @@
 import type { StatedKey } from '../key-schema.ts';
 import { hashOf } from '../packed-keys.ts';
-import type { DirectorySecret } from './directory-key.ts';
+import { type DirectorySecret, statedOf } from './directory-key.ts';
 
 /** A cached key of the directory, without the periods in which the process may use it. */
 export interface PackableKey {
@@ -52,7 +52,8 @@ export class PackedHeldKeys {
 
   /** Adds an enabled key that this cache does not have. The cache does not add a key that is larger than a segment. */
   add({ key, generation, expiresMs }: PackableKey): void {
-    const { id, secrets, disabled: _, ...members } = key;
+    const { secrets } = key;
+    const { id, disabled: _, ...members } = statedOf(key);
     if (secrets.length >= takenOut) return;
     const stated = secrets.map(({ expiresMs, leak }) => ({ expiresMs, leak }));
     const json = JSON.stringify({ ...members, secrets: stated });

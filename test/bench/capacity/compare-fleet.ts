@@ -1,5 +1,5 @@
 import { keyGroups } from './key-groups.ts';
-import { heldBytes, loadOf, total } from './load.ts';
+import { heldBytes, loadOf, packedBytes, total } from './load.ts';
 import type { Costs, FleetFigure, FleetRun } from './unit-costs.ts';
 
 export interface Comparison {
@@ -27,7 +27,7 @@ export function compareFleet(run: FleetRun, costs: Costs): readonly Comparison[]
     lookUps: load.lookUps / requestsPerSecond,
     redisCpu: total(load.redisCpu) / requestsPerSecond,
     redisOctets: load.redisOctets / requestsPerSecond,
-    processBytes: costs.processBytes + heldBytes(load, costs),
+    processBytes: costs.processBytes + heldBytes(load, costs) + packedBytes(load, costs),
     directoryBytes: costs.directoryBytes,
     // The octets of a key's counts and record in a run that lasts less than two minutes.
     countsBytes:

@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { costsOfTest } from './costs-of-test.ts';
 import { keyGroups, sumOver } from './key-groups.ts';
 import { callsOf, type Fleet, loadOf, readShareOf, type Traffic } from './load.ts';
@@ -97,8 +98,9 @@ describe('the load of a fleet', () => {
     expect(load.decisions).toBeCloseTo(decisions, 6);
     // Each process sends one batch for each key in ten seconds, unless the key had no request.
     expect(load.batches).toBeCloseTo((10 * 100 * (1 - Math.exp(-10))) / 10, 6);
-    // A process reads a key again at the key's first request after 60 s, which arrives after 61 s on average.
-    expect(load.lookUps).toBeCloseTo((10 * 100) / 61, 6);
+    // A process reads a key again after a week, because Redis keeps the generation of the key for a week.
+    expect(load.lookUps).toBeCloseTo((10 * 100) / 604_801, 9);
+    // A process notes that a key is active at the key's first request after 60 s, which arrives after 61 s on average.
     expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
     // Every process checks every target five times a second.
     expect(load.checks).toBe(150);
@@ -124,10 +126,14 @@ describe('the load of a fleet', () => {
   it('has more reads when there are more keys than a process can cache', () => {
     const many: Traffic = { ...traffic, requestsPerSecond: 1e6, groups: keyGroups(1_000_000, 0) };
     const one = { ...fleet, processes: 1, perKey: 1 };
-    const { lookUps, held } = loadOf(many, one, costsOfTest({}));
-    // A process caches 100,000 of a million keys, so nine of ten requests need a read.
+    const costs = costsOfTest({ packedKeyBytes: defaultBounds.directoryPackedBytesMax / 50_000 });
+    const { lookUps, held } = loadOf(many, one, costs);
+    // A process caches 100,000 of a million keys, half of them packed, so nine of ten requests need a read.
     expect(lookUps).toBeCloseTo(900_000, -3);
-    expect(held.directory).toBe(100_000);
+    expect(held).toMatchObject({ directory: 50_000, packed: 50_000 });
+    const roomForAll = loadOf(many, one, costsOfTest({ packedKeyBytes: 160 }));
+    expect(roomForAll.lookUps).toBeLessThan(2);
+    expect(roomForAll.held).toMatchObject({ directory: 50_000, packed: 950_000 });
   });
 
   it('has no look-ups and batches without directory and record', () => {

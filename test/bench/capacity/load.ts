@@ -41,7 +41,13 @@ export interface Load {
   /** The key with the most requests. */
   readonly hottest: { readonly requests: number; readonly calls: number; readonly redisCpu: number };
   /** The numbers of keys that one process keeps in memory. */
-  readonly held: { readonly recorded: number; readonly remembered: number; readonly directory: number };
+  readonly held: {
+    readonly recorded: number;
+    readonly remembered: number;
+    /** The keys of the directory that a process caches as objects, and the packed keys. */
+    readonly directory: number;
+    readonly packed: number;
+  };
 }
 
 interface GatewayCpu {
@@ -70,7 +76,8 @@ const seconds = (ms: number) => ms / 1_000;
 const flushSeconds = seconds(defaultBounds.usageFlushIntervalMs);
 const heldSeconds = flushSeconds * defaultBounds.usageIdleRoundsMax;
 const notedSeconds = seconds(defaultBounds.usageActiveNotedMs);
-const cachedSeconds = seconds(defaultBounds.directoryCachedMs);
+/** The time after which a process reads a cached key again, although the key has not changed. */
+const generationSeconds = seconds(defaultBounds.directoryGenerationKeptMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
 /** The pause between two checks of a target. The duration of the check itself is negligible. */
 const checkSeconds = seconds(defaultBounds.healthPauseMs);
@@ -94,8 +101,14 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const decisions = overAll(decisionsOf);
   const batches = recorded ? overAll((rate) => shareSeenWithin(flushSeconds, rate) / flushSeconds) : 0;
   const activeEntries = recorded ? overAll((rate) => renewals(notedSeconds, rate)) : 0;
-  const usedSeconds = cacheSeconds(groups, rateOf, perKey / processes);
-  const lookUps = directory ? overAll((rate) => renewals(usedSeconds, rate)) : 0;
+  const cacheWith = (keysMax: number) => cacheOf(groups, rateOf, perKey / processes, keysMax);
+  const cache = cacheWith(cachedKeysMax(costs));
+  const objects = cacheWith(defaultBounds.directoryCachedKeysMax);
+  const unpacked = directory ? overAll((rate) => rate * Math.exp(-rate * objects.seconds)) : 0;
+  // A request needs a look-up if its key was evicted since the key's last request, or if Redis no longer has the key's generation.
+  const lookUps = directory
+    ? overAll((rate) => rate * Math.exp(-rate * cache.seconds) + renewals(generationSeconds, rate))
+    : 0;
   const checks = (processes * targets) / checkSeconds;
 
   // In each turn, one read receives all calls to one server, and one write sends all replies.
@@ -118,7 +131,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       requests: requestsPerSecond * ((1 - refusedShare) * costs.requestCpu + refusedShare * costs.refusedCpu),
       calls: decisions * (costs.callCpu + readShare * costs.callReadCpu),
       record: batches * costs.batchCpu,
-      lookUps: lookUps * costs.lookUpCpu,
+      lookUps: lookUps * costs.lookUpCpu + unpacked * costs.unpackCpu,
       checks: checks * costs.checkCpu,
     },
     redisCpu: {
@@ -148,7 +161,8 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
         sumOver(groups, () => 1),
         defaultBounds.rememberedKeysMax,
       ),
-      directory: directory ? Math.min(seen(cachedSeconds), defaultBounds.directoryCachedKeysMax) : 0,
+      directory: directory ? Math.min(cache.keys, defaultBounds.directoryCachedKeysMax) : 0,
+      packed: directory ? Math.max(0, cache.keys - defaultBounds.directoryCachedKeysMax) : 0,
     },
   };
 }
@@ -160,6 +174,11 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
  */
 export function readShareOf(callsATurn: number): number {
   return callsATurn === 0 ? 1 : -Math.expm1(-callsATurn) / callsATurn;
+}
+
+/** The memory that a process needs for packed keys of the directory, in octets outside of its heap. */
+export function packedBytes({ held }: Load, costs: Costs): number {
+  return held.packed * costs.packedKeyBytes;
 }
 
 /** The memory that a process needs for keys, in octets of its heap. */
@@ -205,25 +224,34 @@ function renewals(pause: number, rate: number): number {
   return rate / (1 + pause * rate);
 }
 
+/** The number of keys of the directory that a process can cache. */
+function cachedKeysMax({ packedKeyBytes }: Costs): number {
+  const { directoryCachedKeysMax, directoryPackedBytesMax } = defaultBounds;
+  return directoryCachedKeysMax + (packedKeyBytes === 0 ? 0 : directoryPackedBytesMax / packedKeyBytes);
+}
+
 /**
- * The time for which a process caches a key. If the cache fills in less than `directoryCachedMs`, keys are cached for less than this time
- * (Che's approximation).
+ * A cache of at most `keysMax` keys in a process: the number of cached keys, and the time after which an unused key is evicted (Che's
+ * approximation of a cache that evicts the least recently used key). The time is Infinity if the cache has room for all keys.
  *
  * @param served the share of all keys that a process serves
  */
-function cacheSeconds(
+function cacheOf(
   groups: readonly KeyGroup[],
   rateOf: (group: KeyGroup) => number,
   served: number,
-): number {
-  const readWithin = (time: number) =>
-    served * sumOver(groups, (group) => time * renewals(time, rateOf(group)));
-  let [low, high] = [0, cachedSeconds];
-  if (readWithin(high) <= defaultBounds.directoryCachedKeysMax) return high;
-  for (let step = 0; step < 40; step++) {
+  keysMax: number,
+): { readonly keys: number; readonly seconds: number } {
+  const servedKeys = served * sumOver(groups, () => 1);
+  if (servedKeys <= keysMax) return { keys: servedKeys, seconds: Number.POSITIVE_INFINITY };
+  const seenWithin = (time: number) =>
+    served * sumOver(groups, (group) => shareSeenWithin(time, rateOf(group)));
+  let [low, high] = [0, 1];
+  while (seenWithin(high) < keysMax && high < generationSeconds) high *= 2;
+  for (let step = 0; step < 60; step++) {
     const middle = (low + high) / 2;
-    if (readWithin(middle) > defaultBounds.directoryCachedKeysMax) high = middle;
+    if (seenWithin(middle) > keysMax) high = middle;
     else low = middle;
   }
-  return low;
+  return { keys: keysMax, seconds: low };
 }

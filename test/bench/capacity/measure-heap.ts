@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { DirectoryKey } from '../../../gateway/keys/directory/directory-key.ts';
 import { HeldKeys } from '../../../gateway/keys/directory/held-keys.ts';
 import { createKeyLedger } from '../../../gateway/request/limit/key-ledger.ts';
 import { emptyQuotaState } from '../../../gateway/request/limit/store/decide-quota.ts';
@@ -31,6 +32,7 @@ export async function measureHeap(keys: number) {
     recordedKeyBytes: await bytesEach(keys, recordKeys),
     rememberedKeyBytes: await bytesEach(keys, rememberKeys),
     heldKeyBytes: await bytesEach(keys, holdKeys),
+    ...measurePacked(),
     heapBytesMax: getHeapStatistics().heap_size_limit,
   };
 }
@@ -99,17 +101,38 @@ async function rememberKeys(keys: number): Promise<unknown> {
 }
 
 async function holdKeys(keys: number): Promise<unknown> {
-  const held = new HeldKeys({ ...defaultBounds, directoryCachedKeysMax: keys });
-  for (let key = 0; key < keys; key++) {
-    const text = JSON.stringify({
-      ...{ id: idOf(key), plan: 'free', name: `Customer ${key}`, disabled: false, revision: 1 },
-      ...{
-        createdMs: 1,
-        changedMs: 1,
-        secrets: [{ digest: digestSecret(`secret of ${key}`), createdMs: 1 }],
-      },
-    });
-    held.keep({ key: JSON.parse(text), generation: 1 }, 1);
-  }
+  const held = new HeldKeys({ ...defaultBounds, directoryCachedKeysMax: keys, directoryCachedBytesMax: 1e9 });
+  for (let key = 0; key < keys; key++) held.keep({ key: directoryKey(key), generation: 1 }, 1);
   return held;
+}
+
+/**
+ * Measures packed keys. The memory of a key is the memory for packed keys divided by the number of keys for which it has room. The CPU is
+ * the CPU for the use of a packed key: this key is unpacked, and another key is packed.
+ */
+function measurePacked() {
+  const [keys, uses] = [200_000, 100_000];
+  const bytesMax = defaultBounds.directoryPackedBytesMax / 8;
+  const held = new HeldKeys({
+    ...defaultBounds,
+    directoryCachedKeysMax: 0,
+    directoryPackedBytesMax: bytesMax,
+  });
+  for (let key = 0; key < keys; key++) held.keep({ key: directoryKey(key), generation: 1 }, 1);
+  const packedKeyBytes = bytesMax / held.size;
+  const digests = Array.from({ length: uses }, (_, use) => {
+    return directoryKey(keys - 1 - ((use * 7_919) % Math.floor(held.size / 2))).secrets[0]?.digest ?? '';
+  });
+  const before = process.cpuUsage();
+  for (const digest of digests) held.find(digest, 1);
+  const { user, system } = process.cpuUsage(before);
+  return { packedKeyBytes, unpackCpu: (user + system) / 1e6 / uses };
+}
+
+function directoryKey(key: number): DirectoryKey {
+  const text = JSON.stringify({
+    ...{ id: idOf(key), plan: 'free', name: `Customer ${key}`, disabled: false, revision: 1 },
+    ...{ createdMs: 1, changedMs: 1, secrets: [{ digest: digestSecret(`secret of ${key}`), createdMs: 1 }] },
+  });
+  return JSON.parse(text);
 }

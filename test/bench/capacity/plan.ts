@@ -1,7 +1,16 @@
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { Inputs } from './inputs.ts';
 import { keyGroups, sumOver } from './key-groups.ts';
-import { heldBytes, type Load, loadOf, sendersMax, shareSeenWithin, type Traffic, total } from './load.ts';
+import {
+  heldBytes,
+  type Load,
+  loadOf,
+  packedBytes,
+  sendersMax,
+  shareSeenWithin,
+  type Traffic,
+  total,
+} from './load.ts';
 import type { Costs } from './unit-costs.ts';
 
 /** Plans a fleet that carries the given load, even with one zone down. */
@@ -99,7 +108,11 @@ export function planFleet(inputs: Inputs, costs: Costs): Plan {
     shardsForCpu,
     shardsForMemory,
     redisBytes: redisBytesOf(traffic, inputs, Math.min(perKey, processes), costs),
-    processBytes: costs.processBytes + held + (inputs.connections / left(processes)) * costs.connectionBytes,
+    processBytes:
+      costs.processBytes +
+      held +
+      packedBytes(load, costs) +
+      (inputs.connections / left(processes)) * costs.connectionBytes,
     heapBytes: held,
     redisConnections: processes * connectionsPerProcess(directory) + replicas,
     hotKeyRequestsMax: requestsForCalls(hotKeyCallsMax, Math.min(perKey, processes), costs),

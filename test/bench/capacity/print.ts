@@ -75,7 +75,7 @@ function gatewaysTable({
     ['requests', requests, 'requestCpu, refusedCpu'],
     ['calls to Redis', calls, 'callCpu, callReadCpu'],
     ['the usage record', record, 'batchCpu'],
-    ['look-ups in the directory', lookUps, 'lookUpCpu'],
+    ['look-ups in the directory, and keys that are unpacked', lookUps, 'lookUpCpu, unpackCpu'],
     ['health checks', checks, 'checkCpu'],
   ];
   return {
@@ -102,12 +102,12 @@ function gatewaysTable({
       [
         'memory of a process',
         bytes(processBytes),
-        'processBytes, connectionBytes, and the heap of the keys in the next row',
+        'processBytes, connectionBytes, and the memory of the keys in the next row',
       ],
       [
         'keys in the memory of a process',
-        `${count(load.held.recorded)} keys in the usage recorder, ${count(load.held.remembered)} keys with their last counts, and ${count(load.held.directory)} keys of the directory`,
-        'usageKeysMax, rememberedKeysMax, directoryCachedKeysMax',
+        `${count(load.held.recorded)} keys in the usage recorder, ${count(load.held.remembered)} keys with their last counts, and ${count(load.held.directory + load.held.packed)} keys of the directory, of which ${count(load.held.packed)} are packed`,
+        'usageKeysMax, rememberedKeysMax, directoryCachedKeysMax, directoryPackedBytesMax',
       ],
     ],
   };
@@ -140,7 +140,7 @@ function redisTable({
     [
       'look-ups in the directory/s',
       `${count(lookUps)}, which take ${cores(redisCpu.lookUps)}`,
-      'directoryCachedMs, directoryCachedKeysMax; readKeyCpu',
+      'directoryCachedKeysMax, directoryPackedBytesMax, directoryGenerationKeptMs; readKeyCpu',
     ],
     [
       'entries/s in the index of active keys',
