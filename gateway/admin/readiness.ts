@@ -1,4 +1,6 @@
+import { reasonText } from '../fleet/guard/revert-text.ts';
 import { counted } from '../fleet/wording.ts';
+import type { LimitsByField } from '../keys/limit-fields.ts';
 
 /** A process is ready only while it is `serving`. */
 export type Phase = 'starting' | 'serving' | 'draining';
@@ -15,6 +17,8 @@ export interface GatewayState {
   readonly store: { readonly kind: 'memory' } | StoreOnRedis;
   /** The number of leaked secrets that the configuration still has. These secrets are refused, or only recorded (`leaks.onLeak`). */
   readonly leakedSecrets: number;
+  /** The plans that their guards have returned to their earlier limits. */
+  readonly revertedPlans: readonly RevertedPlan[];
   /** Certificates of the TLS listeners, by the name of the listener's setting. */
   readonly certificates: Readonly<Record<string, CertificateReadiness>>;
   /** The usage record; absent when it is switched off. */
@@ -47,6 +51,17 @@ interface KeptContent {
   readonly since: string;
   /** Whether keys and tokens are refused if the content on disk disables or removes them. */
   readonly revokes: boolean;
+}
+
+export interface RevertedPlan {
+  readonly plan: string;
+  readonly since: string;
+  /** The requests of the ten minutes before `since`, and the requests of these that the edit refused. */
+  readonly requests: number;
+  readonly refused: number;
+  /** The limits of the edit, and the limits that apply now. */
+  readonly before: LimitsByField;
+  readonly after: LimitsByField;
 }
 
 interface UsageReadiness {
@@ -144,6 +159,12 @@ export function judgeReadiness(state: GatewayState): Readiness {
   reasons.push(...configReasons(state.config));
   if (state.leakedSecrets > 0) {
     reasons.push(`the configuration still has ${counted(state.leakedSecrets, 'leaked secret')}`);
+  }
+  for (const reverted of state.revertedPlans) {
+    const { plan, since } = reverted;
+    reasons.push(
+      `plan ${plan} is guarded: its limits from before the edit apply since ${since}, because ${reasonText(reverted)}`,
+    );
   }
   if (state.usage?.pausedBecause !== undefined) {
     reasons.push(`the usage record pauses: ${state.usage.pausedBecause}`);

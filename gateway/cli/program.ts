@@ -13,6 +13,7 @@ import { addReadingCommands } from './admin/commands.ts';
 import { adminUrlOf, type GatewayOptions, hasToken } from './admin/find-gateway.ts';
 import { gatewayWarnings } from './admin/gateway-warnings.ts';
 import { leakedCountWarnings } from './admin/leaked-warnings.ts';
+import { addPlanCommands } from './admin/plan-commands.ts';
 import {
   clientOf,
   completeCommands,
@@ -53,6 +54,7 @@ export function createProgram(): Command {
   addTokenCommand(program);
   addReadingCommands(program, keys);
   addWebhookCommands(program);
+  addPlanCommands(program);
   addWhatIfCommands(program);
   addLookingCommands(keys);
   addKeyCommands(keys);

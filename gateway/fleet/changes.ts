@@ -2,9 +2,10 @@ import type { NewLeak } from '../keys/leaks/apply-report.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
-import type { AdminToken } from '../shared/model.ts';
+import type { AdminToken, Revert } from '../shared/model.ts';
 import { digestStart } from '../shared/secrets.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
+import type { PlanRetried, PlanReverted } from './guard/revert-text.ts';
 import { createSharedList, type Listed, type PageQuery } from './shared-list.ts';
 
 /**
@@ -80,9 +81,25 @@ export type Change =
       readonly by: string;
       readonly before: ChangedMembers;
       readonly after: ChangedMembers;
-    };
+    }
+  | PlanChange;
 
 export type RecordedChange = Listed<Change>;
+
+/** A guard has reverted a plan, or an operator lets the plan try its edit again. */
+export interface PlanChange {
+  readonly action: 'plan.reverted' | 'plan.retried';
+  /** `guard`, or the name of the token. */
+  readonly by: string;
+  readonly plan: string;
+  /** The limits of the plan before and after the change. */
+  readonly before: LimitsByField;
+  readonly after: LimitsByField;
+  /** The limits before the change, in the form of a reload. */
+  readonly limitsBefore: LimitsBefore;
+  /** The figures of a revert. `sinceAt` is its time, ISO 8601. */
+  readonly figures?: (Pick<Revert, 'requests' | 'refused'> & { readonly sinceAt: string }) | undefined;
+}
 
 export interface ChangesPage {
   /** False while Redis is unavailable; then the page has only the changes of this process. */
@@ -134,6 +151,16 @@ export function createChanges({
           list.record({ what, mergedWithinMs: changesMergedWithinMs, entry });
           return;
         }
+        case 'plan.reverted':
+          list.record({
+            what: [change.action, change.plan, change.figures?.sinceAt],
+            mergedWithinMs: bounds.changesKeptMs,
+            entry: change,
+          });
+          return;
+        case 'plan.retried':
+          list.record({ what: ['plan', deps.processId], mergedWithinMs: 0, entry: change });
+          return;
         default: {
           const entry = withShortMembers(change, changeMemberCharsMax);
           const leak = leakIdentity(change);
@@ -167,6 +194,31 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
     before: change.before && short(change.before),
     after: change.after && short(change.after),
   };
+}
+
+/** Returns the change of a plan that its guard has reverted. */
+export function revertChange({
+  plan,
+  before,
+  after,
+  sinceMs,
+  requests,
+  refused,
+}: Omit<PlanReverted, 'kind'>): PlanChange {
+  const figures = { requests, refused, sinceAt: new Date(sinceMs).toISOString() };
+  return { ...planChange('plan.reverted', { by: 'guard', plan, before, after }), figures };
+}
+
+/** Returns the change of a reverted plan that tries its edit again. */
+export function retryChange({ by, plan, before, after }: Omit<PlanRetried, 'kind'>): PlanChange {
+  return planChange('plan.retried', { by, plan, before, after });
+}
+
+function planChange(
+  action: PlanChange['action'],
+  change: Pick<PlanChange, 'by' | 'plan' | 'before' | 'after'>,
+): PlanChange {
+  return { action, ...change, limitsBefore: { plans: { [change.plan]: change.before } } };
 }
 
 /** Returns the change of a key whose secret leaked. */

@@ -1,9 +1,10 @@
 import type { BanEvent, BanPolicy, StoreEvent, TargetEvent } from '../shared/model.ts';
 import type { KeyChange } from './changes.ts';
+import { type PlanRetried, type PlanReverted, retryText, revertText } from './guard/revert-text.ts';
 import { keyChangeText } from './key-change-text.ts';
 import { figure, ordinal, timeText, whoOf } from './wording.ts';
 
-/** An event of a key, Redis, a target, a certificate, the usage record, a worker or the configuration. */
+/** An event of a key, Redis, a target, a certificate, the usage record, a worker, a plan or the configuration. */
 export type Happening =
   // The text of a ban names the rule that caused the ban.
   | (Extract<BanEvent, { kind: 'ban' }> & { readonly policy: BanPolicy })
@@ -21,6 +22,8 @@ export type Happening =
   | { readonly kind: 'recording_paused'; readonly reason: string }
   | { readonly kind: 'recording_resumed' }
   | WorkerEvent
+  | PlanReverted
+  | PlanRetried
   | {
       readonly kind: 'reload';
       readonly before: string;
@@ -85,6 +88,8 @@ export const eventTable: Readonly<Record<EventKind, readonly [group: EventGroup,
   recording_paused: ['incident', 'times the recording of usage paused'],
   recording_resumed: ['incident', 'times the recording of usage resumed'],
   worker_ended: ['incident', 'workers ended'],
+  plan_reverted: ['incident', 'plans were reverted by their guards'],
+  plan_retried: ['change', 'plans tried their edits again'],
   reload: ['change', 'reloads'],
   reload_failed: ['change', 'failed reloads'],
 };
@@ -149,6 +154,10 @@ export function eventText(happening: Happening, nowMs: number, begun?: Happening
       const { worker, pid, reason, pauseMs } = happening;
       return `Worker ${figure(worker)} (pid ${pid}) ended (${reason}); another one is started after ${durationText(pauseMs)}.`;
     }
+    case 'plan_reverted':
+      return revertText(happening);
+    case 'plan_retried':
+      return retryText(happening);
     case 'reload': {
       const { before, after, edits } = happening;
       if (before === after) return `Configuration ${after} was loaded again.`;

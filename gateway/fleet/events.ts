@@ -211,6 +211,14 @@ function reportOf(
       const entry = { kind, text, untilAt: new Date(notAfterMs).toISOString() };
       return { what: [kind, notice], mergedWithinMs: eventsKeptMs, entry };
     }
+    case 'plan_reverted': {
+      const { plan, sinceMs } = happening;
+      // Every process reports the revert. A process without a connection to Redis reports it later.
+      return { what: [kind, plan, sinceMs], mergedWithinMs: eventsKeptMs, entry: { kind, text, plan } };
+    }
+    case 'plan_retried':
+      // Only the process that received the command reports the retry.
+      return { what: [kind, processId], mergedWithinMs: 0, entry: { kind, text, plan: happening.plan } };
     case 'reload':
     case 'reload_failed': {
       const { before, after } = happening;

@@ -40,6 +40,11 @@ export function limitOf(limits: Limits, window: WindowName): number | undefined 
   return limits.find((one) => one.window === window)?.max;
 }
 
+/** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */
+export function percentText(share: number): string {
+  return `${Number((share * 100).toFixed(3))} %`;
+}
+
 function identityOf(name: string, limits: Limits, { before, refusedShareMax, untilMs }: Guard): string {
   const pairsOf = (all: Limits) => all.map(({ window, max }) => [window, max]);
   const stated = JSON.stringify([name, pairsOf(limits), pairsOf(before), refusedShareMax, untilMs]);

@@ -1,4 +1,5 @@
 import type { KeyChange } from '../fleet/changes.ts';
+import { percentText } from '../keys/guards.ts';
 import type { WebhookEventType } from '../shared/model.ts';
 import { isoOf } from '../shared/schema/dates-and-durations.ts';
 import { maskSecrets } from '../shared/secrets.ts';
@@ -138,9 +139,15 @@ function membersOf(notice: Notice): Members {
       const { plan, cause, edits } = notice;
       return { plan, cause, list: { name: 'edits', items: edits } };
     }
+    case 'plan_reverted': {
+      const { plan, sinceMs, requests, refused, refusedShareMax, before, after } = notice;
+      const refusedAtMost = percentText(refusedShareMax);
+      return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, before, after };
+    }
     case 'recording_resumed':
     case 'certificate_expiring':
     case 'worker_ended':
+    case 'plan_retried':
       return {};
   }
 }

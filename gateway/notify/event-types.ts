@@ -35,9 +35,12 @@ export function eventTypeOf(notice: Notice): WebhookEventType | undefined {
       return 'operation.sunset';
     case 'plan_changed':
       return 'plan.changed';
+    case 'plan_reverted':
+      return 'plan.reverted';
     case 'recording_resumed':
     case 'certificate_expiring':
     case 'worker_ended':
+    case 'plan_retried':
       return undefined;
   }
 }
@@ -96,6 +99,8 @@ export function subjectOf(notice: Notice): string {
     case 'operation_sunset':
       return `operation ${notice.operation}`;
     case 'plan_changed':
+    case 'plan_reverted':
+    case 'plan_retried':
       return `plan ${notice.plan}`;
     case 'reload':
     case 'reload_failed':

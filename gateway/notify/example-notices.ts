@@ -91,6 +91,16 @@ export function exampleNotices(nowMs: number): Readonly<Record<WebhookEventType,
       edits: ['60 → 50 a minute'],
       version: versions.after,
     },
+    'plan.reverted': {
+      kind: 'plan_reverted',
+      plan: key.plan,
+      sinceMs: nowMs,
+      requests: 4_100,
+      refused: 132,
+      refusedShareMax: 0.03,
+      before: { perMinute: 40 },
+      after: { perMinute: 60 },
+    },
     'usage.paused': { kind: 'recording_paused', reason: 'Redis is full' },
   };
 }

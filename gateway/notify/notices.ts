@@ -182,6 +182,10 @@ export function identityOf(notice: Notice, nowMs: number, bounds: Bounds): Notic
         ? once([plan, version], nowMs)
         : near([plan, version], changesMergedWithinMs);
     }
+    case 'plan_reverted': {
+      const { plan, sinceMs } = notice;
+      return once([plan, sinceMs], sinceMs);
+    }
     case 'target_unhealthy':
     case 'target_healthy':
       return near([notice.upstream, notice.target], eventsMergedWithinMs);
@@ -198,6 +202,7 @@ export function identityOf(notice: Notice, nowMs: number, bounds: Bounds): Notic
     case 'key_changed':
     case 'certificate_expiring':
     case 'worker_ended':
+    case 'plan_retried':
       return near([], 0);
   }
 }

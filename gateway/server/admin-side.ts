@@ -4,23 +4,28 @@ import { createAdminPaths } from '../admin/admin-paths.ts';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
-import type { GatewayState, NotInForce, Phase } from '../admin/readiness.ts';
+import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
 import { describeEdit } from '../admin/settings/describe-edit.ts';
 import { watchFaults } from '../admin/verdict/fault-watch.ts';
 import { judgeGateway } from '../admin/verdict/judge-gateway.ts';
-import { createChanges, type KeyChange, tokenEdit } from '../fleet/changes.ts';
+import { createChanges, type KeyChange, retryChange, revertChange, tokenEdit } from '../fleet/changes.ts';
 import { createEvents } from '../fleet/events.ts';
 import { createFlushFleet } from '../fleet/flush/flush-fleet.ts';
+import { type PlanRetried, revertOf } from '../fleet/guard/revert-text.ts';
 import { createPresence } from '../fleet/presence.ts';
 import { type ProcessState, upstreamsSeen } from '../fleet/process-state.ts';
 import { createRecordedLeaks } from '../fleet/recorded-leaks.ts';
+import type { GuardedEdit } from '../keys/guards.ts';
+import { plansInForce } from '../keys/key-table.ts';
+import { toLimitFields } from '../keys/limit-fields.ts';
 import { isHappening, leakNotice, type Notice } from '../notify/notices.ts';
 import type { Log } from '../observe/create-log.ts';
 import type { ObservedState } from '../observe/metrics/metric-families.ts';
 import { createMetricsText } from '../observe/metrics/metrics-text.ts';
 import type { StoreState } from '../request/limit/limiter.ts';
 import { listenOn } from '../request/listen/listen-on.ts';
-import type { AdminToken, Settings } from '../shared/model.ts';
+import type { AdminToken, Revert, Settings } from '../shared/model.ts';
+import { isoOf } from '../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 import { createFailedHandshakes } from '../shared/tls/failed-handshakes.ts';
 import { watchCertificates } from './expiring-certificates.ts';
@@ -66,6 +71,9 @@ export function createAdminSide({
       settings = next;
       notices.plansChanged();
     },
+  });
+  const stopListening = guards.onChange((news) => {
+    for (const { edit, revert, isNew } of news) if (isNew && revert !== undefined) recordRevert(edit, revert);
   });
   let settings = planChanges.take(firstSettings);
   let loadedAtMs = nowMs();
@@ -113,6 +121,7 @@ export function createAdminSide({
       readKeys: async (ids) => directory?.readMany(ids) ?? { kind: 'found', keys: [] },
       readKeyIds: async (query) => directory?.page(query) ?? { kind: 'page', ids: [] },
       listDeliveries: (query) => notices.queue.list(query),
+      guardFigures: guards.figures,
     },
     data: {
       keptDays: usage?.state().keptDays,
@@ -159,6 +168,7 @@ export function createAdminSide({
             directory,
           },
           leaks,
+          retries: { guards, recordRetry },
           keys: {
             settings: () => settings,
             async readStatus(keys) {
@@ -167,6 +177,7 @@ export function createAdminSide({
             },
             directory,
             leakOf: (digest) => leaks.blocked.find(digest)?.leak,
+            guardFigures: guards.figures,
             usage,
             nowMs: limiter.storeNowMs,
             bounds,
@@ -226,6 +237,7 @@ export function createAdminSide({
       },
       store: limiter.state(),
       leakedSecrets: leakedInConfiguration(),
+      revertedPlans: revertedPlans(),
       certificates: certificates.state(),
       usage: usage && { ...usage.state(), lostRequests: served.counted().lostRequests },
       upstreams: joinUpstreams(served.processes().map(({ upstreams }) => upstreams)),
@@ -249,6 +261,31 @@ export function createAdminSide({
 
   function isInConfiguration(digest: string): boolean {
     return settings.keys.find(digest) !== undefined;
+  }
+
+  function revertedPlans(): readonly RevertedPlan[] {
+    return [...plansInForce(settings).values()].flatMap(({ name: plan, limits, reverted }) => {
+      if (reverted === undefined) return [];
+      const { sinceMs, requests, refused, limits: tried } = reverted;
+      const change = { before: toLimitFields(tried), after: toLimitFields(limits) };
+      return [{ plan, since: isoOf(sinceMs), requests, refused, ...change }];
+    });
+  }
+
+  /** Every gateway of the fleet records the revert, and the records are merged. */
+  function recordRevert(edit: GuardedEdit, revert: Revert): void {
+    const reverted = revertOf(edit, revert);
+    const { plan, requests, refused } = reverted;
+    changes.record(revertChange(reverted));
+    recordNotice(reverted);
+    logger.warn({ plan, requests, refused }, 'a guard has returned a plan to its earlier limits');
+  }
+
+  function recordRetry(retry: PlanRetried): void {
+    const { plan, by } = retry;
+    changes.record(retryChange(retry));
+    recordNotice(retry);
+    logger.info({ plan, by }, 'a reverted plan tries its edit again');
   }
 
   function renewLeaks(): void {
@@ -349,6 +386,7 @@ export function createAdminSide({
     /** Closes the listener. */
     close() {
       planChanges.close();
+      stopListening();
       certificates.close();
       clearInterval(leakTimer);
       reading.close();

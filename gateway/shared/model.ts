@@ -587,6 +587,7 @@ export const webhookEventTypes = [
   'config.rejected',
   'config.reloaded',
   'plan.changed',
+  'plan.reverted',
   'usage.paused',
 ] as const;
 

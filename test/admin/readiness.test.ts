@@ -18,6 +18,7 @@ const healthy: GatewayState = {
   config: { version: '0123456789ab', loadedAt: '2026-11-21T00:00:00.000Z' },
   store: { kind: 'redis', available: true, onFailure: 'local', since: '2026-11-21T00:00:00.000Z' },
   leakedSecrets: 0,
+  revertedPlans: [],
   certificates: { listen: { notAfter: '2027-11-21T00:00:00.000Z' } },
   upstreams: { default: upstreamWith({ address: '127.0.0.1:3000', healthy: true, full: false }) },
 };
@@ -46,6 +47,22 @@ describe('judgeReadiness', () => {
       'nothing is recorded',
       { usage: { keptDays: 8, pausedBecause: 'Redis is almost full', lostRequests: 0 } },
       /the usage record pauses: Redis is almost full/,
+    ],
+    [
+      'a guard has reverted a plan',
+      {
+        revertedPlans: [
+          {
+            plan: 'free',
+            since: '2026-11-24T06:00:00.000Z',
+            requests: 4_100,
+            refused: 132,
+            before: { perMinute: 40 },
+            after: { perMinute: 60 },
+          },
+        ],
+      },
+      /^plan free is guarded: its limits from before the edit apply since 2026-11-24T06:00:00\.000Z, because the edit refused 132 of 4,100 requests \(3\.2 %\) in ten minutes$/,
     ],
     ['the files are invalid', { config: { ...healthy.config, lastError: 'x' } }, /configuration/],
     [

@@ -59,6 +59,21 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
   ],
   recording_paused: [{ kind: 'recording_paused', reason: leaky }],
   recording_resumed: [{ kind: 'recording_resumed' }],
+  plan_reverted: [
+    {
+      kind: 'plan_reverted',
+      plan: 'free',
+      sinceMs: atMs,
+      requests: 4_100,
+      refused: 132,
+      refusedShareMax: 0.03,
+      before: { perMinute: 40, perDay: 1_000 },
+      after: { perMinute: 60, perDay: 1_000 },
+    },
+  ],
+  plan_retried: [
+    { kind: 'plan_retried', plan: 'free', by: 'alice', before: { perMinute: 60 }, after: { perMinute: 40 } },
+  ],
   worker_ended: [{ kind: 'worker_ended', worker: 1, pid: 7, reason: leaky, pauseMs: 100 }],
   reload: [{ kind: 'reload', before: 'aaaaaaaaaaaa', after: 'bbbbbbbbbbbb', edits: [leaky, leaky] }],
   reload_failed: [

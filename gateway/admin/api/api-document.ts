@@ -23,6 +23,7 @@ import { operationsPage } from '../operations/operations-view.ts';
 import { traffic } from '../operations/traffic-view.ts';
 import { planDistribution } from '../plans/plan-distribution.ts';
 import { plansPage } from '../plans/plans-view.ts';
+import { retriedPlan } from '../plans/retry-route.ts';
 import { simulateBody } from '../plans/simulate-route.ts';
 import { simulationShown } from '../plans/simulations.ts';
 import { planTrial } from '../plans/trial-route.ts';
@@ -154,6 +155,7 @@ const components = {
   PlanTrial: planTrial,
   Plans: plansPage,
   ProcessId: processId,
+  RetriedPlan: retriedPlan,
   SentAgain: sentAgain,
   Settings: settingsShown,
   Simulation: simulationShown,

@@ -1,16 +1,17 @@
 import * as z from 'zod';
 import { type ChangesPage, keyActions, type RecordedChange } from '../../fleet/changes.ts';
 import { type EventKind, eventGroups, eventTable } from '../../fleet/event-text.ts';
+import { retryText, revertText } from '../../fleet/guard/revert-text.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
 import type { KnownProcess } from '../../fleet/presence.ts';
-import { instant, isComplete, list, positive, processId, version, words } from './response-parts.ts';
+import { count, instant, isComplete, list, positive, processId, version, words } from './response-parts.ts';
 
 export const eventKinds = Object.keys(eventTable) as EventKind[];
 
 const changedMembers = z
   .record(z.string(), z.unknown())
   .describe(
-    'Members of a key by their names, such as `plan` and `limits`; `secret` is the beginning of a digest. A value with more than 200 characters of JSON is shown as a shortened text.',
+    'Members of a key by their names, such as `plan` and `limits`, or the limits of a plan; `secret` is the beginning of a digest. A value with more than 200 characters of JSON is shown as a shortened text.',
   );
 const changed = z
   .union([version, changedMembers])
@@ -32,15 +33,27 @@ export const changesPage = z.object({
   changes: list(
     z.object({
       ...listedShape,
-      action: words(...keyActions, 'token', 'reload', 'reload_failed').describe(
-        'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. `reload` and `reload_failed` are loads of the configuration.',
+      action: words(
+        ...keyActions,
+        'token',
+        'plan.reverted',
+        'plan.retried',
+        'reload',
+        'reload_failed',
+      ).describe(
+        'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
       ),
       by: z
         .string()
         .describe(
-          'The author of the change: the name of the token, or `file` for an edit of the configuration files.',
+          'The author of the change: the name of the token, `file` for an edit of the configuration files, or `guard` for a plan that its guard has reverted.',
         ),
       key: z.string().optional().describe('The id of the key.'),
+      plan: z.string().optional().describe('The plan that was reverted or retried.'),
+      figures: z
+        .object({ sinceAt: instant, requests: count, refused: count })
+        .optional()
+        .describe('The requests and refused requests during the ten minutes before a revert.'),
       files: list(z.string()).optional().describe('The names of the configuration files that were edited.'),
       text: z.string().describe('The change as a sentence.'),
       edits: list(z.string())
@@ -52,7 +65,7 @@ export const changesPage = z.object({
         .object({ plans: limitsByName, keys: limitsByName })
         .optional()
         .describe(
-          'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed. Absent if it changed no limits.',
+          'The previous limits of up to 20 plans and up to 5 keys that a `reload` changed, or of a reverted or retried plan. Absent if no limits changed.',
         ),
       inForce: z
         .object({ processes: positive, of: positive })
@@ -143,6 +156,12 @@ function textOf(change: RecordedChange, nowMs: number): string {
       });
       return `Tokens of the admin API: ${texts.join(', ')}.`;
     }
+    case 'plan.reverted': {
+      const { requests = 0, refused = 0 } = change.figures ?? {};
+      return revertText({ ...change, requests, refused });
+    }
+    case 'plan.retried':
+      return retryText(change);
     default:
       return keyChangeText(change, nowMs);
   }

@@ -7,6 +7,7 @@ import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { type LeakRouteSources, leakRoutes } from '../keys/leak-routes.ts';
+import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
 import { createDeliveryRoutes, type DeliverySources } from './deliveries/delivery-routes.ts';
@@ -26,6 +27,7 @@ export interface ApiSources extends ReadSources {
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
   readonly leaks: LeakRouteSources['leaks'];
+  readonly retries: RetrySources;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface ApiSources extends ReadSources {
  * with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks } = sources;
+  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks, retries } = sources;
   const { settings, bounds } = keys;
   return [
     defineRoute({
@@ -49,6 +51,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     }),
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
+    retryRoute({ ...retries, settings }),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       method: 'GET',

@@ -1,3 +1,4 @@
+import type { GuardFigures } from '../../fleet/guard/decide-guard.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
@@ -15,6 +16,10 @@ export interface KeySources {
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
   /** Returns the leak of a secret of the configuration, by the digest of the secret. Absent where no secret has leaked. */
   readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
+  /** Returns the figures of each plan with a guard: its requests and refusals of the last ten minutes. */
+  readonly guardFigures?:
+    | (() => ReadonlyMap<string, GuardFigures> | Promise<ReadonlyMap<string, GuardFigures>>)
+    | undefined;
   /** The usage record; undefined when it is switched off. */
   readonly usage?:
     | (Pick<Usage, 'totals'> & { readonly reader: UsageReader; state(): Pick<UsageState, 'keptDays'> })

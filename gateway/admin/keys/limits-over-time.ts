@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
 import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { limitsAt, plansAt } from '../../keys/plans.ts';
-import type { Grant, Key, Plans } from '../../shared/model.ts';
+import type { Grant, Key, Plans, Reverts, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { instant, limitsByField, list } from '../api/response-parts.ts';
 
@@ -45,6 +45,7 @@ interface Granted {
  * changes, the newest first. The function assumes that the limits did not change before the oldest recorded change.
  *
  * @param options.plans the stated plans
+ * @param options.reverts the known reverts of guards
  * @param options.grant the present grant of the key
  * @param options.changes the newest first
  * @param options.toMs the present time
@@ -52,6 +53,7 @@ interface Granted {
 export function limitsOverTime({
   key,
   plans,
+  reverts,
   grant,
   changes,
   fromMs,
@@ -59,12 +61,13 @@ export function limitsOverTime({
 }: {
   readonly key: Pick<Key, 'id' | 'plan' | 'limits'>;
   readonly plans: Plans;
+  readonly reverts: Reverts | undefined;
   readonly grant: Grant | undefined;
   readonly changes: readonly RecordedChange[];
   readonly fromMs: number;
   readonly toMs: number;
 }): LimitsSteps {
-  const steps = limitsWithoutGrants(key, plans, changes, toMs);
+  const steps = limitsWithoutGrants(key, { plans, reverts }, changes, toMs);
   const grants = grantsOf(key.id, grant, changes);
   const limitsAt = (atMs: number): LimitsByField => {
     const limits = steps.findLast((one) => one.fromMs <= atMs)?.value ?? {};
@@ -88,15 +91,15 @@ export function limitsOverTime({
 /** Returns the limits that the key had over time, the oldest first. The result ignores grants. */
 function limitsWithoutGrants(
   { id, plan, limits }: Pick<Key, 'id' | 'plan' | 'limits'>,
-  plans: Plans,
+  configured: Pick<Settings, 'plans' | 'reverts'>,
   changes: readonly RecordedChange[],
   nowMs: number,
 ): readonly Held<LimitsByField>[] {
-  const limited = [...plansAt({ plans }, nowMs).values()].filter(({ isCustom }) => !isCustom);
+  const limited = [...plansAt(configured, nowMs).values()].filter(({ isCustom }) => !isCustom);
   const ofPlans = new Map(limited.map((one) => [one.name, toLimitFields(one.limits)]));
   let terms: Terms = { plan, own: ofPlans.has(plan) ? undefined : toLimitFields(limits), plans: ofPlans };
   const steps: Held<LimitsByField>[] = [];
-  for (const change of withPlanChanges(changes, plans, nowMs)) {
+  for (const change of withPlanChanges(changes, configured.plans, nowMs)) {
     const earlier = termsBefore(terms, change, id);
     if (earlier === terms) continue;
     steps.unshift({ fromMs: Date.parse(change.at), value: limitsOf(terms) });
@@ -143,7 +146,7 @@ function limitsOf({ plan, own, plans }: Terms): LimitsByField {
 
 /** @returns the same object if the change edited no limits */
 function termsBefore(terms: Terms, change: RecordedChange | DatedReload, id: string): Terms | 'no_key' {
-  if (change.action === 'reload') {
+  if (change.action === 'reload' || change.action === 'plan.reverted' || change.action === 'plan.retried') {
     const { plans, keys } = change.limitsBefore ?? {};
     const known = plans ? { ...terms, plans: new Map([...terms.plans, ...Object.entries(plans)]) } : terms;
     const ofKey = keys && Object.hasOwn(keys, id) ? keys[id] : undefined;

@@ -8,7 +8,18 @@ import type { KeySources } from '../keys/key-sources.ts';
 import { planShown, planView } from '../settings/settings-view.ts';
 
 export const plansPage = z.object({
-  plans: list(planShown.extend({ keys: count, disabledKeys: count.describe('Disabled keys on the plan.') })),
+  plans: list(
+    planShown.extend({
+      keys: count,
+      disabledKeys: count.describe('Disabled keys on the plan.'),
+      watched: z
+        .object({ requests: count, refused: count })
+        .optional()
+        .describe(
+          'The requests of the last ten minutes that the guard has counted, and the requests of these that a smaller window refused. Absent without a guard.',
+        ),
+    }),
+  ),
   isComplete: z
     .boolean()
     .describe('Whether all keys are counted. If false, the key directory has further keys.'),
@@ -21,7 +32,7 @@ interface KeyCounts {
   readonly isComplete: boolean;
 }
 
-type CountSources = Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+type CountSources = Pick<KeySources, 'settings' | 'directory' | 'guardFigures' | 'bounds'>;
 
 /** `GET /plans` */
 export function plansRoute(sources: CountSources): Route {
@@ -55,10 +66,12 @@ export function createPlansView(
       kept = { of: inForce, untilMs: performance.now() + bounds.planDistributionKeptMs, counts };
     }
     const { byPlan, isComplete } = kept.counts;
+    const figures = await sources.guardFigures?.();
     return {
       plans: [...plansInForce(inForce).values()].map((plan) => ({
         ...planView(plan),
         ...(byPlan.get(plan.name) ?? { keys: 0, disabledKeys: 0 }),
+        watched: figures?.get(plan.name),
       })),
       isComplete,
     };

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Changes } from '../../fleet/changes.ts';
+import type { EventKind } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
 import type { Presence } from '../../fleet/presence.ts';
 import { smallerWindows } from '../../keys/guards.ts';
@@ -158,8 +159,8 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     ]);
     const found: Circumstance[] = [];
     for (const { kind, at, text: said } of happened) {
-      const isTold = kind in told;
-      if (isTold) found.push({ kind: kind as Circumstance['kind'], atMs: Date.parse(at), text: said });
+      const toldAs = told[kind];
+      if (toldAs !== undefined) found.push({ kind: toldAs, atMs: Date.parse(at), text: said });
     }
     for (const change of changed) {
       if (change.action !== 'grant') continue;
@@ -178,12 +179,15 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
   }
 }
 
-const told: Partial<Record<Circumstance['kind'], true>> = {
-  store_away: true,
-  store_back: true,
-  recording_paused: true,
-  recording_resumed: true,
-  reload: true,
+/** The events that can explain a difference. A revert and its end change limits, as a reload does. */
+const told: Partial<Record<EventKind, Circumstance['kind']>> = {
+  store_away: 'store_away',
+  store_back: 'store_back',
+  recording_paused: 'recording_paused',
+  recording_resumed: 'recording_resumed',
+  reload: 'reload',
+  plan_reverted: 'reload',
+  plan_retried: 'reload',
 };
 
 async function allSince<Entry extends { readonly at: string }>(

@@ -106,9 +106,9 @@ function faultOf(
   const when = from === undefined ? '' : ` on ${dateText(from)}`;
   const becomes = `the plan ${name} becomes smaller${when} (${changes.join(', ')})`;
   if (guard === undefined) return { why: 'no_guard', warning: `${becomes} without a guard` };
-  const { before, refusedAtMost, until } = guard;
-  if (Date.parse(until) <= fromMs)
-    return { why: 'ended', warning: `${becomes}, but its guard ends earlier, on ${dateText(until)}` };
+  const { before, refusedAtMost, untilAt } = guard;
+  if (Date.parse(untilAt) <= fromMs)
+    return { why: 'ended', warning: `${becomes}, but its guard ends earlier, on ${dateText(untilAt)}` };
   if (!isDeepStrictEqual(toLimits(before), present)) {
     const other = `its guard would return it to other limits than its present limits: ${limitsText(before)}`;
     return { why: 'other_limits', warning: `${becomes}, but ${other}` };

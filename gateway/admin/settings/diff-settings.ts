@@ -145,8 +145,8 @@ export function changeText({ member, before, after }: MemberChange): string {
 /** Describes the guard of a plan, for example "back to 60 a minute at 3 % refused (until 2026-12-07)". */
 function guardText(guard: unknown): string {
   if (!isMapping(guard)) return 'nothing';
-  const { before, refusedAtMost, until } = guard;
-  return `back to ${limitsText(before as LimitsByField)} at ${refusedAtMost} refused (until ${dateText(String(until))})`;
+  const { before, refusedAtMost, untilAt } = guard;
+  return `back to ${limitsText(before as LimitsByField)} at ${refusedAtMost} refused (until ${dateText(String(untilAt))})`;
 }
 
 /** Describes the changes of a plan, for example "from 2027-01-01: 40 a minute". Semicolons separate several changes. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
+import { percentText } from '../../keys/guards.ts';
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
 import { plansInForce, tableIn } from '../../keys/key-table.ts';
 import { limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
@@ -57,18 +58,18 @@ export const planShown = z.object({
       refusedAtMost: z
         .string()
         .describe('The share of refused requests at which the plan returns to `before`, such as `3 %`.'),
-      until: instant,
+      untilAt: instant.describe('The end of the guard.'),
     })
     .optional()
     .describe('The guard of an edit that made limits smaller.'),
   reverted: z
     .object({
-      since: instant,
-      requests: count.describe('The requests of the plan during the ten minutes before `since`.'),
+      sinceAt: instant,
+      requests: count.describe('The requests of the plan during the ten minutes before `sinceAt`.'),
       refused: count.describe(
         'The requests of these that a window refused because the edit made it smaller.',
       ),
-      limits: limitsByField.describe('The limits of the edit, which do not apply since `since`.'),
+      limits: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
     })
     .optional()
     .describe(
@@ -352,20 +353,15 @@ export function planView({
     guard: guard && {
       before: toLimitFields(guard.before),
       refusedAtMost: percentText(guard.refusedShareMax),
-      until: isoOf(guard.untilMs),
+      untilAt: isoOf(guard.untilMs),
     },
     reverted: reverted && {
-      since: isoOf(reverted.sinceMs),
+      sinceAt: isoOf(reverted.sinceMs),
       requests: reverted.requests,
       refused: reverted.refused,
       limits: toLimitFields(reverted.limits),
     },
   };
-}
-
-/** Returns a share of requests as the configuration states it: "3 %", "0.5 %". */
-function percentText(share: number): string {
-  return `${Number((share * 100).toFixed(3))} %`;
 }
 
 /** Returns limits as the list of windows that all responses use. */

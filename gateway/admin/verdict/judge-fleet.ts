@@ -53,6 +53,7 @@ const order: readonly string[] = [
   'targets_down',
   'lookup_failed',
   'workers_missing',
+  'plan_reverted',
   'configuration_differs',
   'configuration_invalid',
 ];

@@ -1,3 +1,4 @@
+import { revertText } from '../../fleet/guard/revert-text.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import { counted, figure } from '../../fleet/wording.ts';
 import type { NotifyState } from '../../notify/notify.ts';
@@ -19,7 +20,18 @@ const errorCharsMax = 300;
  * gateways.
  */
 export function judgeGateway(state: JudgedState): FoundFault[] {
-  const { phase, workers, config, store, leakedSecrets, certificates, usage, upstreams, notify } = state;
+  const {
+    phase,
+    workers,
+    config,
+    store,
+    leakedSecrets,
+    certificates,
+    usage,
+    upstreams,
+    notify,
+    revertedPlans,
+  } = state;
   const faults: FoundFault[] = [];
   const find = (severity: Fault['severity'], code: string, text: string, sinceAt?: string) => {
     faults.push({ severity, code, text, sinceAt });
@@ -42,6 +54,11 @@ export function judgeGateway(state: JudgedState): FoundFault[] {
   if (leakedSecrets > 0) {
     const text = `The configuration still has ${counted(leakedSecrets, 'leaked secret')}: tollgate check names the key of each.`;
     find('warning', 'leaked_secrets', text);
+  }
+  for (const reverted of revertedPlans) {
+    const { plan, since } = reverted;
+    const text = `${revertText(reverted)} To try the edit again, run tollgate plans retry ${plan}.`;
+    find('warning', 'plan_reverted', text, since);
   }
   const { kept = [], waitsForRestart = [] } = config;
   for (const { file, reason, since, revokes } of kept) {

@@ -21,10 +21,10 @@ KEYS[1] is a hash with the state of one guarded edit. The hash has these fields:
 
   `scanned`: the time of the last decision that added up the refusals of each key.
 
-ARGV: `report` or `retry`, the maximum share of refused requests, the end of the guard (epoch ms), the minimum of requests, the length and
-the number of the slots, the maximum number of keys in a slot, the lifetime of the hash (ms), the four parts of the state that the process
-knows, the id of the process, and the number of the report. For each period with counts, five arguments follow: the age of its beginning
-(ms), its requests, its refused requests, and the texts for `refused` and `active`.
+ARGV  1. `report` or `retry`. 2. The maximum share of refused requests. 3. The end of the guard, epoch ms. 4. The minimum of requests.
+  5. The length of a slot in ms. 6. The number of slots. 7. The maximum number of keys in a slot. 8. The lifetime of the hash in ms.
+  9. to 12. The four parts of the state that the process knows. 13. The id of the process. 14. The number of the report. Then five arguments
+  for each period with counts: the age of its beginning in ms, its requests, its refused requests, and the texts for `refused` and `active`.
 
 Reply: the four parts of the state, the requests and the refused requests of the last ten minutes, and 1 if this call has changed the state
 and 0 otherwise.

@@ -3,8 +3,8 @@ import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { activeMax, addCounts, byGroup, type GuardCounts, isGroup, noCounts } from './guard-counts.ts';
 
 /**
- * What a process knows about a guarded edit. Each retry by an operator increases the generation. Of two states, the state with the higher
- * generation is newer. With the same generation, a revert is newer than no revert.
+ * The state of a guarded edit that a process knows. Each retry by an operator increases the generation. A state with a higher generation is
+ * newer. In the same generation, a revert is newer than no revert.
  */
 export interface GuardState {
   readonly generation: number;

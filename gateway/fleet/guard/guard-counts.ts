@@ -4,17 +4,17 @@ import type { Decision } from '../../shared/model.ts';
 /**
  * The counted requests of a guarded plan in a period. A name stands for a key (`nameOf`). If more keys have refusals than a slot may list,
  * keys whose names begin with the same two digits form a group, and the guard treats a group as one key. One key's refusals count only up to
- * a limit, so groups can only make the guard count fewer refusals. There are 256 groups, and five of them can revert a plan.
+ * a limit, so groups can only make the guard count fewer refusals. Refusals in five of the 256 groups can revert a plan.
  */
 export interface GuardCounts {
   requests: number;
   /** The refusals by a watched window, by the name of the key or group. */
   readonly refused: Map<string, number>;
-  /** The names of some keys with requests: all of them if fewer than five keys had requests. */
+  /** The names of keys with requests, of at most five keys. */
   readonly active: Set<string>;
 }
 
-/** One key may contribute at most a fifth of the refusals that revert a plan, so a guard distinguishes only fewer than five active keys. */
+/** A guard needs no more active keys, because the refusals of each key count up to a fifth from five active keys on. */
 export const activeMax = 5;
 
 /** The number of digits of a key's name, and of a group's name. */

@@ -31,7 +31,7 @@ export type RetryOutcome =
   | { readonly kind: 'not_reverted' | 'no_guard' }
   | Away;
 
-/** One guarded edit of the configuration. */
+/** A guarded edit of the configuration, with its unsent counts and its known state. */
 interface Watch {
   readonly edit: GuardedEdit;
   readonly unsent: UnsentCounts;
@@ -83,11 +83,14 @@ export function createGuards({
     started,
     /** The reverts of the configured edits. The result is the same Map until a revert begins or ends. */
     reverts: (): Reverts => reverts,
-    /** The figures of the last ten minutes of a plan; undefined if no guard watches the plan, or before the first reply of the store. */
-    figuresOf(plan: string): GuardFigures | undefined {
-      const edit = edits().find((one) => one.plan === plan);
-      return edit && watches.get(edit.identity)?.figures;
-    },
+    /** The figures of the last ten minutes of each plan with a guard, by the name of the plan. */
+    figures: (): ReadonlyMap<string, GuardFigures> =>
+      new Map(
+        edits().flatMap(({ plan, identity }): [string, GuardFigures][] => {
+          const figures = watches.get(identity)?.figures;
+          return figures === undefined ? [] : [[plan, figures]];
+        }),
+      ),
     /**
      * Returns a counter for each plan that a guard watches; undefined without such a plan.
      *

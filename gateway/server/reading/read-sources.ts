@@ -55,6 +55,7 @@ export async function openReadSources({
       },
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
       leakOf,
+      guardFigures: () => lent.guardFigures(),
       usage,
       nowMs,
       bounds,

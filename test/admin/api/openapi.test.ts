@@ -60,6 +60,12 @@ function faultsOf({ status, body }: AdminReply, method: string, path: string): r
 const { token, entry } = makeToken('write');
 const key = makeKey({ plan: 'free' });
 const big = makeCustomKey(10, 100);
+const guardedKey = makeKey({ plan: 'guarded' });
+/** One refused request of two reverts the plan (`guardRequestsMin`). */
+const guarded = {
+  perDay: 1,
+  guard: { before: { perDay: 100 }, refusedAtMost: '50 %', until: '2100-01-01' },
+};
 const tight = { perMinute: 60, operations: ['listPets'] };
 
 /** Starts gateways of every kind, so that each optional member is present in one of them and absent in another. */
@@ -67,8 +73,8 @@ const starts: Record<string, () => Promise<Settings>> = {
   'in memory': () =>
     withReceiver({
       upstream: { url: backend.url },
-      plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, enterprise: 'custom' },
-      keys: [key.entry],
+      plans: { free: { perMinute: 60, trial: { perMinute: 40 } }, guarded, enterprise: 'custom' },
+      keys: [key.entry, guardedKey.entry],
       admin,
     }),
   'on Redis': () =>
@@ -77,10 +83,11 @@ const starts: Record<string, () => Promise<Settings>> = {
         store: { url: backend.url, timeouts: { connect: '1s' } },
         gone: { url: 'http://gone.invalid:1' },
       },
-      plans: { free: { ...tight, trial: { perMinute: 40, perDay: 1_000 } }, enterprise: 'custom' },
+      plans: { free: { ...tight, trial: { perMinute: 40, perDay: 1_000 } }, guarded, enterprise: 'custom' },
       keys: [
         { ...key.entry, name: 'Ada', secrets: [{ ...key.entry.secrets[0], expires: '2036-01-31' }] },
         big.entry,
+        guardedKey.entry,
       ],
       redis: { url: redisUrl(), prefix: freshPrefix() },
       cors: { origins: ['https://app.example.com'] },
@@ -121,7 +128,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     gateway = createGateway({
       settings,
       log: { logger: pino({ level: 'silent' }), access: () => {} },
-      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000 }),
+      bounds: tunedBounds({ ...patientStore, simulationTimeoutMs: 60_000, guardRequestsMin: 2 }),
     });
     const { listen, admin } = await gateway.start();
     port = admin.port;
@@ -129,6 +136,14 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     await withinOneMinute(5_000);
     for (let request = 0; request < 3; request++)
       await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, { headers });
+    for (let request = 0; request < 2; request++)
+      await fetch(`http://127.0.0.1:${listen.port}/v1/pets`, {
+        headers: { authorization: `Bearer ${guardedKey.secret}` },
+      });
+    await until('the guard reverts the plan', async () => {
+      const { body } = await askAdmin(port, '/readyz');
+      return body.revertedPlans.length === 1;
+    });
     gateway.reload(settings);
     gateway.reportFailedReload('gateway.yaml:1:1: not valid', '0123456789ab');
     gateway.reload(settings);
@@ -145,14 +160,16 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
   it.each(gets.map(({ path }) => path))('answers GET %s as described, member by member', async (path) => {
     const sample = path.startsWith('/deliveries') ? { id: eventId } : samples;
     const ask = () => askAdmin(port, `/api/v1${concrete(path, sample)}`, { token });
-    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(3);
+    if (path === '/changes') await expect.poll(async () => (await ask()).body.changes.length).toBe(4);
     const reply = await ask();
     expect([reply.status, faultsOf(reply, 'GET', path)]).toEqual([200, []]);
     expect(instantsOutOfPlace(reply.body)).toEqual([]);
     if (kind === 'on Redis' && path === '/settings') {
       const { redis, keys, plans } = reply.body;
       expect([redis.onFailure, plans[1].operations]).toEqual(['local', ['listPets']]);
-      expect(keys.map(({ id }: Json) => id)).toEqual([big.entry.id, key.entry.id].sort());
+      expect(keys.map(({ id }: Json) => id)).toEqual(
+        [big, key, guardedKey].map(({ entry }) => entry.id).sort(),
+      );
     }
   });
 
@@ -218,6 +235,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       ['GET', '/keys/{id}'],
       ['POST', '/changes', { action: 'revoke', key: 'acme', after: { disabled: true } }],
       ['POST', '/deliveries/{id}/send', {}],
+      ['POST', '/plans/{name}/retry'],
       ['DELETE', '/keys/{id}/secrets/{digest}'],
       ['DELETE', '/keys/{id}'],
     ];
@@ -225,7 +243,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
     let digest = '';
     for (const [method, path, json] of calls) {
       const id = path.startsWith('/deliveries') ? eventId : 'issued';
-      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest)}`;
+      const url = `/api/v1${path.replace('{id}', id).replace('{digest}', digest).replace('{name}', 'guarded')}`;
       const reply = await askAdmin(port, url, { token, method, json });
       if (path === '/keys/{id}/secrets') digest = reply.body.secrets[0].digestStart;
       statuses.push(reply.status);
@@ -233,7 +251,7 @@ describe.each(Object.entries(starts))('a gateway %s', (kind, settingsFor) => {
       expect([method, path, faults, instantsOutOfPlace(reply.body)]).toEqual([method, path, [], []]);
     }
     expect(statuses).toEqual([
-      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200,
+      201, 200, 201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200,
     ]);
     const called = new Set(calls.map(([method, path]) => `${method} ${path}`));
     const changing = routes.filter(({ method, needs }) => method !== 'GET' && needs === 'write');

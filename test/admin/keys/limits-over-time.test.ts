@@ -12,6 +12,8 @@ const reload = (time: string, limitsBefore: object) =>
   change(time, { action: 'reload', before: 'a', after: 'b', limitsBefore });
 const ofKey = (time: string, action: string, members: object = {}) =>
   change(time, { action, key: 'acme', ...members });
+const ofPlan = (time: string, action: string, perMinute: number) =>
+  change(time, { action, plan: 'free', limitsBefore: { plans: { free: { perMinute, perDay: 900 } } } });
 const granted = (perMinute: number, until: string, from?: string) => ({
   limits: { perMinute },
   ...(from && { fromAt: at(from) }),
@@ -93,6 +95,16 @@ describe('the minute limit of a key over time', () => {
       ],
       ['10:00', 500, '11:00', 5, '12:00', 7],
     ],
+    [
+      'a guard reverted its plan, and an operator retried the edit',
+      free,
+      [
+        reload('10:30', { plans: { free: { perMinute: 60 } } }),
+        ofPlan('11:00', 'plan.reverted', 50),
+        ofPlan('12:00', 'plan.retried', 60),
+      ],
+      ['10:00', 60, '10:30', 50, '11:00', 60, '12:00', 50],
+    ],
     ['it was created', free, [ofKey('11:00', 'create')], ['10:00', undefined, '11:00', 50]],
     [
       'a grant that ended by itself, over an edit of the plan',
@@ -129,7 +141,14 @@ describe('the minute limit of a key over time', () => {
     ],
   ])('%s', (_, key, changes, steps) => {
     const period = { fromMs: Date.parse(at('10:00')), toMs: Date.parse(at('15:00')) };
-    const found = limitsOverTime({ key, plans, grant: undefined, changes: changes.toReversed(), ...period });
+    const found = limitsOverTime({
+      key,
+      plans,
+      grant: undefined,
+      reverts: undefined,
+      changes: changes.toReversed(),
+      ...period,
+    });
     expect(found.flatMap(({ fromAt, limits }) => [fromAt.slice(11, 16), limits.perMinute])).toEqual(steps);
   });
 });

@@ -15,7 +15,7 @@ const free = (limits: Record<string, number>, members: Partial<Plan> = {}): Plan
 const guard = {
   before: { perMinute: 60, perDay: 1_000 },
   refusedAtMost: '3 %',
-  until: '2026-12-06T00:00:00.000Z',
+  untilAt: '2026-12-06T00:00:00.000Z',
 };
 const other = { ...guard, before: { perMinute: 50, perDay: 1_000 } };
 const later = (limits: Record<string, number>, from = '2026-12-01T00:00:00.000Z') => ({ from, limits });
@@ -54,14 +54,14 @@ describe('a plan that becomes smaller without a suitable guard', () => {
     ],
     [
       'has a guard that has ended',
-      free(lowered, { guard: { ...guard, until: '2026-11-26T12:00:00.000Z' } }),
+      free(lowered, { guard: { ...guard, untilAt: '2026-11-26T12:00:00.000Z' } }),
       'ended: the plan free becomes smaller (60 → 40 a minute), but its guard ends earlier, on 2026-11-26T12:00:00.000Z',
     ],
     [
       'becomes smaller when its guard has ended',
       free(
         { minute: 60, day: 1_000 },
-        { guard, changes: [later({ perMinute: 30, perDay: 1_000 }, guard.until)] },
+        { guard, changes: [later({ perMinute: 30, perDay: 1_000 }, guard.untilAt)] },
       ),
       'ended: the plan free becomes smaller on 2026-12-06 (60 → 30 a minute), but its guard ends earlier, on 2026-12-06',
     ],
@@ -101,7 +101,7 @@ describe('a plan that becomes smaller without a suitable guard', () => {
 describe('no warning is about a plan', () => {
   const changes = [later({ perMinute: 30, perDay: 1_000 })];
   const reverted = {
-    since: '2026-11-26T11:00:00.000Z',
+    sinceAt: '2026-11-26T11:00:00.000Z',
     requests: 100,
     refused: 5,
     limits: { perMinute: 40, perDay: 1_000 },

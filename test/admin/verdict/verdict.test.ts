@@ -333,6 +333,7 @@ describe('the faults of a gateway as a whole', () => {
     config: { version: '3f2ab4c3f2ab', loadedAt: at('09:00:00') },
     store: redis,
     leakedSecrets: 0,
+    revertedPlans: [],
     certificates: {},
     upstreams: {},
   };
@@ -399,6 +400,28 @@ describe('the faults of a gateway as a whole', () => {
         },
       ],
     ]),
+    [
+      {
+        revertedPlans: [
+          {
+            plan: 'free',
+            since: at('10:00:00'),
+            requests: 4_100,
+            refused: 132,
+            before: { perMinute: 40, perDay: 900 },
+            after: { perMinute: 60 },
+          },
+        ],
+      },
+      [
+        {
+          severity: 'warning',
+          code: 'plan_reverted',
+          text: 'The guard of plan free returned it to its earlier limits (40 → 60 a minute, 900 → no limit a day), because the edit refused 132 of 4,100 requests (3.2 %) in ten minutes. To try the edit again, run tollgate plans retry free.',
+          sinceAt: at('10:00:00'),
+        },
+      ],
+    ],
     [
       { config: { ...state.config, waitsForRestart: ['workers', 'redis'] } },
       [

@@ -11,7 +11,7 @@ export interface Requests {
   readonly refused?: Readonly<Record<string, number>>;
 }
 
-/** The edit of a plan that no other test has: from 60 to 40 a minute, with 1,000 a day before and after. */
+/** Returns an edit of a new plan from 60 to 40 a minute. The limit of 1,000 a day does not change. */
 export function guardedEdit(members: Partial<Guard> = {}): GuardedEdit {
   const before = limitsOf({ perMinute: 60, perDay: 1_000 });
   const edit = guardedEditOf(

@@ -16,7 +16,7 @@ import { countsOf, guardedEdit, type Requests } from './guard-fixture.ts';
 const bounds = tunedBounds(patientStore);
 const minuteMs = 60_000;
 
-/** Two processes that share a store. `edit` is known to no other test. */
+/** Two processes that share a store, and the edit of a new plan. */
 interface Fleet {
   readonly edit: GuardedEdit;
   readonly stores: readonly [GuardStore, GuardStore];

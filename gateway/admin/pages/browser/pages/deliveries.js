@@ -42,6 +42,7 @@ const types = [
   'config.rejected',
   'config.reloaded',
   'plan.changed',
+  'plan.reverted',
   'usage.paused',
 ];
 

@@ -338,6 +338,8 @@ const marks = {
   recording_paused: 'recording paused',
   recording_resumed: 'recording resumed',
   worker_ended: 'worker ended',
+  plan_reverted: 'plan reverted',
+  plan_retried: 'plan retried',
 };
 
 /**

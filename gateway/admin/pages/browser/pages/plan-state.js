@@ -13,7 +13,7 @@ import { CopyButton, html, Instant } from '../parts.js';
 export function guardStates(plans) {
   const reverted = plans.filter((plan) => plan.reverted !== undefined);
   const guarded = plans.filter(
-    ({ guard, reverted }) => guard && reverted === undefined && Date.parse(guard.until) > nowMs(),
+    ({ guard, reverted }) => guard && reverted === undefined && Date.parse(guard.untilAt) > nowMs(),
   );
   if (reverted.length + guarded.length === 0) return '';
   return html`<ul class="guard-states">
@@ -25,11 +25,11 @@ export function guardStates(plans) {
 /** @param {Plan} plan a reverted plan */
 function revertedText({ name, guard, reverted }) {
   if (reverted === undefined) return '';
-  const { since, requests, refused, limits } = reverted;
+  const { sinceAt, requests, refused, limits } = reverted;
   const command = `tollgate plans retry ${name}`;
   return html`<p class="sentence bad">
       <b>${name}</b> is back at ${limitsInWords(guard?.before ?? {})}: its guard reverted
-      it${' '}<${Instant} atMs=${Date.parse(since)} />.
+      it${' '}<${Instant} atMs=${Date.parse(sinceAt)} />.
     </p>
     <p>
       The edit to ${limitsInWords(limits)} refused ${count(refused)} of ${count(requests)} requests
@@ -41,7 +41,7 @@ function revertedText({ name, guard, reverted }) {
 /** @param {Plan} plan a plan with a guard that has not reverted it */
 function guardedText({ name, guard }) {
   if (guard === undefined) return '';
-  const { before, refusedAtMost, until } = guard;
-  const day = until.slice(0, 16).replace('T00:00', '').replace('T', ' ');
+  const { before, refusedAtMost, untilAt } = guard;
+  const day = untilAt.slice(0, 16).replace('T00:00', '').replace('T', ' ');
   return `${name} is guarded until ${day} UTC: it returns to ${limitsInWords(before)} if its smaller limits refuse ${refusedAtMost} of its requests in ten minutes.`;
 }

@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import type * as z from 'zod';
+import { plansPage } from '../../admin/plans/plans-view.ts';
+import { retriedPlan } from '../../admin/plans/retry-route.ts';
+import { limitsText } from '../../admin/settings/diff-settings.ts';
+import { changeText, reasonText } from '../../fleet/guard/revert-text.ts';
+import { figure, percent } from '../../fleet/wording.ts';
+import { toLimitFields } from '../../keys/limit-fields.ts';
+import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import { instant } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import { type Cell, table } from '../output/table.ts';
+import { requirePlan } from './read-api.ts';
+
+type PlansShown = z.output<typeof plansPage>;
+type PlanShown = PlansShown['plans'][number];
+
+/** Adds the commands about plans: the list with the states of guards, and the end of a revert. */
+export function addPlanCommands(program: Command): void {
+  const plans = asking(program.command('plans'))
+    .description('list the plans with their limits, their keys and the states of their guards')
+    .enablePositionalOptions()
+    .addHelpText('after', examples('plans', 'plans retry free'))
+    .action(async (options: Asking) => {
+      show(options, await clientOf(options).get('/plans', {}, plansPage), plansLines);
+    });
+
+  asking(plans.command('retry'))
+    .argument('<plan>', 'the name of the plan')
+    .description('let a plan that its guard has reverted try its edit again; the watch starts from zero')
+    .addHelpText('after', examples('plans retry free'))
+    .action(async (name: string, options: Asking) => {
+      const client = clientOf(options);
+      const path = `/plans/${encodeURIComponent(name)}/retry`;
+      try {
+        show(options, await client.send({ method: 'POST', path }, retriedPlan), ({ plan, limits }) => [
+          `The plan ${plan} tries its edit again: ${limitsText(limits)}.`,
+        ]);
+      } catch (error) {
+        if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, name);
+        throw error;
+      }
+    });
+}
+
+function asking(command: Command): Command {
+  return withGateway(command).option('--json', 'print the response of the admin API as one JSON document');
+}
+
+function plansLines({ plans, isComplete }: PlansShown, screen: Screen): readonly string[] {
+  const lines = table<PlanShown>(
+    [
+      { title: 'PLAN', cell: ({ name }) => name, cutsTo: 8 },
+      { title: 'LIMITS', cell: ({ isCustom, windows }) => (isCustom ? 'of each key' : windowsText(windows)) },
+      { title: 'KEYS', cell: ({ keys }) => keys, align: 'right' },
+      { title: 'GUARD', cell: guardCell, isOptional: true },
+    ],
+    plans,
+    screen,
+  );
+  const reverts = plans.flatMap(({ name, windows, reverted }) => {
+    if (reverted === undefined) return [];
+    const change = changeText({ before: reverted.limits, after: toLimitFields(limitsOf(windows)) });
+    return [
+      `The guard reverted ${name} at ${instant(reverted.sinceAt)} (${change}), because ${reasonText(reverted)}.`,
+    ];
+  });
+  const rest = isComplete ? [] : ['The key directory has more keys than are counted here.'];
+  return [...lines, ...reverts, ...rest];
+}
+
+function guardCell({ guard, reverted, watched }: PlanShown): Cell {
+  if (guard === undefined) return { text: '' };
+  if (reverted !== undefined) return { text: 'reverted', tone: 'bad' };
+  if (Date.parse(guard.untilAt) <= Date.now()) return { text: 'ended' };
+  const { requests = 0, refused = 0 } = watched ?? {};
+  const share = requests === 0 ? '0 %' : percent(refused / requests);
+  return { text: `refused ${share} of ${figure(requests)} requests, at most ${guard.refusedAtMost}` };
+}
+
+function windowsText(windows: PlanShown['windows']): string {
+  return limitsText(toLimitFields(limitsOf(windows)));
+}
+
+function limitsOf(windows: PlanShown['windows']) {
+  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
+}
