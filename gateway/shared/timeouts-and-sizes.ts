@@ -593,6 +593,11 @@ export const defaultBounds = Object.freeze({
   simulationMembersMax: 65_536,
   simulationMinutesKeptMax: 2_000_000,
   simulationKeptMs: 60_000,
+  /**
+   * A simulation with edits of at most this many plans proposes guards. For each plan with requests, the simulation needs 8 KiB for each
+   * simulated day.
+   */
+  simulationGuardsMax: 100,
 
   /**
    * The maximum number of shown credits of a key, and the maximum number of hours with failed units in one call to the store, counted for

@@ -131,6 +131,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     present: Present,
     simulated: readonly PlanTotals[],
   ): Record<string, string> {
+    if (edits.plans.size > bounds.simulationGuardsMax) return {};
     const guards = [...edits.plans].flatMap(([name, edit]) => {
       const limits = present.plans.get(name)?.limits ?? [];
       if (smallerWindows(limits, edited(limits, edit)).length === 0) return [];

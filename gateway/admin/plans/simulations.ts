@@ -112,7 +112,7 @@ export const simulationShown = z.object({
       guardShare: quantity
         .optional()
         .describe(
-          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for at most a fifth, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited.',
+          'The largest share of refused requests, 0 to 1, in ten minutes with at least 100 requests. Each key counts for at most a fifth, as for a guard. A guard whose `refusedAtMost` is larger would not have reverted the plan. Present if the limits of the plan are edited, together with the limits of at most 99 other plans.',
         ),
     }),
   ),
@@ -206,6 +206,8 @@ export function createSimulations(
       Math.floor(period.toMs / minuteMs),
       guardRules,
     );
+    const isGuarded = (name: string) =>
+      edits.plans.has(name) && edits.plans.size <= bounds.simulationGuardsMax;
     const minutes: SimulatedMinute[] = [];
     const deadlineMs = performance.now() + bounds.simulationTimeoutMs;
     let [examined, minutesExamined] = [0, 0];
@@ -235,12 +237,12 @@ export function createSimulations(
               onDifference: (...difference) => builder.differs(key.id, ...difference),
               onMinute:
                 key.id === minutesOf ? (...minute) => minutes.push(minuteOf(recorded, ...minute)) : undefined,
-              onRefused: edits.plans.has(key.plan) ? busiest.onRefused : undefined,
+              onRefused: isGuarded(key.plan) ? busiest.onRefused : undefined,
             },
           );
         });
         builder.add(key, sumOfVerdicts(verdicts));
-        if (edits.plans.has(key.plan)) busiest.add(key.plan, recorded);
+        if (isGuarded(key.plan)) busiest.add(key.plan, recorded);
         replayed += recorded.minute.length;
         minutesExamined += recorded.minute.length;
         if (replayed < minutesPerTurn) continue;
@@ -254,7 +256,7 @@ export function createSimulations(
     return {
       period,
       verdict: builder.finish({ keysListed, differencesListed }, (name) =>
-        edits.plans.has(name) ? busiest.shareOf(name) : undefined,
+        isGuarded(name) ? busiest.shareOf(name) : undefined,
       ),
       activeKeys: wanted.length,
       examinedKeys: examined,

@@ -32,18 +32,18 @@ export class BusiestRefusals {
   private readonly firstStep: number;
   private readonly periods: number;
   /** The figures of each plan: for each period the requests, the refusals, the active keys, and the largest refusals of single keys. */
-  private readonly plans = new Map<string, Float64Array>();
+  private readonly plans = new Map<string, Uint32Array>();
   /** The minutes with refusals of the present key, and their refusals. */
   private minutes: number[] = [];
   private refusals: number[] = [];
   private nextRefusal = 0;
 
-  /** @param lastMinute the last simulated minute; minutes are numbered since 1970 */
+  /** @param lastMinute the last simulated minute. Minutes are numbered since 1970. A period that is not on record has no minute. */
   constructor(fromMinute: number, lastMinute: number, rules: GuardRules) {
     this.rules = rules;
     this.stepMinutes = rules.stepMinutes;
     this.firstStep = Math.floor(fromMinute / this.stepMinutes);
-    this.periods = Math.floor(lastMinute / this.stepMinutes) - this.firstStep + 1;
+    this.periods = Math.max(0, Math.floor(lastMinute / this.stepMinutes) - this.firstStep + 1);
   }
 
   /** Receives the simulated refusals of the key that the next call of `add` names. */
@@ -111,10 +111,10 @@ export class BusiestRefusals {
     return refused;
   }
 
-  private figuresOf(plan: string): Float64Array {
+  private figuresOf(plan: string): Uint32Array {
     const known = this.plans.get(plan);
     if (known !== undefined) return known;
-    const figures = new Float64Array(this.periods * this.width);
+    const figures = new Uint32Array(this.periods * this.width);
     this.plans.set(plan, figures);
     return figures;
   }
@@ -125,7 +125,7 @@ export class BusiestRefusals {
   }
 
   /** Adds a key to the period that begins with a step. */
-  private addPeriod(figures: Float64Array, step: number, offered: number, refused: number): void {
+  private addPeriod(figures: Uint32Array, step: number, offered: number, refused: number): void {
     const at = (step - this.firstStep) * this.width;
     if (offered === 0 || !(at >= 0 && at < figures.length)) return;
     figures[at] = (figures[at] ?? 0) + offered;

@@ -234,6 +234,28 @@ it('a simulation of smaller limits proposes a guard, which would not have revert
   });
 });
 
+it('a simulation of a period that is no longer on record has no requests', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const gateway = await start({ plans: { free: { perMinute: 5 } }, keys: [key.entry] });
+  await gateway.send(key.secret, 0, 8);
+  const period = { from: '2001-01-01', to: '2001-01-02' };
+  const found = await gateway.simulate({ ...period, plans: { free: { perMinute: 2 } } });
+  expect(found).toMatchObject({ totals: { keys: 0, offered: 0 }, plans: [] });
+  expect(found.guards.free).toContain('refusedAtMost: 1 %');
+});
+
+it('a simulation that edits very many plans proposes no guard', async () => {
+  const key = makeKey({ id: 'acme', plan: 'free' });
+  const plans = { free: { perMinute: 5 }, spare: { perMinute: 5 } };
+  const gateway = await start({ plans, keys: [key.entry] }, { simulationGuardsMax: 1 });
+  await gateway.send(key.secret, 0, 8);
+  const smaller = { perMinute: 2 };
+  const both = await gateway.simulate({ plans: { free: smaller, spare: smaller } });
+  expect([both.plans[0].guardShare, both.guards]).toEqual([undefined, {}]);
+  const one = await gateway.simulate({ plans: { free: smaller } });
+  expect([one.plans[0].guardShare, Object.keys(one.guards)]).toEqual([0, ['free']]);
+});
+
 it('a simulation that cannot be replayed is refused with a sentence', async () => {
   const key = makeKey({ id: 'acme', plan: 'own', limits: { perDay: 5 } });
   const gateway = await start({ plans: { free: { perMinute: 5 }, own: 'custom' }, keys: [key.entry] });
