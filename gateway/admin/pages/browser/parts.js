@@ -176,11 +176,13 @@ export function resetText(resetMs, now) {
 
 /**
  * A button that copies a text and shows whether the copy succeeded. A browser allows pages to use the clipboard only
- * over TLS or on localhost. Otherwise the button shows the text, and selects it.
+ * over TLS or on localhost. Otherwise the button shows the text, and selects it. With another `key`, the result of the
+ * last attempt disappears.
  *
  * @param {{ text: string, label?: string, hint?: string, isOff?: boolean }} props
  */
 export function CopyButton({ text, label = 'Copy', hint, isOff = false }) {
+  /** The result of the last attempt. The text may change after the attempt, for example the sentence about a key. */
   const [result, setResult] = useState({ of: '', isCopied: false, attempt: 0 });
   const copy = async () => {
     let isCopied = true;
@@ -191,28 +193,32 @@ export function CopyButton({ text, label = 'Copy', hint, isOff = false }) {
     }
     setResult(({ attempt }) => ({ of: text, isCopied, attempt: attempt + 1 }));
   };
+  const { of, isCopied, attempt } = result;
   useEffect(() => {
-    if (!result.isCopied) return;
-    const timer = setTimeout(() => setResult((now) => ({ ...now, of: '' })), 10_000);
+    if (!isCopied) return;
+    const timer = setTimeout(() => setResult((now) => ({ ...now, isCopied: false, of: '' })), 10_000);
     return () => clearTimeout(timer);
-  }, [result.attempt]);
-  const { isCopied, attempt } = result;
-  const isShown = result.of === text;
-  const said = isCopied
-    ? 'copied'
-    : 'The page may not copy in this browser. The text is selected: copy it with the keyboard.';
+  }, [attempt]);
+  const toSelect = of !== '' && !isCopied;
+  const said = toSelect ? 'The text is selected: copy it with the keyboard.' : 'copied';
   return html`<button type="button" class="copy" title=${hint} disabled=${isOff} onClick=${copy}>${label}</button>
-    <span class="muted copied" role="status">${isShown && said}</span>
-    ${isShown && !isCopied && h(SelectedText, { key: attempt, text })}`;
+    ${' '}<span class="muted copied" role="status">${of !== '' && said}</span>
+    ${toSelect && h(SelectedText, { key: attempt, text: of })}`;
 }
+
+/** The height of a field's borders, and the largest height of a field, in pixels. */
+const [borders, selectedHeightMax] = [2, 240];
 
 /** A field with a selected text, which the operator copies with the keyboard. @param {{ text: string }} props */
 function SelectedText({ text }) {
   const field = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
+  useEffect(() => {
+    if (field.current === null) return;
+    field.current.style.height = `${Math.min(field.current.scrollHeight + borders, selectedHeightMax)}px`;
+    field.current.focus();
+  }, []);
   const select = () => field.current?.select();
-  useEffect(() => field.current?.focus(), []);
-  const rows = Math.min(8, text.trimEnd().split('\n').length);
-  return html`<textarea class="selected" ref=${field} readonly spellcheck=${false} aria-label="Text to copy" rows=${rows} value=${text} onFocus=${select}></textarea>`;
+  return html`<textarea class="selected" ref=${field} readonly spellcheck=${false} aria-label="Text to copy" value=${text} onFocus=${select}></textarea>`;
 }
 
 /**

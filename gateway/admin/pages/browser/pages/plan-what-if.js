@@ -55,7 +55,7 @@ export function WhatIf({ present, tried, query }) {
   return html`<${Section} title="What if" name="what-if" tools=${tools}>
     <div class="tried">
       ${windows.map(({ name, limit }) => html`<${LimitField} key=${name} window=${name} limit=${limit} value=${tried[name] ?? limit} />`)}
-      <${CopyButton} text=${yaml} label="Copy as YAML" hint=${yaml} />
+      <${CopyButton} key=${yaml} text=${yaml} label="Copy as YAML" hint=${yaml} />
     </div>
     <div class=${isAsking && found ? 'waiting' : ''} aria-busy=${isAsking}>
       ${error !== undefined && html`<p class="empty" role="alert">${error}</p>`}
@@ -161,14 +161,14 @@ function safeEdits(plan, { trial, guard, isCurrent }) {
     plan[member] === undefined ? '' : ` It replaces the present ${member}.`;
   return html`<ul class="safe-edits">
     <li>
-      <${CopyButton} text=${trial} label="Try it" hint="Copies the line" />
+      <${CopyButton} key=${trial} text=${trial} label="Try it" hint="Copies the line" />
       <code>${trial}</code>
       <p class="muted">Add this line to the plan, and keep its limits. The trial refuses no request, and this page shows the requests that it would have refused.${replaced('trial')}</p>
     </li>
     ${
       guard !== undefined &&
       html`<li>
-        <${CopyButton} text=${guard} label="Guard it" hint="Copies the line" isOff=${!isCurrent} />
+        <${CopyButton} key=${guard} text=${guard} label="Guard it" hint="Copies the line" isOff=${!isCurrent} />
         <code>${guard}</code>
         <p class="muted">Change the limits of the plan, and add this line. If the new limits refuse too many requests, every gateway returns to the present limits within 5 seconds.${replaced('guard')}</p>
       </li>`
