@@ -236,16 +236,19 @@ async function press(page: Page, button: keyof typeof lineOf): Promise<string> {
 }
 
 it('the page states which plans are guarded, and which plans a guard has reverted, with the command that tries the edit again', async () => {
+  const headers = { authorization: `Bearer ${token}` };
+  const lower = async () => {
+    const { plans } = await (await fetch(`${origin}/api/v1/plans`, { headers })).json();
+    return plans.find(({ name }: { name: string }) => name === 'lower');
+  };
+  await send(late, 30);
+  await until('the guard has counted the requests', async () => (await lower()).watched.requests === 30);
   const page = await show('/plans?plan=free');
   expect(await textOf(page, '.guard-states li')).toEqual([
-    'lower is guarded until 2100-01-01 UTC: it returns to 60 a day if its smaller limits refuse 3 % of its requests in ten minutes.',
+    'lower is guarded until 2100-01-01 UTC: it returns to 60 a day if its smaller limits refuse 3 % of its requests in ten minutes. Now they refuse 0 % of 30 requests.',
   ]);
-  await send(late, 110);
-  const headers = { authorization: `Bearer ${token}` };
-  await until('the guard has reverted the plan', async () => {
-    const { plans } = await (await fetch(`${origin}/api/v1/plans`, { headers })).json();
-    return plans.some(({ reverted }: { reverted?: unknown }) => reverted !== undefined);
-  });
+  await send(late, 80);
+  await until('the guard has reverted the plan', async () => (await lower()).reverted !== undefined);
   expect(await textOf(await show('/plans?plan=lower'), '.guard-states li p')).toEqual([
     expect.stringMatching(/^lower is back at 60 a day: its guard reverted it .*\.$/),
     expect.stringMatching(/^The edit to 40 a day refused \d+ of \d+ requests \(\d+ %\) in ten minutes\./),

@@ -1,5 +1,5 @@
 import { nowMs } from '../api.js';
-import { count, limitsInWords, percent } from '../formats.js';
+import { count, counted, limitsInWords, percent } from '../formats.js';
 import { CopyButton, html, Instant } from '../parts.js';
 
 /** @import { Plan } from './plans.js' */
@@ -39,9 +39,13 @@ function revertedText({ name, guard, reverted }) {
 }
 
 /** @param {Plan} plan a plan with a guard that has not reverted it */
-function guardedText({ name, guard }) {
+function guardedText({ name, guard, watched }) {
   if (guard === undefined) return '';
   const { before, refusedAtMost, untilAt } = guard;
   const day = untilAt.slice(0, 16).replace('T00:00', '').replace('T', ' ');
-  return `${name} is guarded until ${day} UTC: it returns to ${limitsInWords(before)} if its smaller limits refuse ${refusedAtMost} of its requests in ten minutes.`;
+  const now =
+    watched === undefined || watched.requests === 0
+      ? ''
+      : ` Now they refuse ${percent(watched.refused / watched.requests)} of ${counted(watched.requests, 'request')}.`;
+  return `${name} is guarded until ${day} UTC: it returns to ${limitsInWords(before)} if its smaller limits refuse ${refusedAtMost} of its requests in ten minutes.${now}`;
 }
