@@ -13,6 +13,7 @@ import { addReadingCommands } from './admin/commands.ts';
 import { adminUrlOf, type GatewayOptions, hasToken } from './admin/find-gateway.ts';
 import { gatewayWarnings } from './admin/gateway-warnings.ts';
 import { leakedCountWarnings } from './admin/leaked-warnings.ts';
+import { addMakegoodCommand } from './admin/makegood.ts';
 import { addPlanCommands } from './admin/plan-commands.ts';
 import {
   clientOf,
@@ -53,6 +54,7 @@ export function createProgram(): Command {
   const keys = program.command('keys').description('issue, change and list API keys');
   addTokenCommand(program);
   addReadingCommands(program, keys);
+  addMakegoodCommand(program);
   addWebhookCommands(program);
   addPlanCommands(program);
   addWhatIfCommands(program);

@@ -10,7 +10,7 @@ import { createSharedList, type Listed, type PageQuery } from './shared-list.ts'
 
 /**
  * The kinds of key changes. `secret` means that a secret was issued or removed. `update` means that members other than the secrets were
- * changed. `leak` means that a secret was found where everyone can read it.
+ * changed. `leak` means that a secret was found where everyone can read it. `makegood` means that keys got back the units of failed requests.
  */
 export const keyActions = [
   'create',
@@ -25,6 +25,7 @@ export const keyActions = [
   'ungrant',
   'import',
   'leak',
+  'makegood',
 ] as const;
 
 export type KeyAction = (typeof keyActions)[number];

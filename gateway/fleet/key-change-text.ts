@@ -1,6 +1,6 @@
 import { type LimitsByField, toLimits } from '../keys/limit-fields.ts';
 import type { ChangedMembers, KeyChange } from './changes.ts';
-import { figure, per, timeText } from './wording.ts';
+import { counted, figure, per, timeText } from './wording.ts';
 
 /** Describes a change of a key in a sentence. Times are UTC. */
 export function keyChangeText(change: KeyChange, nowMs: number): string {
@@ -38,6 +38,8 @@ function sentenceOf({ action, by, key = 'keys', before, after }: KeyChange, nowM
       return `${by} ended the grant of ${key}.`;
     case 'leak':
       return `${by} reported a leaked secret of ${key}, which ${after?.ended === true ? 'has ended' : 'is still valid'}.`;
+    case 'makegood':
+      return `${by} gave ${givenText(after)} for requests that failed${instantText('from', after?.from, nowMs)}${instantText('to', after?.to, nowMs)}${makegoodFilterText(after)}.`;
     case 'import':
       return `${by} imported ${typeof after?.created === 'number' ? figure(after.created) : 'some'} keys.`;
   }
@@ -56,6 +58,23 @@ function membersText(before: ChangedMembers = {}, after: ChangedMembers = {}): s
       : name;
   });
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
+}
+
+/** Formats the result of a makegood: "2 keys back 120 units of the day and 150 units of the month". */
+function givenText({ keys, givenBack }: ChangedMembers = {}): string {
+  if (keys === 0) return 'no units back';
+  const { day, month } = Object(givenBack) as Readonly<Record<string, unknown>>;
+  const some = (number: unknown, one: string) =>
+    typeof number === 'number' ? counted(number, one) : `some ${one}s`;
+  return `${some(keys, 'key')} back ${some(day, 'unit')} of the day and ${some(month, 'unit')} of the month`;
+}
+
+/** The text " (upstream pets, plan free)", or an empty text. The names are from the configuration. */
+function makegoodFilterText({ upstream, plan }: ChangedMembers = {}): string {
+  const parts = Object.entries({ upstream, plan }).flatMap(([noun, name]) =>
+    typeof name === 'string' ? [`${noun} ${name}`] : [],
+  );
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
 /** Formats limits: "100 a minute, 5,000 a day". */

@@ -68,6 +68,7 @@ function typeOfChange({ action, after }: KeyChange): WebhookEventType | undefine
     case 'update':
     case 'grant':
     case 'ungrant':
+    case 'makegood':
       return undefined;
   }
 }

@@ -3,6 +3,7 @@ import { createAdminListener } from '../admin/admin-listener.ts';
 import { createAdminPaths } from '../admin/admin-paths.ts';
 import { createAdminApi } from '../admin/api/admin-api.ts';
 import { createRoutes } from '../admin/api/routes.ts';
+import { createRecordedRuns } from '../admin/keys/makegood/recorded-runs.ts';
 import { createAdminPages } from '../admin/pages/admin-pages.ts';
 import type { GatewayState, NotInForce, Phase, RevertedPlan } from '../admin/readiness.ts';
 import { describeEdit } from '../admin/settings/describe-edit.ts';
@@ -92,6 +93,7 @@ export function createAdminSide({
     bounds,
   });
   const flushFleet = createFlushFleet({ records, presence, bounds });
+  const makegoodRuns = createRecordedRuns({ record: recordKeyChange, bounds });
   const certificates = watchCertificates({
     settings,
     log: logger,
@@ -155,13 +157,13 @@ export function createAdminSide({
           state: currentState,
           faults: faults.read,
           presence,
-          flushFleet,
           changes,
           events,
           deliveries: {
             queue: notices.queue,
             logResend: (resend) => logger.info(resend, 'a webhook event is sent again'),
           },
+          makegood: { usage, limiter, flushFleet, runs: makegoodRuns },
           keyChanges: {
             limiter,
             record: recordKeyChange,
@@ -380,6 +382,7 @@ export function createAdminSide({
     /** Sends the events and changes that are not stored yet. */
     async flush() {
       faults.close();
+      makegoodRuns.close();
       await recording;
       await Promise.all([presence.close(), changes.close(), events.close(), notices.close()]);
     },

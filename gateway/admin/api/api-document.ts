@@ -12,9 +12,10 @@ import { reportedChangeBody } from '../keys/change/reported-change.ts';
 import { issueSecretBody } from '../keys/change/secret-routes.ts';
 import { owner, whoamiBody } from '../keys/change/whoami.ts';
 import { grantShown, keyItem, keyState } from '../keys/key-item.ts';
-import { judgedSecrets, leakedSecrets, leaksBody } from '../keys/leak-routes.ts';
+import { judgedSecrets, leakedSecrets, leaksBody } from '../keys/leaks/leak-routes.ts';
 import { limitsSteps } from '../keys/limits-over-time.ts';
 import { keyPage } from '../keys/list-keys.ts';
+import { makegoodBody, makegoodShown } from '../keys/makegood/makegood-view.ts';
 import { monthPage } from '../keys/month-usage.ts';
 import { keyDetail } from '../keys/show-key.ts';
 import { keyUsage, usageRow } from '../keys/usage-rows.ts';
@@ -118,6 +119,7 @@ function bodySchemas({
     findInDirectory: directoryIdsBody(importKeysMax),
     reportLeaks: leaksBody(leakSecretsMax),
     reportChange: reportedChangeBody(changeMembersMax),
+    makegood: makegoodBody,
     simulate: simulateBody,
     sendAgain: sendAgainBody,
   };
@@ -148,6 +150,7 @@ const components = {
   KeyUsage: keyUsage,
   JudgedSecrets: judgedSecrets,
   LeakedSecrets: leakedSecrets,
+  Makegood: makegoodShown,
   MonthUsage: monthPage,
   Operations: operationsPage,
   Owner: owner,

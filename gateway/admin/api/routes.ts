@@ -1,12 +1,12 @@
 import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
-import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
-import { type LeakRouteSources, leakRoutes } from '../keys/leak-routes.ts';
+import { type LeakRouteSources, leakRoutes } from '../keys/leaks/leak-routes.ts';
+import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-route.ts';
 import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
@@ -21,8 +21,7 @@ export interface ApiSources extends ReadSources {
   readonly state: () => GatewayState;
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
-  /** Sends the counts of all processes to Redis. */
-  readonly flushFleet: FlushFleet;
+  readonly makegood: MakegoodSources;
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
@@ -36,7 +35,8 @@ export interface ApiSources extends ReadSources {
  * with the list of routes.
  */
 export function createRoutes(sources: ApiSources): readonly Route[] {
-  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, leaks, retries } = sources;
+  const { state, faults, presence, changes, events, deliveries, keys, keyChanges, makegood, leaks, retries } =
+    sources;
   const { settings, bounds } = keys;
   return [
     defineRoute({
@@ -52,6 +52,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     ...createReadRoutes(sources),
     ...createChangeRoutes({ ...keys, ...keyChanges }),
     retryRoute({ ...retries, settings }),
+    makegoodRoute(keys, makegood),
     ...leakRoutes({ ...keys, ...keyChanges, leaks }),
     defineRoute({
       method: 'GET',

@@ -29,6 +29,33 @@ export interface ListedKey {
 type DefinitionSources = Pick<KeySources, 'settings' | 'directory' | 'leakOf' | 'bounds'>;
 
 /**
+ * Returns the sorted ids of a page of all keys. The page begins after the last id of the previous page. The result is undefined when the
+ * directory does not reply.
+ *
+ * @param options.further further ids that belong to the list, in any order
+ */
+export async function pageOfIds(
+  { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
+  {
+    after,
+    limit,
+    further = [],
+  }: { readonly after: string; readonly limit: number; readonly further?: readonly string[] },
+): Promise<{ readonly ids: readonly string[]; readonly next?: string | undefined } | undefined> {
+  const issued = await directory?.page({ after, limit: limit + 1 });
+  if (issued !== undefined && issued.kind !== 'page') return undefined;
+  const configured = Iterator.from(settings().keys.ids(after)).take(limit + 1);
+  const behind = further.filter((id) => id > after);
+  // The directory may return fewer ids than it was asked for. The ids after its last id follow on the next page.
+  const end = issued?.next;
+  const all = [...new Set([...configured, ...(issued?.ids ?? []), ...behind])]
+    .filter((id) => end === undefined || id <= end)
+    .sort();
+  const ids = all.slice(0, limit);
+  return { ids, next: all.length > limit ? ids.at(-1) : end };
+}
+
+/**
  * Finds the keys with these ids in the configuration and in the directory. The result has the same order as the ids,
  * and omits unknown ids. The result is undefined when the directory does not reply for one of the keys.
  */

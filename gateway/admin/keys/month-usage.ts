@@ -4,7 +4,7 @@ import { firstDayOf, monthAfter, totalsKeptDays } from '../../usage/read/daily-t
 import type { Requests } from '../../usage/read/usage-reader.ts';
 import { differingUnits, offeredOf, unitsOf } from '../../usage/tally.ts';
 import { chargedUnits, count, instant, list } from '../api/response-parts.ts';
-import { findKeys } from './find-keys.ts';
+import { findKeys, pageOfIds } from './find-keys.ts';
 import type { KeySources } from './key-sources.ts';
 
 const dayMs = 86_400_000;
@@ -51,7 +51,9 @@ export async function monthUsage(
   const startMs = firstDayOf(month) * dayMs;
   const endMs = firstDayOf(monthAfter(month)) * dayMs;
   if (usage === undefined || startMs > nowMs || endMs < nowMs - totalsKeptDays * dayMs) return 'not_kept';
-  const page = await idsOf(sources, usage.reader, { after, limit });
+  const active = await usage.reader.active();
+  const recorded = active?.map(({ keyId }) => keyId);
+  const page = recorded && (await pageOfIds(sources, { after, limit, further: recorded }));
   if (page === undefined) return undefined;
   const [known, found] = await Promise.all([
     findKeys(sources, page.ids),
@@ -103,19 +105,4 @@ async function requestsOf(
     }
     return sum;
   });
-}
-
-/** Returns the sorted ids of a page, from all sources. The page begins after the last id of the previous page. */
-async function idsOf(
-  { settings, directory }: Pick<KeySources, 'settings' | 'directory'>,
-  reader: NonNullable<KeySources['usage']>['reader'],
-  { after, limit }: { readonly after: string; readonly limit: number },
-): Promise<{ readonly ids: readonly string[]; readonly next?: string | undefined } | undefined> {
-  const [active, issued] = await Promise.all([reader.active(), directory?.page({ after, limit: limit + 1 })]);
-  if (active === undefined || (issued !== undefined && issued.kind !== 'page')) return undefined;
-  const configured = Iterator.from(settings().keys.ids(after)).take(limit + 1);
-  const behind = active.map(({ keyId }) => keyId).filter((id) => id > after);
-  const all = [...new Set([...configured, ...(issued?.ids ?? []), ...behind])].sort();
-  const ids = all.slice(0, limit);
-  return { ids, next: all.length > limit ? ids.at(-1) : undefined };
 }

@@ -11,7 +11,7 @@ import { trialOfKey, trialOfKeyView } from '../plans/trial-figures.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItem, keyItemOf } from './key-item.ts';
 import type { KeySources } from './key-sources.ts';
-import { leakShown, leakView } from './leak-view.ts';
+import { leakShown, leakView } from './leaks/leak-view.ts';
 import { usageRow } from './usage-rows.ts';
 import { why, whyShown } from './why.ts';
 

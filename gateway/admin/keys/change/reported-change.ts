@@ -6,7 +6,9 @@ import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 
 /** The actions that a command can report. The gateway itself records all other actions. */
-const reported = keyActions.filter((action) => !['unban', 'grant', 'ungrant', 'leak'].includes(action));
+const reported = keyActions.filter(
+  (action) => !['unban', 'grant', 'ungrant', 'leak', 'makegood'].includes(action),
+);
 
 /** Matches a secret, a token or a complete digest, which the record of changes must not contain. */
 const secretLike = /\btga?_\w{20}|(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/i;

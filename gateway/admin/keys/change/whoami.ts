@@ -9,7 +9,7 @@ import { jsonResponse } from '../../admin-response.ts';
 import { instant, positive, words } from '../../api/response-parts.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import { placeOfKey } from '../key-sources.ts';
-import { leakShown, leakView } from '../leak-view.ts';
+import { leakShown, leakView } from '../leaks/leak-view.ts';
 import { type KeyChangeSources, storeFailed } from './change-sources.ts';
 
 export const owner = z.discriminatedUnion('known', [

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { Leak } from '../../shared/model.ts';
-import { isoOf } from '../../shared/schema/dates-and-durations.ts';
-import { instant } from '../api/response-parts.ts';
+import type { Leak } from '../../../shared/model.ts';
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
+import { instant } from '../../api/response-parts.ts';
 
 export const leakShown = z
   .object({

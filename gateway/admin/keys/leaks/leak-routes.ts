@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import { type KeyChange, leakChange } from '../../fleet/changes.ts';
-import type { Judged } from '../../keys/leaks/apply-report.ts';
-import { leakedPlace } from '../../keys/leaks/leaked-place.ts';
-import type { Leaks } from '../../keys/leaks/leaks.ts';
-import type { ReportedSecret } from '../../keys/leaks/read-report.ts';
-import { digestOf, expects, list as listOf } from '../../shared/schema/schema-parts.ts';
-import { digestSecret, digestStart, isInventedSecret } from '../../shared/secrets.ts';
-import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
-import { type AdminResponse, errorResponse, jsonResponse } from '../admin-response.ts';
-import { digestStart as digestStartShown, list, positive, words } from '../api/response-parts.ts';
-import { defineRoute, type Route } from '../api/route.ts';
-import { type KeySources, placeOfKey } from './key-sources.ts';
+import { type KeyChange, leakChange } from '../../../fleet/changes.ts';
+import type { Judged } from '../../../keys/leaks/apply-report.ts';
+import { leakedPlace } from '../../../keys/leaks/leaked-place.ts';
+import type { Leaks } from '../../../keys/leaks/leaks.ts';
+import type { ReportedSecret } from '../../../keys/leaks/read-report.ts';
+import { digestOf, expects, list as listOf } from '../../../shared/schema/schema-parts.ts';
+import { digestSecret, digestStart, isInventedSecret } from '../../../shared/secrets.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { type AdminResponse, errorResponse, jsonResponse } from '../../admin-response.ts';
+import { digestStart as digestStartShown, list, positive, words } from '../../api/response-parts.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { type KeySources, placeOfKey } from '../key-sources.ts';
 import { leakShown, leakView } from './leak-view.ts';
 
 export interface LeakRouteSources extends Pick<KeySources, 'settings' | 'bounds'> {

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import type { FlushedFleet, FlushFleet } from '../../../fleet/flush/flush-fleet.ts';
+import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
+import { others } from '../../../usage/record/key-usage.ts';
+import type { Usage } from '../../../usage/usage.ts';
+import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import { keptPeriod } from '../../operations/kept-period.ts';
+import type { KeySources } from '../key-sources.ts';
+import {
+  addFigures,
+  type MakegoodBody,
+  type MakegoodCursor,
+  type MakegoodShown,
+  makegoodBody,
+  noFigures,
+  packCursor,
+  parseCursor,
+} from './makegood-view.ts';
+import type { RecordedRuns } from './recorded-runs.ts';
+import { type PartSources, runPart } from './run-part.ts';
+
+export interface MakegoodSources {
+  /** The usage record; undefined when it is switched off. */
+  readonly usage: Pick<Usage, 'reader' | 'state' | 'keptUntilMs'> | undefined;
+  readonly limiter: PartSources['limiter'];
+  readonly flushFleet: FlushFleet;
+  readonly runs: Pick<RecordedRuns, 'note'>;
+}
+
+/**
+ * `POST /makegood` gives keys back the units that they were charged for failed requests. A run may have many keys, so the gateway works a
+ * limited time for a response, and the client requests the next part. Before the first part, all processes send their counts.
+ */
+export function makegoodRoute(
+  keys: Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>,
+  sources: MakegoodSources,
+): Route {
+  const { bounds } = keys;
+  return defineRoute({
+    method: 'POST',
+    path: '/makegood',
+    needs: 'read',
+    body: makegoodBody,
+    async respond({ body, token }) {
+      const { usage, limiter, flushFleet, runs } = sources;
+      if (!body.dryRun && token.may !== 'write') return errorResponse('read_only_token');
+      if (usage === undefined) return errorResponse('conflict', notRecorded);
+      const period = keptPeriod({ fromMs: body.from, toMs: body.to }, usage.state(), keys.nowMs());
+      const fault = faultOf(keys, body, period);
+      if (fault !== undefined) return errorResponse('invalid_request', fault);
+      const position = body.after === undefined ? firstPosition() : parseCursor(body.after);
+      if (position === undefined)
+        return errorResponse('invalid_request', 'The member `after` is not the `next` of a previous part.');
+      const flushed = body.after === undefined ? await flushFleet() : undefined;
+      if (flushed?.isComplete === false) return storeUnavailable();
+
+      const { upstream, plan, dryRun: isDryRun } = body;
+      const run = {
+        name: position.run,
+        ...period,
+        isDryRun,
+        oldestHour: Math.floor(keptFromMs(keys, usage) / (60 * bounds.windowsMs.minute)),
+        keptUntilMs: usage.keptUntilMs(period.toMs),
+      };
+      const of = { keys, reader: usage.reader, limiter };
+      const part = await runPart(of, { period, upstream, plan }, run, position.after);
+      const asked = { from: isoOf(period.fromMs), to: isoOf(period.toMs) };
+      if (!isDryRun) {
+        const noted = { by: token.name, asked: { ...asked, upstream, plan }, figures: part.figures };
+        runs.note(run.name, noted, part.last === undefined || part.isAway);
+      }
+      if (part.isAway) return storeUnavailable();
+      const figures = addFigures(position.figures, part.figures, bounds.makegoodKeysNamedMax);
+      return jsonResponse({
+        ...asked,
+        ...(isDryRun && { dryRun: true }),
+        ...figures,
+        behind: flushed && behindOf(flushed),
+        next: part.last === undefined ? undefined : packCursor({ ...position, after: part.last, figures }),
+      } satisfies MakegoodShown);
+    },
+  });
+}
+
+const notRecorded =
+  'The usage record is switched off (`usage: { keepDays: 0 }`), so the gateway does not know which requests failed.';
+
+function firstPosition(): MakegoodCursor {
+  return { run: randomBytes(6).toString('base64url'), after: '', figures: noFigures };
+}
+
+/** The beginning of the usage record. */
+function keptFromMs({ nowMs }: Pick<KeySources, 'nowMs'>, usage: Pick<Usage, 'state'>): number {
+  return keptPeriod({ fromMs: 0, toMs: 0 }, usage.state(), nowMs()).fromMs;
+}
+
+/** @param kept the recorded part of the period */
+function faultOf(
+  { settings, nowMs }: Pick<KeySources, 'settings' | 'nowMs'>,
+  { from, to, upstream, plan }: MakegoodBody,
+  kept: Period,
+): string | undefined {
+  const { upstreams, plans } = settings();
+  const names = upstreams.map(({ name }) => name);
+  if (from > to) return 'The member `from` must not be later than `to`.';
+  if (from > nowMs()) return 'The member `from` must not be in the future.';
+  if (kept.fromMs > kept.toMs)
+    return `The period is before the beginning of the usage record, ${isoOf(kept.fromMs)}.`;
+  if (upstream !== undefined && upstream !== others && !names.includes(upstream))
+    return `There is no upstream with the name in \`upstream\`. The upstreams are ${names.join(', ')}.`;
+  if (plan !== undefined && !plans.has(plan)) return 'There is no plan with the name in `plan`.';
+  return undefined;
+}
+
+function behindOf({ behind }: FlushedFleet): MakegoodShown['behind'] {
+  if (behind.length === 0) return undefined;
+  return behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker }));
+}

@@ -1,0 +1,61 @@
+import type { ChangedMembers, KeyChange } from '../../../fleet/changes.ts';
+import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
+import { addFigures, type MakegoodFigures } from './makegood-view.ts';
+
+export type RecordedRuns = ReturnType<typeof createRecordedRuns>;
+
+interface OpenRun {
+  readonly by: string;
+  /** The period and the filters of the run. */
+  readonly asked: ChangedMembers;
+  figures: MakegoodFigures;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * Records each run in the record of changes, once for all its parts. If a client requests no further part, the parts so far are recorded
+ * after a while. If different processes served the parts of a run, each process records its own parts.
+ */
+export function createRecordedRuns({
+  record,
+  bounds,
+}: {
+  readonly record: (change: KeyChange) => void;
+  readonly bounds: Pick<Bounds, 'makegoodIdleMs' | 'makegoodKeysNamedMax'>;
+}) {
+  const open = new Map<string, OpenRun>();
+
+  function end(run: string): void {
+    const ended = open.get(run);
+    if (ended === undefined) return;
+    open.delete(run);
+    clearTimeout(ended.timer);
+    const { keys, failedUnits, givenBack, unreadKeys, creditedKeys } = ended.figures;
+    const unread = unreadKeys > 0 ? { unreadKeys } : {};
+    record({
+      action: 'makegood',
+      by: ended.by,
+      after: { ...ended.asked, keys: creditedKeys, failedKeys: keys, failedUnits, givenBack, ...unread },
+    });
+  }
+
+  return {
+    /** Notes a part of a run. @param isLast whether the run ends with this part */
+    note(
+      run: string,
+      { by, asked, figures }: Pick<OpenRun, 'by' | 'asked' | 'figures'>,
+      isLast: boolean,
+    ): void {
+      const before = open.get(run);
+      clearTimeout(before?.timer);
+      const sum = before ? addFigures(before.figures, figures, bounds.makegoodKeysNamedMax) : figures;
+      const timer = setTimeout(() => end(run), bounds.makegoodIdleMs).unref();
+      open.set(run, { by, asked, figures: sum, timer });
+      if (isLast) end(run);
+    },
+    /** Records the runs whose last part has not arrived. */
+    close(): void {
+      for (const run of open.keys()) end(run);
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CreditRun } from '../../../request/limit/credit/give-back.ts';
+import type { Limiter } from '../../../request/limit/limiter.ts';
+import type { Period } from '../../../shared/schema/dates-and-durations.ts';
+import type { FailedHour } from '../../../usage/read/failed-units.ts';
+import type { UsageReader } from '../../../usage/read/usage-reader.ts';
+import { pageOfIds } from '../find-keys.ts';
+import type { KeySources } from '../key-sources.ts';
+import { addFigures, type MakegoodFigures, noFigures } from './makegood-view.ts';
+
+export interface PartSources {
+  readonly keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>;
+  readonly reader: Pick<UsageReader, 'failedUnits'>;
+  readonly limiter: Pick<Limiter, 'giveBack'>;
+}
+
+export interface Asked {
+  readonly period: Period;
+  /** Only requests for this upstream are given back. */
+  readonly upstream?: string | undefined;
+  /** Only keys that are on this plan now get units back. */
+  readonly plan?: string | undefined;
+}
+
+export interface PartDone {
+  /** The figures of this part. */
+  readonly figures: MakegoodFigures;
+  /** The last key of this part if there are more keys. */
+  readonly last?: string | undefined;
+  /** Whether the part ended early because the store did not reply. */
+  readonly isAway: boolean;
+}
+
+/**
+ * Gives failed units back to the keys that follow the key `after`, for a limited time. The function visits all keys of the configuration and
+ * of the directory, because the index of active keys may lack keys. After each group of keys, the function pauses, so that other requests
+ * are served.
+ */
+export async function runPart(
+  { keys, reader, limiter }: PartSources,
+  { period, upstream: only, plan }: Asked,
+  run: CreditRun,
+  after: string,
+): Promise<PartDone> {
+  const { settings, directory, bounds } = keys;
+  const { makegoodKeysAtOnce: atOnce, makegoodKeysNamedMax: namedMax } = bounds;
+  const known = settings().upstreams.map(({ name }) => name);
+  const deadlineMs = performance.now() + bounds.makegoodPartMs;
+  let figures = noFigures;
+  let last = after;
+  do {
+    const page = await pageOfIds(keys, { after: last, limit: atOnce });
+    if (page === undefined) return { figures, last, isAway: true };
+    const ids = page.ids.filter(mayBeOnPlan);
+    const found = await reader.failedUnits(ids, period, { known, only });
+    if (found === undefined) return { figures, last, isAway: true };
+    const credited = await Promise.all(ids.map((id, index) => creditKey(id, found[index])));
+    figures = addFigures(figures, sumOf(credited), namedMax);
+    if (page.next === undefined) return { figures, isAway: false };
+    last = page.next;
+    await sleep(bounds.makegoodPauseMs);
+  } while (performance.now() < deadlineMs);
+  return { figures, last, isAway: false };
+
+  async function creditKey(
+    keyId: string,
+    failed: readonly FailedHour[] | undefined,
+  ): Promise<MakegoodFigures> {
+    const examined = { ...noFigures, examinedKeys: 1 };
+    if (failed?.length === 0) return examined;
+    const isWanted = await isOnPlan(keyId);
+    if (isWanted === false) return examined;
+    const given =
+      failed === undefined || isWanted === 'unknown'
+        ? undefined
+        : await limiter.giveBack({ keyId, failed, run });
+    if (failed === undefined || given?.kind !== 'given') {
+      return { ...examined, unreadKeys: 1, unread: [keyId] };
+    }
+    return {
+      ...examined,
+      keys: 1,
+      failedUnits: unitsIn(failed),
+      creditedKeys: given.units.day + given.units.month > 0 ? 1 : 0,
+      givenBack: given.units,
+    };
+  }
+
+  /** The plan of a key of the directory is read only if the key has failed units. */
+  function mayBeOnPlan(id: string): boolean {
+    const configured = settings().keys.get(id);
+    return plan === undefined || configured === undefined || configured.plan === plan;
+  }
+
+  /** Whether a key is on the wanted plan now. The id may belong to a key of the directory, or to a key that was just deleted. */
+  async function isOnPlan(id: string): Promise<boolean | 'unknown'> {
+    if (plan === undefined) return true;
+    const configured = settings().keys.get(id);
+    if (configured !== undefined || directory === undefined) return configured?.plan === plan;
+    const read = await directory.readMany([id]);
+    const [key] = read.kind === 'found' ? read.keys : ['unknown' as const];
+    return key === 'unknown' ? 'unknown' : key?.plan === plan;
+  }
+
+  function sumOf(all: readonly MakegoodFigures[]): MakegoodFigures {
+    return all.reduce((sum, one) => addFigures(sum, one, namedMax), noFigures);
+  }
+}
+
+function unitsIn(failed: readonly FailedHour[]): number {
+  return failed.reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
+}

@@ -1,0 +1,136 @@
+import type { Command } from 'commander';
+import { type MakegoodShown, makegoodShown } from '../../admin/keys/makegood/makegood-view.ts';
+import { counted } from '../../fleet/wording.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
+import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
+import { CommandError } from '../output/command-error.ts';
+import { instant } from '../output/figures.ts';
+import type { Screen } from '../output/screen.ts';
+import type { AdminClient, Reply } from './admin-client.ts';
+import { type PeriodOptions, periodQuery } from './period.ts';
+
+interface MakegoodOptions extends Asking, PeriodOptions {
+  readonly upstream?: string | undefined;
+  readonly plan?: string | undefined;
+  readonly dryRun?: true;
+}
+
+/** Adds the command that gives keys back the units of failed requests. */
+export function addMakegoodCommand(program: Command): void {
+  withGateway(program.command('makegood'))
+    .description(
+      'give keys back the units that they were charged for requests that failed with 5xx or were cut; each unit is given back once, however often the command runs',
+    )
+    .requiredOption('--from <when>', 'the start of the failures: 2026-11-22T10:31:00Z, today, -12h, -30m')
+    .requiredOption(
+      '--to <when>',
+      'the end of the failures, in the same form, or now; the period includes the whole minute, and a time in the future means now',
+    )
+    .option('--upstream <name>', 'only requests for this upstream')
+    .option('--plan <name>', 'only keys that are on this plan now')
+    .option('--dry-run', 'show what would be given back, and change nothing')
+    .option('--json', 'print the response of the admin API as one JSON document')
+    .addHelpText(
+      'after',
+      examples(
+        'makegood --from 2026-11-26T10:00:00Z --to 2026-11-26T10:20:00Z --upstream pets --dry-run',
+        'makegood --from -30m --to now',
+      ),
+    )
+    .action(async ({ upstream, plan, dryRun, ...options }: MakegoodOptions) => {
+      const asked = periodQuery(options, Date.now());
+      const reply = await run(clientOf(options), { ...asked, upstream, plan, dryRun });
+      const warnings = warningsOf(reply.body, asked);
+      for (const warning of warnings) console.error(`warning: ${warning}`);
+      show(options, reply, (body, screen) => makegoodLines(body, { upstream, plan }, screen));
+      if (reply.body.unreadKeys > 0 || reply.body.behind !== undefined) process.exitCode = 1;
+    });
+}
+
+/**
+ * Requests the parts of a run one after the other.
+ *
+ * @throws a CommandError
+ */
+async function run(client: Pick<AdminClient, 'send'>, asked: object): Promise<Reply<MakegoodShown>> {
+  const ask = (body: object) => client.send({ method: 'POST', path: '/makegood', body }, makegoodShown);
+  const first = await ask(asked);
+  const { from, to, behind } = first.body;
+  let last = first;
+  while (last.body.next !== undefined) {
+    // All parts need the same period, so later parts use the period of the first part.
+    last = await ask({ ...asked, from, to, after: last.body.next }).catch(continueLater);
+  }
+  if (behind === undefined) return last;
+  return {
+    body: { ...last.body, behind },
+    json: { ...Object(last.json), behind: Object(first.json).behind },
+  };
+}
+
+/** @throws a CommandError with the reason and advice */
+function continueLater(error: unknown): never {
+  if (!(error instanceof CommandError)) throw error;
+  const advice =
+    'The run ended early, and some keys got their units back. Run the command again: it continues, and gives no unit back twice.';
+  throw new CommandError(`${error.message} ${advice}`, error.kind, error);
+}
+
+function warningsOf(
+  { from, to, behind, unread, unreadKeys }: MakegoodShown,
+  asked: ReturnType<typeof periodQuery>,
+): string[] {
+  const warnings: string[] = [];
+  if (Date.parse(asked.from ?? '') < Date.parse(from)) {
+    warnings.push(`the usage record begins at ${instant(from)} UTC, so earlier failures are not on record`);
+  }
+  if (Date.parse(asked.to ?? '') > Date.parse(to)) {
+    warnings.push('the period has not ended; run the command again to give later failures back');
+  }
+  if (behind !== undefined) {
+    const names = behind.map(({ host, pid }) => `${pid} on ${host}`).join(', ');
+    warnings.push(
+      `${counted(behind.length, 'process', 'processes')} did not send the latest counts in time (${names}); run the command again`,
+    );
+  }
+  if (unreadKeys > 0) {
+    const more = unreadKeys > unread.length ? ` and ${counted(unreadKeys - unread.length, 'other')}` : '';
+    warnings.push(
+      `${counted(unreadKeys, 'key')} could not be read or changed (${unread.join(', ')}${more}); run the command again`,
+    );
+  }
+  return warnings;
+}
+
+function makegoodLines(
+  { from, to, dryRun, keys, failedUnits, creditedKeys, givenBack }: MakegoodShown,
+  { upstream, plan }: Pick<MakegoodOptions, 'upstream' | 'plan'>,
+  screen: Screen,
+): readonly string[] {
+  const filters = Object.entries({ upstream, plan }).flatMap(([noun, name]) =>
+    name ? [`${noun} ${name}`] : [],
+  );
+  const which = filters.length === 0 ? '' : ` (${filters.join(', ')})`;
+  const period = `from ${instant(from).slice(0, 16)} to ${instant(to).slice(0, 16)} UTC${which}`;
+  const units = (of: number) => counted(of, 'unit');
+  const lines: string[] = [];
+  if (keys === 0) {
+    lines.push(`No key was charged for a failed request ${period}, according to the usage record.`);
+  } else {
+    lines.push(`${counted(keys, 'key')} paid ${units(failedUnits)} for failed requests ${period}.`);
+    const { day, month } = givenBack;
+    const rest =
+      'Earlier runs have given units back already, or windows have ended, or a window has no used units.';
+    if (creditedKeys === 0) {
+      lines.push(`No unit ${dryRun ? 'would be' : 'was'} given back. ${rest}`);
+    } else {
+      const verb = dryRun ? 'would get' : 'got';
+      lines.push(
+        `${counted(creditedKeys, 'key')} ${verb} back ${units(day)} of the day and ${units(month)} of the month.`,
+      );
+      if (Math.max(day, month) < failedUnits) lines.push(rest);
+    }
+  }
+  if (dryRun) lines.push('Nothing was changed (--dry-run).');
+  return lines.flatMap((line) => wrapText(line, screen.columns));
+}
