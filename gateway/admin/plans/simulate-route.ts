@@ -125,7 +125,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     },
   });
 
-  /** Proposes a guard for each plan of which the edit makes a limit smaller. */
+  /** Proposes a guard for each plan that gets a smaller limit. */
   function guardsFor(
     edits: Edits,
     present: Present,

@@ -119,7 +119,7 @@ export const simulationShown = z.object({
   guards: z
     .record(z.string(), z.string())
     .describe(
-      'The proposed `guard` of each plan of which the edit makes a limit smaller, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
+      'The proposed `guard` of each plan that gets a smaller limit, as a line of the configuration. Its `refusedAtMost` is larger than `guardShare`.',
     ),
   keys: list(
     z.object({

@@ -87,7 +87,7 @@ function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEd
     .find(({ windows }) => windows.length > 0);
 }
 
-/** Whether the edit leaves the plan as it is stated now, so that a guard which has reverted the plan keeps the plan reverted. */
+/** Whether a reverted plan keeps its limits and its guard. The plan then stays reverted. */
 function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boolean {
   if (reverted === undefined) return false;
   return isDeepStrictEqual([toLimits(reverted.limits), guard], [limitsIn(plan), plan.guard]);
