@@ -170,7 +170,7 @@ function safeEdits(plan, { trial, guard, isCurrent }) {
       html`<li>
         <${CopyButton} key=${guard} text=${guard} label="Guard it" hint="Copies the line" isOff=${!isCurrent} />
         <code>${guard}</code>
-        <p class="muted">Change the limits of the plan, and add this line. If the new limits refuse too many requests, every gateway returns to the present limits within 5 seconds.${replaced('guard')}</p>
+        <p class="muted">Change the limits of the plan, and add this line. If the new limits refuse too many requests of several keys, every gateway returns to the present limits within 5 seconds.${replaced('guard')}</p>
       </li>`
     }
   </ul>`;
