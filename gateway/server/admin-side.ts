@@ -117,6 +117,7 @@ export function createAdminSide({
       readProcesses: () => presence.read(),
       countDeliveries: () => notices.queue.counts(),
       readStatuses: (keys) => limiter.read(keys),
+      readCredits: (ids) => limiter.readCredits(ids),
       readRecords: async (reads) => usage?.store.read(reads),
       readActive: async () => usage?.store.active(),
       readLastSeen: async (ids) => usage?.store.lastSeen(ids),
@@ -177,6 +178,7 @@ export function createAdminSide({
               const read = await limiter.read(keys);
               return read.kind === 'read' ? read.keys : undefined;
             },
+            readCredits: limiter.readCredits,
             directory,
             leakOf: (digest) => leaks.blocked.find(digest)?.leak,
             guardFigures: guards.figures,

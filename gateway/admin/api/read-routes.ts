@@ -5,7 +5,7 @@ import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { directoryIdsRoute, exportRoute } from '../keys/change/export-route.ts';
 import { createKeyRoutes } from '../keys/key-routes.ts';
-import type { KeySources } from '../keys/key-sources.ts';
+import type { KeyDetailSources } from '../keys/key-sources.ts';
 import { limitsRoute } from '../keys/limits-route.ts';
 import { callersRoute } from '../operations/callers-view.ts';
 import { operationsRoute } from '../operations/operations-view.ts';
@@ -23,7 +23,7 @@ import { defineRoute, type Route } from './route.ts';
  * The data sources of the routes in the reading thread. The reading thread has its own connections for these sources.
  */
 export interface ReadSources {
-  readonly keys: KeySources;
+  readonly keys: KeyDetailSources;
   readonly events: Pick<Events, 'read'>;
   readonly changes: Pick<Changes, 'read'>;
   readonly presence: Pick<Presence, 'read'>;

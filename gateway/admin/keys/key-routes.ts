@@ -13,7 +13,7 @@ import { defineRoute, type Route } from '../api/route.ts';
 import { entityTag } from './change/definition.ts';
 import { findKeys } from './find-keys.ts';
 import { keyStates } from './key-item.ts';
-import { type KeySources, noSuchKey } from './key-sources.ts';
+import { type KeyDetailSources, noSuchKey } from './key-sources.ts';
 import { keySorts, listKeys } from './list-keys.ts';
 import { monthUsage } from './month-usage.ts';
 import { showKey } from './show-key.ts';
@@ -21,7 +21,7 @@ import { showKey } from './show-key.ts';
 const pageMax = 500;
 
 /** The routes that read keys with their usage. */
-export function createKeyRoutes(sources: KeySources): readonly Route[] {
+export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
   const { adminUsageRowsMax: rowsMax } = sources.bounds;
   return [
     defineRoute({

@@ -1,5 +1,6 @@
 import type { GuardFigures } from '../../fleet/guard/decide-guard.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
+import type { ReadCredits } from '../../request/limit/credit/credit-store.ts';
 import type { Key, KeyStatus, Leak, Settings } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UsageReader } from '../../usage/read/usage-reader.ts';
@@ -27,6 +28,12 @@ export interface KeySources {
   /** Returns the time of the store's clock, epoch ms. */
   readonly nowMs: () => number;
   readonly bounds: Bounds;
+}
+
+/** The data sources of the response about a single key. */
+export interface KeyDetailSources extends KeySources {
+  /** Reads the last credits of keys, the newest first; undefined for a key whose store does not reply. */
+  readonly readCredits: ReadCredits;
 }
 
 export function noSuchKey(): AdminResponse {

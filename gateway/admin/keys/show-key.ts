@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { KeyVersion } from '../../keys/directory/directory-key.ts';
 import { keySchema, type RawKey } from '../../keys/key-schema.ts';
+import { creditView } from '../../request/limit/credit/credit-store.ts';
 import { countedBy } from '../../shared/model.ts';
 import { isoOf, isoOfEnd } from '../../shared/schema/dates-and-durations.ts';
 import type { SecretUse, UsageMinute } from '../../usage/read/usage-reader.ts';
@@ -10,8 +11,9 @@ import { count, digestStart, instant, list, positive, stated } from '../api/resp
 import { trialOfKey, trialOfKeyView } from '../plans/trial-figures.ts';
 import { findKeys, statusesOf } from './find-keys.ts';
 import { keyItem, keyItemOf } from './key-item.ts';
-import type { KeySources } from './key-sources.ts';
+import type { KeyDetailSources } from './key-sources.ts';
 import { leakShown, leakView } from './leaks/leak-view.ts';
+import { creditShown } from './makegood/makegood-view.ts';
 import { usageRow } from './usage-rows.ts';
 import { why, whyShown } from './why.ts';
 
@@ -54,6 +56,9 @@ export const keyDetail = z.object({
     }),
   ),
   strikes: count.describe('Refusals that count towards the next ban.'),
+  credits: list(creditShown)
+    .optional()
+    .describe('The last credits of the key, the newest first; absent without a credit.'),
   operations24h: list(
     z.object({
       operationId: z.string(),
@@ -80,7 +85,7 @@ export type KeyDetail = z.output<typeof keyDetail>;
  * does not reply
  */
 export async function showKey(
-  sources: KeySources,
+  sources: KeyDetailSources,
   id: string,
 ): Promise<
   { readonly detail: KeyDetail; readonly version?: KeyVersion | undefined } | 'no_store' | undefined
@@ -94,8 +99,9 @@ export async function showKey(
   const { usage } = sources;
   const nowMs = sources.nowMs();
   const period = { fromMs: Math.floor(nowMs / 60_000) * 60_000 - dayMs + 60_000, toMs: nowMs };
-  const [statuses, recorded] = await Promise.all([
+  const [statuses, [credits], recorded] = await Promise.all([
     statusesOf(sources, found),
+    sources.readCredits([id]),
     usage &&
       Promise.all([
         usage.reader.recent([id], nowMs),
@@ -112,7 +118,7 @@ export async function showKey(
       ]),
   ]);
   const status = statuses?.get(id);
-  if (status === undefined) return 'no_store';
+  if (status === undefined || credits === undefined) return 'no_store';
   const [recent, minutes, operations, addresses, refusedNetworks, secretsUsed, tried] = recorded ?? [];
   const isRecorded = recent && minutes && operations && addresses && refusedNetworks && secretsUsed && tried;
   if (usage && !isRecorded) return 'no_store';
@@ -140,6 +146,7 @@ export async function showKey(
         };
       }),
     strikes: status.strikes,
+    credits: credits.length === 0 ? undefined : credits.map(creditView),
     operations24h: operations && byOperation(operations),
     recentRefusals: minutes?.filter(isRefusing).slice(-recentRefusalsMax).reverse().map(rowOf),
     trial: key.trial && tried?.[0] && trialOfKeyView(key.trial, tried[0], nowMs),

@@ -108,6 +108,7 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     ['ban', ban && `until ${clock(ban.untilMs, nowMs)} UTC, level ${ban.level}`],
     ['grant', grant && grantText(grant, nowMs)],
     ['trial, 24 h', key.trial?.sentence],
+    ...(key.credits ?? []).map((credit) => ['given back', creditText(credit)] as const),
     ['strikes', `${counted(strikes, 'refusal that counts', 'refusals that count')} towards the next ban`],
     ['last seen', lastSeenMs === undefined ? 'not on record' : ago(lastSeenMs, nowMs)],
     [
@@ -118,6 +119,17 @@ function factsOf(key: KeyDetail, nowMs: number): (readonly [string, string | Cel
     ],
     ...key.secrets.map((secret) => ['secret', secretText(secret, nowMs)] as const),
   ];
+}
+
+/** Describes a credit: "12 units of the day and 12 of the month at 2026-11-26 10:30 UTC, for failures from … to …". */
+function creditText({
+  at,
+  from,
+  to,
+  givenBack: { day, month },
+}: NonNullable<KeyDetail['credits']>[number]): string {
+  const minute = (text: string) => instant(text).slice(0, 16);
+  return `${counted(day, 'unit')} of the day and ${figure(month)} of the month at ${minute(at)} UTC, for requests that failed from ${minute(from)} to ${minute(to)}`;
 }
 
 function secretText(

@@ -7,6 +7,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
  * Makes the JSON value that shows a key holder the limits of the key. Timestamps are in ISO 8601 format.
  *
  * @param changes later changes of the key's limits
+ * @param credits the last credits of the key, the newest first
  * @param expiresMs the time at which the presented secret expires, epoch ms; undefined when it never expires
  */
 export function limitsView(
@@ -14,10 +15,12 @@ export function limitsView(
   { rateLimit, used, grant }: Pick<KeyStatus, 'rateLimit' | 'used' | 'grant'>,
   {
     changes,
+    credits,
     expiresMs,
     canRotate,
   }: {
     readonly changes: readonly PlanChange[];
+    readonly credits: readonly object[];
     readonly expiresMs: number | undefined;
     readonly canRotate: boolean;
   },
@@ -40,6 +43,7 @@ export function limitsView(
       changes.length === 0
         ? undefined
         : changes.map(({ fromMs, limits }) => ({ from: isoOf(fromMs), limits: toLimitFields(limits) })),
+    credits: credits.length === 0 ? undefined : credits,
     secret: {
       expiresAt: isoOf(expiresMs),
       canRotate: canRotate || undefined,

@@ -2,6 +2,7 @@ import { changesAfter } from '../../keys/plans.ts';
 import { addressGroup } from '../../shared/addresses/address-group.ts';
 import type { WholeResponse } from '../../shared/errors.ts';
 import { type Authenticated, type Charged, found, type Screened } from '../exchange.ts';
+import { creditView } from '../limit/credit/credit-store.ts';
 import type { HolderPart } from '../pages/holder-page.ts';
 import { jsonPage, limitsView } from '../pages/limits-view.ts';
 import { isPageMethod, type OwnPage, pageMethods } from '../pages/own-pages.ts';
@@ -97,7 +98,7 @@ const dataOf = { usage: usageOf, deprecated: deprecatedCallsOf, rotate: rotateOw
 
 async function answerLimits(exchange: Authenticated, { limiter }: Stations): Promise<Ending> {
   const { key, snapshot } = exchange;
-  const read = await limiter.readOwn(key);
+  const [read, [credits = []]] = await Promise.all([limiter.readOwn(key), limiter.readCredits([key.id])]);
   if (read.kind === 'unavailable')
     return refused(found(exchange, { decision: read }), limitRefusal(read, 'request'));
   const { status, source } = read;
@@ -107,7 +108,12 @@ async function answerLimits(exchange: Authenticated, { limiter }: Stations): Pro
   return answered(
     found(exchange, { decision: counted }),
     jsonPage(
-      limitsView(key, status, { changes, expiresMs: key.expiry?.atMs, canRotate: canRotate(exchange) }),
+      limitsView(key, status, {
+        changes,
+        credits: credits.map(creditView),
+        expiresMs: key.expiry?.atMs,
+        canRotate: canRotate(exchange),
+      }),
     ),
   );
 }

@@ -53,6 +53,7 @@ export async function openReadSources({
         const read = await kept.readStatuses(keys);
         return read.kind === 'read' ? read.keys : undefined;
       },
+      readCredits: kept.readCredits,
       ...(hasDirectory && { directory: { readMany: kept.readKeys, page: kept.readKeyIds } }),
       leakOf,
       guardFigures: () => lent.guardFigures(),
@@ -82,6 +83,7 @@ export async function openReadSources({
         });
         return { kind: 'read', keys: found };
       },
+      readCredits: (ids) => manyOf(ids, (part) => all.readCredits(part)),
       readRecords: (reads) => manyOf(reads, async (part) => (await all.readRecords(part)) ?? []),
       readActive: () => all.readActive(),
       readLastSeen: (ids) => all.readLastSeen(ids),

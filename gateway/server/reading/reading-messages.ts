@@ -8,6 +8,7 @@ import type { Presence } from '../../fleet/presence.ts';
 import type { DirectoryStore } from '../../keys/directory/store/directory-store.ts';
 import type { LeakedSecret } from '../../keys/leaks/blocked/block-store.ts';
 import type { DeliveryQueue } from '../../notify/queue/delivery-queue.ts';
+import type { ReadCredits } from '../../request/limit/credit/credit-store.ts';
 import type { ReadStatuses } from '../../request/limit/read-statuses.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { UnsentSource } from '../../usage/read/usage-reader.ts';
@@ -35,6 +36,7 @@ export interface Lent {
   readonly guardFigures: Guards['figures'];
   /** The members from here on read the main thread's memory; only without Redis. */
   readonly readStatuses: ReadStatuses;
+  readonly readCredits: ReadCredits;
   readonly readRecords: UsageStore['read'];
   readonly readActive: UsageStore['active'];
   readonly readLastSeen: UsageStore['lastSeen'];
@@ -47,6 +49,7 @@ export interface Lent {
 export type Kept = Pick<
   Lent,
   | 'readStatuses'
+  | 'readCredits'
   | 'readRecords'
   | 'readActive'
   | 'readLastSeen'

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import type { KeySources } from '../../../gateway/admin/keys/key-sources.ts';
+import type { KeyDetailSources } from '../../../gateway/admin/keys/key-sources.ts';
 import { type KeyQuery, listKeys } from '../../../gateway/admin/keys/list-keys.ts';
 import { monthUsage } from '../../../gateway/admin/keys/month-usage.ts';
 import { showKey } from '../../../gateway/admin/keys/show-key.ts';
@@ -49,7 +49,8 @@ async function open(ids: {
       usage.recorder.decided(id, decision, '192.0.2.1', '01234567');
     }
   }
-  const sources: KeySources = {
+  const sources: KeyDetailSources = {
+    readCredits: limiter.readCredits,
     settings: () => settings,
     async readStatus(keys) {
       const read = await limiter.read(keys);
@@ -64,7 +65,7 @@ async function open(ids: {
 }
 
 /** Reads all pages of a list, one after the other. */
-async function pagesOf(sources: KeySources, query: Partial<KeyQuery>): Promise<string[][]> {
+async function pagesOf(sources: KeyDetailSources, query: Partial<KeyQuery>): Promise<string[][]> {
   const pages: string[][] = [];
   for (let after: string | undefined; ; ) {
     const page = await listKeys(sources, { sort: 'id', limit: 50, ...query, after });

@@ -26,6 +26,17 @@ export type MakegoodBody = z.output<typeof makegoodBody>;
 
 const byWindow = z.object({ day: count, month: count });
 
+/** A credit of a key. */
+export const creditShown = z.object({
+  at: instant.describe('The time at which units were given back.'),
+  from: instant.describe('The beginning of the period in which the requests failed.'),
+  to: instant.describe('The end of the period.'),
+  failedUnits: count.describe(
+    'The units of the failed requests for which the key had received no credit before.',
+  ),
+  givenBack: byWindow.describe('The units that were given back, by window.'),
+});
+
 /** The figures of a run so far. */
 export const makegoodFigures = z.object({
   examinedKeys: count.describe('The keys whose records were read.'),

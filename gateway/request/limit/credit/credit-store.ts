@@ -1,3 +1,4 @@
+import { isoOf } from '../../../shared/schema/dates-and-durations.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { QuotaState } from '../store/decide-quota.ts';
 import type { StoreFailure } from '../store/quota-store.ts';
@@ -67,6 +68,13 @@ export function createMemoryCredits({
 
 function withoutRun({ run: _, ...credit }: Credits['last'][number]): Credit {
   return credit;
+}
+
+export type ReadCredits = CreditStore['read'];
+
+/** Returns a credit as operators and the holder of the key see it. */
+export function creditView({ atMs, fromMs, toMs, failedUnits, units }: Credit) {
+  return { at: isoOf(atMs), from: isoOf(fromMs), to: isoOf(toMs), failedUnits, givenBack: units };
 }
 
 /** Parses the field `last` of a key's credits (`give-back.lua`). Omits unreadable credits. */

@@ -8,6 +8,7 @@
  *   ban?: { untilAt: string, reason: string },
  *   grant?: { limits?: Limits, noBrownouts?: true, fromAt?: string, untilAt: string },
  *   upcoming?: { from: string, limits: Limits }[],
+ *   credits?: { at: string, from: string, to: string, failedUnits: number, givenBack: { day: number, month: number } }[],
  *   secret: { expiresAt?: string, canRotate?: true }
  * }} State
  */
@@ -172,6 +173,7 @@ function show({ state, recorded, nowMs }) {
       ...state.windows.map((window) => bar(window, nowMs)),
       ...concurrencyOf(state),
       ...grantOf(state),
+      ...creditsOf(state),
     ),
     ...(typeof recorded === 'string'
       ? [section('Usage', element('p', { class: 'near' }, recorded))]
@@ -299,6 +301,22 @@ function grantOf({ grant }) {
     grant.noBrownouts && `This key may call operations during their brownouts ${until}.`,
   ];
   return texts.flatMap((text) => (text ? [element('p', {}, text)] : []));
+}
+
+/** Describes the units that an operator has given back. @param {State} state */
+function creditsOf({ credits = [] }) {
+  return credits.map(({ at, from, to, givenBack: { day, month } }) =>
+    element(
+      'p',
+      {},
+      `${instant(at)}: ${units(day)} of the day and ${units(month)} of the month were given back for requests that failed from ${instant(from)} to ${instant(to)}.`,
+    ),
+  );
+}
+
+/** @param {number} number */
+function units(number) {
+  return `${count(number)} ${number === 1 ? 'unit' : 'units'}`;
 }
 
 /** @param {State} state @param {Recorded} recorded @param {number} nowMs */

@@ -82,6 +82,7 @@ export function Key({ params: { id = '' }, query, live }) {
       <div class="windows">
         ${key.windows.map((window) => windowBar(window, { now, isLong: true }))}
         <p class="muted ban">${banAndGrant(key)}</p>
+        ${key.credits?.map(creditLine)}
         ${key.trial && html`<p class=${`trial ${key.trial.refused > key.trial.refusedNow ? 'near' : 'muted'}`}>${key.trial.sentence}</p>`}
       </div>
     <//>
@@ -97,7 +98,7 @@ export function Key({ params: { id = '' }, query, live }) {
 const shownApart = [
   ...['id', 'plan', 'name', 'operations', 'secrets', 'state', 'source', 'file', 'line', 'revision'],
   ...['windows', 'ban', 'grant', 'strikes', 'why', 'lastSeenMs', 'offered24h', 'refused24h', 'units24h'],
-  ...['operations24h', 'recentRefusals', 'trial'],
+  ...['operations24h', 'recentRefusals', 'trial', 'credits'],
 ];
 
 /** Shows the members of the key's definition that have no other place on the page. @param {KeyDetail} key */
@@ -132,6 +133,15 @@ function banAndGrant({ ban, strikes, grant }) {
   if (!grant) return first;
   const begin = grant.fromMs && instant('begins ', grant.fromMs);
   return html`${first} · granted ${grantedText(grant)}${begin}${instant('ends ', grant.untilMs)}`;
+}
+
+/** Describes the units that an operator has given back. @param {NonNullable<KeyDetail['credits']>[number]} credit */
+function creditLine({ at, from, to, givenBack: { day, month } }) {
+  const minute = (/** @type {string} */ time) => `${time.slice(0, 16).replace('T', ' ')} UTC`;
+  const units = `${counted(day, 'unit')} of the day and ${counted(month, 'unit')} of the month`;
+  return html`<p key=${at} class="muted credit">
+    <${Instant} atMs=${Date.parse(at)} prefix="given back " />: ${units}, for requests that failed from ${minute(from)} to ${minute(to)}
+  </p>`;
 }
 
 /**
