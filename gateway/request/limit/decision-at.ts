@@ -1,10 +1,27 @@
 import type { WindowsMs } from '../../shared/calendar-windows.ts';
-import type { Decision, DecisionSource, Limits } from '../../shared/model.ts';
+import type { Decision, DecisionSource, Limits, PlanWindow, TrialOutcome } from '../../shared/model.ts';
 import { rateLimitState, roomAtMs } from './rate-limit-state.ts';
-import { type Asked, chargedUnits, isRunning, type QuotaOutcome } from './store/decide-quota.ts';
+import {
+  type Asked,
+  chargedUnits,
+  isRunning,
+  limitsAt,
+  type QuotaOutcome,
+  type TrialDecided,
+  trialRuns,
+} from './store/decide-quota.ts';
 
 /** Returns the decision on the request at `index` of a run, with the remaining units or the retry time of this request. */
 export function decisionAt(
+  index: number,
+  together: DecidedTogether,
+): Exclude<Decision, { kind: 'unavailable' }> {
+  const decision = decisionOfPlan(index, together);
+  const { trial } = together;
+  return trial === undefined ? decision : { ...decision, trial: trialOutcomeAt(index, trial, together) };
+}
+
+function decisionOfPlan(
   index: number,
   { outcome, source, units, limits, windowsMs, usedLater = 0 }: DecidedTogether,
 ): Exclude<Decision, { kind: 'unavailable' }> {
@@ -37,55 +54,115 @@ export function decisionAt(
   };
 }
 
+/** Returns what the trial decided on the request at `index` of a run. */
+function trialOutcomeAt(
+  index: number,
+  { admitted, refused, banned, state, limits, usedLater = 0 }: TrialOfRun,
+  { outcome: { nowMs }, units, windowsMs }: DecidedTogether,
+): TrialOutcome {
+  if (index < admitted) {
+    // A request that costs more than a limit would get 403, and its message would name the smallest limit.
+    const [smallest, ...others] = limitsAt(nowMs, limits, state.grant);
+    const least = others.reduce(
+      (one, other) => (other && one && other.max < one.max ? other : one),
+      smallest,
+    );
+    return units > 1 && least !== undefined && least.max < units ? least.window : 'admitted';
+  }
+  if (index < admitted + refused) {
+    // A key has no buckets among its windows.
+    return rateLimitState(state, { limits, windowsMs, nowMs, usedLater }).inForce.name as PlanWindow;
+  }
+  return index < admitted + refused + banned ? 'banned' : 'concurrent';
+}
+
 /** The time after which a client may repeat a request that the concurrency limit refused. */
 const crowdedRetryMs = 1_000;
 
 /** The decisions on a run of consecutive requests with equal cost. */
-export interface DecidedTogether extends RunTerms {
+export interface DecidedTogether extends Omit<RunTerms, 'trial'>, Partial<Pick<Share, 'usedLater'>> {
   readonly outcome: Pick<QuotaOutcome, 'nowMs' | 'admitted' | 'refused' | 'banned' | 'crowded' | 'state'>;
   /** The cost of each request in units. */
   readonly units: number;
-  /** Charged units in `outcome` that belong to later runs. */
+  /** Absent without a trial. */
+  readonly trial?: TrialOfRun | undefined;
+}
+
+/** The outcome of the trial for a run. The remaining requests exceeded the concurrency limit. */
+interface TrialOfRun extends Omit<Share, 'crowded' | 'usedLater'>, Pick<TrialDecided, 'state'> {
+  readonly limits: Limits;
   readonly usedLater?: number;
 }
 
 interface RunTerms {
   readonly source: DecisionSource;
   readonly limits: Limits;
+  /** The limits of the trial; absent without a trial. */
+  readonly trial?: Limits | undefined;
   readonly windowsMs: WindowsMs;
+}
+
+/** The part of an outcome that belongs to one run. */
+interface Share {
+  readonly admitted: number;
+  readonly refused: number;
+  readonly banned: number;
+  readonly crowded: number;
+  /** Charged units in the outcome that belong to later runs. */
+  readonly usedLater: number;
 }
 
 /** Divides the outcome of a call among its runs, in the order of the runs. */
 export function decidedRuns(
   asked: Asked,
   outcome: QuotaOutcome,
-  terms: RunTerms,
+  { trial: limitsOfTrial, ...terms }: RunTerms,
 ): readonly DecidedTogether[] {
-  const { source, limits, windowsMs } = terms;
+  const { nowMs, state } = outcome;
+  const tried = triedRuns(asked, outcome, limitsOfTrial);
   const { units, later } = asked;
-  if (later === undefined) return [{ outcome, source, units, limits, windowsMs }];
-  const { nowMs, state, admittedOf = [] } = outcome;
+  if (later === undefined) return [{ outcome, ...terms, units, trial: tried?.[0] }];
+  return shares(asked, outcome).map(({ usedLater, ...decided }, at) => ({
+    outcome: { nowMs, ...decided, state },
+    ...terms,
+    units: at === 0 ? units : (later[at - 1]?.units ?? 0),
+    ...{ usedLater, trial: tried?.[at] },
+  }));
+}
+
+function triedRuns(
+  asked: Asked,
+  { trial, nowMs }: QuotaOutcome,
+  limits: Limits | undefined,
+): readonly TrialOfRun[] | undefined {
+  if (trial === undefined || limits === undefined) return undefined;
+  const { state } = trial;
+  if (asked.later === undefined) return [{ ...trial, limits }];
+  return shares(trialRuns(asked, limits, state.grant, nowMs), trial).map((share) => ({
+    ...share,
+    state,
+    limits,
+  }));
+}
+
+function shares(
+  asked: Asked,
+  outcome: Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'admittedOf'>,
+): readonly Share[] {
+  const { admittedOf = [] } = outcome;
   let usedLater = chargedUnits(asked, outcome);
   // In each call to the store, the refused requests come before the banned requests.
   let refusedLeft = outcome.refused;
   // The requests that exceed the concurrency limit are the last requests of the call.
   let overWindowsLeft = outcome.refused + outcome.banned;
-  return [asked, ...later].map(({ requests, units }, at) => {
+  return [asked, ...(asked.later ?? [])].map(({ requests, units }, at) => {
     const admitted = admittedOf[at] ?? 0;
     const overWindows = Math.min(requests - admitted, overWindowsLeft);
     overWindowsLeft -= overWindows;
     const refused = Math.min(overWindows, refusedLeft);
     refusedLeft -= refused;
-    const banned = overWindows - refused;
-    const crowded = requests - admitted - overWindows;
     usedLater -= admitted * units;
-    return {
-      outcome: { nowMs, admitted, refused, banned, crowded, state },
-      source,
-      units,
-      limits,
-      windowsMs,
-      usedLater,
-    };
+    const crowded = requests - admitted - overWindows;
+    return { admitted, refused, banned: overWindows - refused, crowded, usedLater };
   });
 }

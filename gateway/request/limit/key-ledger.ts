@@ -12,11 +12,13 @@ import {
   type QuotaOutcome,
   type QuotaState,
   roomIn,
+  trialRuns,
   type Unsent,
   usedIn,
   type WindowCounts,
 } from './store/decide-quota.ts';
 import { tellAll } from './store/thresholds.ts';
+import { alignLimits, differencesOf, type TriedLimits, trialStateOf } from './store/trial-counts.ts';
 
 export type KeyLedger = ReturnType<typeof createKeyLedger>;
 
@@ -24,6 +26,8 @@ export type KeyLedger = ReturnType<typeof createKeyLedger>;
 export interface KeyTerms {
   readonly keyId: string;
   readonly limits: Limits;
+  /** The limits of the trial of the key's plan. */
+  readonly trial?: Limits | undefined;
   readonly bans: BanPolicy;
   /** See `QuotaCall`. */
   readonly thresholds?: readonly number[] | undefined;
@@ -31,20 +35,22 @@ export interface KeyTerms {
 
 interface Entry {
   readonly keyId: string;
-  limits: Limits;
+  /** The limits of the plan and of its trial, aligned. */
+  tried: TriedLimits;
   bans: BanPolicy;
   thresholds: readonly number[] | undefined;
   state: Readonly<QuotaState>;
   /** The time of the last reply that decided requests, on the store's clock; undefined without such a reply, or after a local change. */
   seenMs: number | undefined;
   /** The limits in the call to which the store replied. The reply contains no counts for other windows. */
-  seenLimits: Limits | undefined;
+  seen: TriedLimits | undefined;
   unsent: Unsent | undefined;
   /**
    * Strikes (counted refusals) in calls without a reply. The next reply may belong to an earlier call, and then does not include these
-   * strikes.
+   * strikes. `trialStrikesSent` counts the strikes of the trial.
    */
   strikesSent: number;
+  trialStrikesSent: number;
 }
 
 /** Keeps this process's counts of each key: the store's last reply, and later decisions that were made without the store. */
@@ -56,22 +62,22 @@ export function createKeyLedger(bounds: Bounds) {
   return {
     /** Makes the call that decides requests of a key. The call also contains the key's unsent local decisions. */
     openCall: (terms: KeyTerms, asked: Asked, generation?: number) =>
-      toCall(entryOf(terms), asked, generation),
+      toCall(entryOf(terms, alignLimits(terms.limits, terms.trial)), asked, generation),
 
     /** Records the store's reply to a call. The counts of the reply replace the earlier counts. */
     settle(call: QuotaCall, { state, nowMs }: QuotaOutcome) {
-      const entry = entryOf(call);
-      entry.strikesSent -= call.unsent?.strikes ?? 0;
+      const entry = entryOf(call, triedIn(call));
+      noteReply(entry, call);
       entry.state = withPending(state, entry, nowMs);
       // The reply to a report does not show whether the key has changed, so it does not prolong the time in which `refuse` may refuse.
       if (call.requests > 0) entry.seenMs = nowMs;
-      entry.seenLimits = call.limits;
+      entry.seen = entry.tried;
     },
 
     /** Ends a call that the store has not decided. The local decisions in the call are sent again later, unless the call may have run. */
     giveUp(call: QuotaCall, mayHaveRun: boolean) {
-      const entry = entryOf(call);
-      entry.strikesSent -= call.unsent?.strikes ?? 0;
+      const entry = entryOf(call, triedIn(call));
+      noteReply(entry, call);
       entry.seenMs = undefined;
       if (call.unsent === undefined || mayHaveRun) return;
       keep(entry, entry.unsent === undefined ? call.unsent : addUp(call.unsent, entry.unsent));
@@ -81,7 +87,7 @@ export function createKeyLedger(bounds: Bounds) {
      * Refuses one request without a call to the store. The store's last reply must be less than `bounds.refusalRememberedMs` old, and must
      * show a ban, or a window that is too full for the request. A refusal by a full window counts towards the next ban, so the store must
      * receive the refusal before the next ban begins. If no ban is running, the function refuses only if the refusal may be reported later
-     * (`mayHoldStrike`).
+     * (`mayHoldStrike`). The same must be true in the trial, because the store charges a request that the trial admits.
      *
      * @returns undefined when the store must decide
      */
@@ -91,18 +97,25 @@ export function createKeyLedger(bounds: Bounds) {
       // A negative difference means that a clock was set back. If the difference is too large in either direction, the store decides. Its
       // reply corrects the estimated clock.
       if (Math.abs(nowMs - entry.seenMs) >= bounds.refusalRememberedMs) return undefined;
-      const { keyId, limits, bans } = terms;
-      if (entry.seenLimits !== limits) return undefined;
-      const { state } = entry;
-      const isBanned = state.bannedUntilMs > nowMs;
-      if (!isBanned && (roomIn(state, limits, nowMs) >= units || !mayHoldStrike(entry, bans)))
+      const { keyId, bans } = terms;
+      const tried = alignLimits(terms.limits, terms.trial);
+      if (!isSame(entry.seen, tried)) return undefined;
+      const { state, unsent } = entry;
+      if (!mayRefuse(state, tried.limits, unsent)) return undefined;
+      if (tried.trial && !mayRefuse(trialStateOf(state, tried.trial), tried.trial, unsent?.trial ?? unsent))
         return undefined;
-      const call = { keyId, limits, bans, requests: 1, units };
+      const call = { keyId, ...tried, bans, requests: 1, units };
       const outcome = decideQuota(state, call, windowsMs, nowMs);
-      if (outcome.admitted === 1) return undefined;
+      if (outcome.admitted === 1 || outcome.trial?.admitted === 1) return undefined;
       entry.state = outcome.state;
-      if (outcome.refused === 1) keep(entry, decidedAlone(entry.unsent, outcome, call));
+      if (outcome.refused === 1 || outcome.trial?.refused === 1)
+        keep(entry, decidedAlone(unsent, outcome, call, nowMs));
       return outcome;
+
+      function mayRefuse(counts: Readonly<QuotaState>, limits: Limits, held: Unsent | undefined): boolean {
+        if (counts.bannedUntilMs > nowMs) return true;
+        return roomIn(counts, limits, nowMs) < units && mayHoldStrike(counts.strikes, held, bans);
+      }
     },
 
     /**
@@ -116,14 +129,14 @@ export function createKeyLedger(bounds: Bounds) {
       mayBeCharged: boolean,
       slots?: number,
     ) {
-      const entry = entryOf(terms);
-      const { keyId, limits, bans, thresholds } = terms;
-      const call = { keyId, limits, bans, thresholds, requests, units, later };
+      const entry = entryOf(terms, alignLimits(terms.limits, terms.trial));
+      const { keyId, bans, thresholds } = terms;
+      const call = { keyId, ...entry.tried, bans, thresholds, requests, units, later };
       const outcome = decideQuota(entry.state, call, windowsMs, nowMs, slots);
       const { state, reached } = outcome;
       entry.state = reached === undefined ? state : { ...state, told: tellAll(state.told, reached) };
       entry.seenMs = undefined;
-      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, call));
+      if (!mayBeCharged) keep(entry, decidedAlone(entry.unsent, outcome, call, nowMs));
       return outcome;
     },
 
@@ -131,6 +144,17 @@ export function createKeyLedger(bounds: Bounds) {
     lastSeen({ keyId, limits }: Pick<KeyTerms, 'keyId' | 'limits'>, nowMs: number): Readonly<QuotaState> {
       const state = { ...(entries.get(keyId)?.state ?? emptyQuotaState) };
       openWindows(state, limits, windowsMs, nowMs);
+      return state;
+    },
+
+    /** Returns the last known counts of the trial, in the windows that contain `nowMs`. */
+    lastSeenTrial(
+      terms: Pick<KeyTerms, 'keyId' | 'limits'> & { readonly trial: Limits },
+      nowMs: number,
+    ): Readonly<QuotaState> {
+      const { trial = [] } = alignLimits(terms.limits, terms.trial);
+      const state = trialStateOf(entries.get(terms.keyId)?.state ?? emptyQuotaState, trial);
+      openWindows(state, trial, windowsMs, nowMs);
       return state;
     },
 
@@ -174,16 +198,18 @@ export function createKeyLedger(bounds: Bounds) {
    * Whether the process may report the next local refusal later instead of immediately. The process reports refusals sooner when the key
    * is close to its next ban.
    */
-  function mayHoldStrike({ state, unsent }: Entry, { after }: BanPolicy): boolean {
+  function mayHoldStrike(strikes: number, unsent: Unsent | undefined, { after }: BanPolicy): boolean {
     const held = (unsent?.strikes ?? 0) + 1;
-    return held < bounds.strikesPerReportMax && held <= (after - state.strikes) * bounds.strikesHeldShareMax;
+    return held < bounds.strikesPerReportMax && held <= (after - strikes) * bounds.strikesHeldShareMax;
   }
 
-  function entryOf(terms: KeyTerms): Entry {
-    const { keyId, limits, bans, thresholds } = terms;
+  function entryOf(
+    { keyId, bans, thresholds }: Omit<KeyTerms, keyof TriedLimits>,
+    tried: TriedLimits,
+  ): Entry {
     const known = entries.get(keyId);
     if (known !== undefined) {
-      known.limits = limits;
+      known.tried = tried;
       known.bans = bans;
       known.thresholds = thresholds;
       return known;
@@ -191,14 +217,15 @@ export function createKeyLedger(bounds: Bounds) {
     if (entries.size >= bounds.rememberedKeysMax) forgetOldest();
     const entry: Entry = {
       keyId,
-      limits,
+      tried,
       bans,
       thresholds,
       state: emptyQuotaState,
       seenMs: undefined,
-      seenLimits: undefined,
+      seen: undefined,
       unsent: undefined,
       strikesSent: 0,
+      trialStrikesSent: 0,
     };
     entries.set(keyId, entry);
     return entry;
@@ -209,8 +236,8 @@ export function createKeyLedger(bounds: Bounds) {
    * ends.
    */
   function forgetOldest(): void {
-    for (const { keyId, strikesSent } of entries.values()) {
-      if (strikesSent > 0) continue;
+    for (const { keyId, strikesSent, trialStrikesSent } of entries.values()) {
+      if (strikesSent + trialStrikesSent > 0) continue;
       entries.delete(keyId);
       unsentIds.delete(keyId);
       return;
@@ -218,13 +245,14 @@ export function createKeyLedger(bounds: Bounds) {
   }
 
   function toCall(entry: Entry, { requests, units, later }: Asked, generation?: number): QuotaCall {
-    const { keyId, limits, bans, thresholds, unsent } = entry;
+    const { keyId, tried, bans, thresholds, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
+      entry.trialStrikesSent += trialStrikes(unsent);
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, limits, bans, thresholds, requests, units, later, generation, unsent };
+    return { keyId, ...tried, bans, thresholds, requests, units, later, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {
@@ -235,23 +263,64 @@ export function createKeyLedger(bounds: Bounds) {
 
 const nothingAsked: Asked = { requests: 0, units: 0 };
 
+function triedIn({ limits, trial }: QuotaCall): TriedLimits {
+  return { limits, trial };
+}
+
+function isSame(one: TriedLimits | undefined, other: TriedLimits): boolean {
+  return one?.limits === other.limits && one.trial === other.trial;
+}
+
+/** The strikes of the trial. Decisions that were made without the trial count in the trial too. */
+function trialStrikes(unsent: Unsent | undefined): number {
+  return (unsent?.trial ?? unsent)?.strikes ?? 0;
+}
+
+/** Notes that the strikes of a call are no longer being sent to the store. */
+function noteReply(entry: Entry, { unsent }: QuotaCall): void {
+  entry.strikesSent -= unsent?.strikes ?? 0;
+  entry.trialStrikesSent -= trialStrikes(unsent);
+}
+
 /** Returns the state of a reply, plus local decisions that the store had not received at the time of the reply. */
 function withPending(state: Readonly<QuotaState>, entry: Entry, nowMs: number): Readonly<QuotaState> {
-  const { unsent, strikesSent } = entry;
-  if (unsent === undefined && strikesSent === 0) return state;
+  const { unsent, strikesSent, trialStrikesSent, bans } = entry;
+  const { limits, trial } = entry.tried;
+  if (unsent === undefined && strikesSent + trialStrikesSent === 0) return state;
   const pending = { ...state };
+  addPending(pending, unsent, strikesSent, { limits, bans }, nowMs);
+  if (trial === undefined) return pending;
+  const pendingOfTrial = trialStateOf(state, trial);
+  addPending(pendingOfTrial, unsent?.trial ?? unsent, trialStrikesSent, { limits: trial, bans }, nowMs);
+  return { ...pending, trial: differencesOf(pending, pendingOfTrial, limits) };
+}
+
+function addPending(
+  state: QuotaState,
+  unsent: Unsent | undefined,
+  strikesSent: number,
+  terms: Pick<KeyTerms, 'limits' | 'bans'>,
+  nowMs: number,
+): void {
   const known = unsent ?? { ...noCounts, ...banOf(state), strikes: 0 };
-  addUnsent(pending, { ...known, strikes: known.strikes + strikesSent }, entry, nowMs);
-  return pending;
+  addUnsent(state, { ...known, strikes: known.strikes + strikesSent }, terms, nowMs);
 }
 
 /** Adds a local decision to the unsent decisions. Strikes that have expired, or have led to a ban, are not sent. */
-function decidedAlone(unsent: Unsent | undefined, outcome: QuotaOutcome, call: QuotaCall): Unsent {
-  const { refused, state } = outcome;
+function decidedAlone(
+  unsent: Unsent | undefined,
+  outcome: Pick<QuotaOutcome, 'admitted' | 'refused' | 'admittedOf' | 'state' | 'trial'>,
+  call: Pick<QuotaCall, 'limits' | 'trial' | keyof Asked>,
+  nowMs: number,
+): Unsent {
+  const { refused, state, trial } = outcome;
   const counts = countsOf(state, chargedUnits(call, outcome), call.limits);
   const decided = { ...counts, ...banOf(state), strikes: refused };
   const all = unsent === undefined ? decided : addUp(unsent, decided);
-  return { ...all, strikes: Math.min(all.strikes, state.strikes) };
+  const kept = { ...all, strikes: Math.min(all.strikes, state.strikes) };
+  if (call.trial === undefined || trial === undefined) return kept;
+  const tried = { limits: call.trial, ...trialRuns(call, call.trial, state.grant, nowMs) };
+  return { ...kept, trial: decidedAlone(unsent?.trial ?? unsent, trial, tried, nowMs) };
 }
 
 /** Returns counts with `used` units in each limited window. */
@@ -273,7 +342,14 @@ function banOf({ bannedUntilMs, banLevel, liftedMs, resetMs }: Readonly<QuotaSta
  * dropped. If a ban was lifted after the earlier decisions, the bans and strikes in these decisions are dropped.
  */
 function addUp(earlier: Unsent, later: Unsent): Unsent {
-  const sum = { ...later };
+  const sum = addUpCounts(earlier, later);
+  if (earlier.trial === undefined && later.trial === undefined) return sum;
+  return { ...sum, trial: addUpCounts(earlier.trial ?? earlier, later.trial ?? later) };
+}
+
+function addUpCounts(earlier: Unsent, later: Unsent): Unsent {
+  const { trial: _, ...counts } = later;
+  const sum = { ...counts };
   if (earlier.resetMs === later.resetMs) {
     for (const window of planWindows) {
       if (earlier[window] === later[window]) sum[usedIn[window]] += earlier[usedIn[window]];

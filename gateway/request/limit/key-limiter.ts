@@ -80,7 +80,12 @@ export function createKeyLimiter(deps: {
   /** Recent decisions on banned keys, by key id. When `bounds.banRepeatedMs` has passed since `toldFromMs`, a new map replaces this map. */
   let toldBans = new Map<
     string,
-    { readonly decision: Decision; readonly units: number; readonly untilMs: number }
+    {
+      readonly decision: Decision;
+      readonly units: number;
+      readonly trial: Key['trial'];
+      readonly untilMs: number;
+    }
   >();
   let toldFromMs = 0;
   let onSettled: PromiseWithResolvers<void> | undefined;
@@ -144,6 +149,7 @@ export function createKeyLimiter(deps: {
   function canJoin(batch: Batch, key: Key, { bans, thresholds }: QuotaRules): boolean {
     return (
       batch.limits === key.limits &&
+      batch.trial === key.trial &&
       batch.generation === generationOf(key) &&
       batch.bans === bans &&
       batch.thresholds === thresholds &&
@@ -180,6 +186,7 @@ export function createKeyLimiter(deps: {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
+      trial: key.trial,
       generation: generationOf(key),
       bans: rules.bans,
       thresholds: rules.thresholds,
@@ -210,39 +217,54 @@ export function createKeyLimiter(deps: {
   }
 
   function refuseFromMemory(
-    { id: keyId, limits, concurrent }: Key,
+    { id: keyId, limits, trial, concurrent }: Key,
     bans: BanPolicy,
     units: number,
   ): Decision | undefined {
     const storeNowMs = clock.nowMs();
-    const repeated = repeatBan(keyId, units, storeNowMs);
+    const repeated = repeatBan(keyId, { units, trial }, storeNowMs);
     if (repeated !== undefined) return repeated;
+    const terms = { source, limits, trial, windowsMs };
+    const asked = { requests: 1, units };
     if (concurrent !== undefined && active.of(keyId) >= concurrent) {
       const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
       if (state.bannedUntilMs <= storeNowMs) {
-        const outcome = { nowMs: storeNowMs, admitted: 0, refused: 0, banned: 0, crowded: 1, state };
-        return decisionAt(0, { outcome, source, units, limits, windowsMs });
+        const none = { admitted: 0, refused: 0, banned: 0 };
+        const tried = trial && ledger.lastSeenTrial({ keyId, limits, trial }, storeNowMs);
+        const isTrialBanned = tried !== undefined && tried.bannedUntilMs > storeNowMs;
+        const ofTrial = tried && { ...none, banned: isTrialBanned ? 1 : 0, state: tried };
+        const outcome = { nowMs: storeNowMs, ...none, crowded: 1, state, ...(ofTrial && { trial: ofTrial }) };
+        return onlyDecision(asked, outcome, terms);
       }
     }
-    const outcome = ledger.refuse({ keyId, limits, bans }, units, storeNowMs);
+    const outcome = ledger.refuse({ keyId, limits, trial, bans }, units, storeNowMs);
     if (outcome === undefined) return undefined;
-    const decision = decisionAt(0, { outcome, source, units, limits, windowsMs });
-    if (decision.kind === 'banned')
-      toldBans.set(keyId, { decision, units, untilMs: outcome.state.bannedUntilMs });
+    const decision = onlyDecision(asked, outcome, terms);
+    // A refusal by a window of the trial counts towards the next ban of the trial, so it is not repeated.
+    if (decision.kind === 'banned' && (decision.trial ?? 'banned') === 'banned') {
+      const { state, trial: ofTrial } = outcome;
+      const untilMs = Math.min(state.bannedUntilMs, ofTrial?.state.bannedUntilMs ?? Number.POSITIVE_INFINITY);
+      toldBans.set(keyId, { decision, units, trial, untilMs });
+    }
     return decision;
   }
 
   /**
    * Repeats the previous decision on a banned key for a short time. The decision can be repeated because requests during a ban are not
-   * counted.
+   * counted. If the plan has a trial, the trial has banned the key too.
    */
-  function repeatBan(keyId: string, units: number, storeNowMs: number): Decision | undefined {
+  function repeatBan(
+    keyId: string,
+    { units, trial }: { readonly units: number; readonly trial: Key['trial'] },
+    storeNowMs: number,
+  ): Decision | undefined {
     if (Math.abs(storeNowMs - toldFromMs) >= bounds.banRepeatedMs) {
       toldBans = new Map();
       toldFromMs = storeNowMs;
     }
     const told = toldBans.get(keyId);
-    return told?.units === units && storeNowMs < told.untilMs ? told.decision : undefined;
+    const isSame = told?.units === units && told.trial === trial;
+    return isSame && storeNowMs < told.untilMs ? told.decision : undefined;
   }
 
   function endTurn(): void {
@@ -383,7 +405,7 @@ export function createKeyLimiter(deps: {
   }
 
   function resolve(batch: Batch, outcome: QuotaOutcome, source: DecisionSource): void {
-    const terms = { source, limits: batch.limits, windowsMs };
+    const terms = { source, limits: batch.limits, trial: batch.trial, windowsMs };
     batch.answer.resolve({ kind: 'decided', runs: decidedRuns(batch, outcome, terms) });
   }
 
@@ -421,6 +443,11 @@ export function createKeyLimiter(deps: {
   }
 }
 
+/** Returns the decision on a single request. */
+function onlyDecision(...call: Parameters<typeof decidedRuns>): Decision {
+  return decisionAt(0, decidedRuns(...call)[0] as DecidedTogether);
+}
+
 /** Returns the last run of a batch, or starts a new run if the last run has another cost. */
 function openRun(batch: Batch, units: number): OpenRun {
   const { later } = batch;
@@ -440,6 +467,7 @@ interface OpenRun extends Run {
 interface Batch extends OpenRun {
   readonly keyId: string;
   readonly limits: Key['limits'];
+  readonly trial: Key['trial'];
   readonly generation: number | undefined;
   readonly bans: BanPolicy;
   readonly thresholds: readonly number[] | undefined;

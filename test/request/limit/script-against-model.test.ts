@@ -25,6 +25,7 @@ import {
   type ToldMark,
   thresholdWindows,
 } from '../../../gateway/request/limit/store/thresholds.ts';
+
 import type { WindowsMs } from '../../../gateway/shared/calendar-windows.ts';
 import { type BanPolicy, type Grant, type Limits, planWindows } from '../../../gateway/shared/model.ts';
 import { type RedisSubject, redisSubject } from '../../contract/redis-subject.ts';
@@ -41,7 +42,7 @@ afterAll(() => subject.close());
 const windowsMs = { second: 5, minute: 10, hour: 20, day: 40, month: 400 };
 
 const request = fc.record({
-  pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 15),
+  pauseMs: fc.constantFrom(0, 0, 0, 1, 3, 5, 15),
   verb: fc.constantFrom(
     ...Array<'decide'>(9).fill('decide'),
     ...Array<'confirm'>(3).fill('confirm'),
@@ -71,71 +72,98 @@ const request = fc.record({
   ),
 });
 
-it('the scripts in Redis and the pure functions decide, lift, reset, grant and confirm alike in every sequence', async () => {
-  const store = await subject.open(windowsMs);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(arbitrary.limits, { minLength: 1, maxLength: 2 }),
-      arbitrary.bans,
-      arbitrary.thresholds,
-      fc.array(request, { maxLength: 25 }),
-      async (plans, bans, thresholds, sequence) => {
-        const prefix = freshPrefix();
-        const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
-        const leases: (readonly Lease[])[] = [[], [], []];
-        const modelOf = (key: number) => models[key] ?? emptyQuotaState;
-        for (const [index, { pauseMs, verb, key, calls, grant, mark }] of sequence.entries()) {
-          if (pauseMs > 0) await sleep(pauseMs);
-          if (verb === 'confirm') {
-            const told = await confirmOnce(store, `${prefix}-${key}`, mark);
-            models[key] = { ...modelOf(key), told };
-            continue;
-          }
-          if (verb !== 'decide') {
-            const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
-            const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
-            const keyId = `${prefix}-${key}`;
-            const changed = await (change === setGrant
-              ? store.setGrant(keyId, given)
-              : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
-            if (changed.kind !== 'changed') throw new Error(changed.reason);
-            const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
-              opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
-            );
-            expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
-            models[key] = changed.state;
-            continue;
-          }
-          const sent = calls.map(({ key, runs, unsent, concurrency }) => ({
-            key,
-            ...runs,
-            // Each key has a different plan, and gets another plan every five steps.
-            limits: plans[(key + Math.floor(index / 5)) % plans.length] ?? [],
-            keyId: `${prefix}-${key}`,
-            bans,
-            thresholds,
-            unsent: unsent && toUnsent(unsent, modelOf(key)),
-            concurrency,
-          }));
-          const replies = await store.decide(sent);
-          for (const [at, { key, ...call }] of sent.entries()) {
-            const actual = withoutTold(outcomeOf(replies[at]));
-            const { concurrency } = call;
-            const held = leases[key] ?? [];
-            const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
-            const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
-              limitedOnly(decideQuota(before, call, windowsMs, actual.nowMs, slots), call.limits),
-            );
-            expect(expected).toContainEqual(actual);
-            models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits) };
-            if (concurrency) leases[key] = renewLease(held, concurrency, actual.admitted, actual.nowMs);
-          }
-        }
-      },
-    ),
-    { numRuns: 150, interruptAfterTimeLimit: 8_000 },
-  );
+function rarely<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
+}
+
+/** Mostly a few requests of a key. The trial mostly refuses requests that the plan admits. */
+const fewRequests = fc.record({
+  ...{ pauseMs: fc.constantFrom(0, 0, 1, 3, 5, 15), grant: request.map(({ grant }) => grant) },
+  ...{ verb: fc.constantFrom(...Array<'decide'>(15).fill('decide'), 'lift' as const), key: fc.constant(0) },
+  mark: request.map(({ mark }) => mark),
+  calls: fc.array(
+    fc.record({
+      key: fc.constant(0),
+      runs: fc.record({ requests: fc.integer({ min: 0, max: 4 }), units: arbitrary.units }),
+      unsent: rarely(arbitrary.unsent),
+      concurrency: rarely(arbitrary.concurrency),
+    }),
+    { minLength: 1, maxLength: 3 },
+  ),
 });
+
+it.each([
+  ['any requests', request, arbitrary.triedLimits],
+  ['few requests', fewRequests, arbitrary.smallTrials],
+] satisfies [string, typeof request, typeof arbitrary.triedLimits][])(
+  'the scripts in Redis and the pure functions decide, try, lift, reset, grant and confirm alike in every sequence of %s',
+  async (_, step, tried) => {
+    const store = await subject.open(windowsMs);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(tried, { minLength: 1, maxLength: 2 }),
+        arbitrary.bans,
+        arbitrary.thresholds,
+        fc.array(step, { maxLength: 25 }),
+        async (plans, bans, thresholds, sequence) => {
+          const prefix = freshPrefix();
+          const models: Readonly<QuotaState>[] = Array(3).fill(emptyQuotaState);
+          const leases: (readonly Lease[])[] = [[], [], []];
+          const modelOf = (key: number) => models[key] ?? emptyQuotaState;
+          for (const [index, { pauseMs, verb, key, calls, grant, mark }] of sequence.entries()) {
+            if (pauseMs > 0) await sleep(pauseMs);
+            if (verb === 'confirm') {
+              const told = await confirmOnce(store, `${prefix}-${key}`, mark);
+              models[key] = { ...modelOf(key), told };
+              continue;
+            }
+            if (verb !== 'decide') {
+              const given = verb === 'grant' ? toGrant(grant, await subject.nowMs()) : undefined;
+              const change = verb === 'lift' ? liftBan : verb === 'reset' ? resetQuota : setGrant;
+              const keyId = `${prefix}-${key}`;
+              const changed = await (change === setGrant
+                ? store.setGrant(keyId, given)
+                : store[verb === 'lift' ? 'liftBan' : 'reset'](keyId, bans));
+              if (changed.kind !== 'changed') throw new Error(changed.reason);
+              const expected = pastOrPresent(modelOf(key), bans, changed.nowMs).map((before) =>
+                opened(change(before, changed.nowMs, given), windowsMs, changed.nowMs),
+              );
+              expect(expected).toContainEqual(opened(changed.state, windowsMs, changed.nowMs));
+              models[key] = changed.state;
+              continue;
+            }
+            const sent = calls.map(({ key, runs, unsent, concurrency }) => ({
+              key,
+              ...runs,
+              // Each key has a different plan, and gets another plan every five steps.
+              ...(plans[(key + Math.floor(index / 5)) % plans.length] ?? { limits: [] }),
+              keyId: `${prefix}-${key}`,
+              bans,
+              thresholds,
+              unsent: unsent && unsentWithTrial(unsent, modelOf(key)),
+              concurrency,
+            }));
+            const replies = await store.decide(sent);
+            for (const [at, { key, ...call }] of sent.entries()) {
+              const actual = inReply(outcomeOf(replies[at]), call.limits);
+              const { concurrency } = call;
+              const held = leases[key] ?? [];
+              const slots = concurrency && freeSlots(held, concurrency, actual.nowMs);
+              const expected = pastOrPresent(modelOf(key), bans, actual.nowMs).map((before) =>
+                inReply(decideQuota(before, call, windowsMs, actual.nowMs, slots), call.limits),
+              );
+              expect(expected).toContainEqual(actual);
+              const { trial } = call.trial === undefined ? modelOf(key) : outcomeOf(replies[at]).state;
+              models[key] = { ...modelOf(key), ...onlyOf(actual.state, call.limits), trial };
+              if (concurrency) leases[key] = renewLease(held, concurrency, actual.admitted, actual.nowMs);
+            }
+          }
+        },
+      ),
+      { numRuns: 120, interruptAfterTimeLimit: 8_000 },
+    );
+  },
+);
 
 it('a grant that ends within the millisecond is in the reply to its own command', async () => {
   const store = await subject.open(windowsMs);
@@ -190,11 +218,6 @@ async function storedState(store: QuotaStore, keyId: string): Promise<Readonly<Q
   return state;
 }
 
-/** The script's reply contains `told` only if a threshold is reached. The thresholds of the outcome show the same. */
-function withoutTold({ state, ...outcome }: QuotaOutcome): QuotaOutcome {
-  return { ...outcome, state: { ...state, told: undefined } };
-}
-
 function outcomeOf(reply: QuotaReply | undefined): QuotaOutcome {
   if (reply?.kind !== 'decided') throw new Error(`no decision: ${JSON.stringify(reply)}`);
   return reply.outcome;
@@ -218,22 +241,27 @@ function pastOrPresent(model: Readonly<QuotaState>, bans: BanPolicy, nowMs: numb
  */
 function opened(state: Readonly<QuotaState>, windowsMs: WindowsMs, nowMs: number): QuotaState {
   // The mark of an ended window may still be in Redis.
+  const all = planWindows.map((window) => ({ window, max: 1 }));
   const open = { ...state, grant: unendedGrant(state.grant, nowMs), told: undefined };
-  openWindows(
-    open,
-    planWindows.map((window) => ({ window, max: 1 })),
-    windowsMs,
-    nowMs,
-  );
+  openWindows(open, all, windowsMs, nowMs);
   return open;
 }
 
-/** Returns the outcome in the form of the script's reply, which leaves out windows without a limit. */
-function limitedOnly(outcome: QuotaOutcome, limits: Limits): QuotaOutcome {
-  return withoutTold({
-    ...outcome,
-    state: { ...outcome.state, ...noCounts, ...onlyOf(outcome.state, limits) },
+/**
+ * Returns the outcome in the form of the script's reply, which leaves out windows without a limit. The reply contains `told` only if a
+ * threshold is reached, and the thresholds of the outcome show the same. Differences between the counts of the plan and of the trial may be
+ * stored after their window has ended. The counts of the trial do not contain such differences.
+ */
+function inReply({ trial, ...outcome }: QuotaOutcome, limits: Limits): QuotaOutcome {
+  const limited = (state: Readonly<QuotaState>): QuotaState => ({
+    ...{ ...state, ...noCounts, ...onlyOf(state, limits) },
+    ...{ told: undefined, trial: undefined },
   });
+  return {
+    ...outcome,
+    state: limited(outcome.state),
+    ...(trial && { trial: { ...trial, state: limited(trial.state) } }),
+  };
 }
 
 function onlyOf(state: Readonly<QuotaState>, limits: Limits): Partial<QuotaState> {
@@ -253,6 +281,15 @@ function toGrant(
   nowMs: number,
 ): Grant {
   return { limits, ...(afterMs !== undefined && { fromMs: nowMs + afterMs }), untilMs: nowMs + forMs };
+}
+
+/** Half of the local decisions were made with a trial. */
+function unsentWithTrial(relative: Parameters<typeof toUnsent>[0], state: Readonly<QuotaState>): Unsent {
+  const unsent = toUnsent(relative, state);
+  if (relative.trialUsed === undefined) return unsent;
+  const [used, strikes] = [relative.trialUsed, relative.used];
+  const trial = { ...relative, used, strikes, bannedForMs: -relative.bannedForMs, banLevel: 1 };
+  return { ...unsent, trial: toUnsent(trial, state) };
 }
 
 function toUnsent(

@@ -1,6 +1,6 @@
 --[[
 Applies an operator's change to the counts of a key: it lifts a ban, resets all counts, or sets a grant (temporary limits). A reset
-also removes the reported thresholds, so that they are reported again.
+also removes the reported thresholds, so that they are reported again. A change applies to the counts of the plan and of the trial.
 The script does the same as liftBan, resetQuota and setGrant in decide-quota.ts. The script changes the hash that decide-quota.lua
 describes. The script uses Redis's clock.
 
@@ -33,9 +33,12 @@ if ARGV[1] == 'grant' then
 else
   local liftedMs = math.max(nowMs, (tonumber(redis.call('HGET', KEYS[1], 'liftedMs')) or 0) + 1)
   redis.call('HSET', KEYS[1], 'strikes', 0, 'strikesFromMs', 0, 'bannedUntilMs', 0, 'banLevel', 0, 'liftedMs', liftedMs)
+  -- The last 18 octets of the field `trial` are the strikes and the ban of the trial.
+  local trial = redis.call('HGET', KEYS[1], 'trial')
+  if trial then redis.call('HSET', KEYS[1], 'trial', string.sub(trial, 1, -19) .. string.rep('\0', 18)) end
   if ARGV[1] == 'reset' then
     redis.call('HSET', KEYS[1], 'resetMs', liftedMs)
-    redis.call('HDEL', KEYS[1], 'told')
+    redis.call('HDEL', KEYS[1], 'told', 'trial')
     for i = 3, #ARGV do redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. 'Used') end
   end
   expiresMs = liftedMs + tonumber(ARGV[2])

@@ -32,6 +32,11 @@ KEYS  <prefix>:{<key id>}: one hash per key, with all counts of the key. The has
   window, and the highest reported percentage, for example `day 20700 80 month 680 100`. The script confirm-told.lua writes this
   field.
 
+  `trial`: how the counts of the trial differ from the counts of the plan, packed with `struct`. The field begins with the set of the
+  windows as bits: 1 is the second, 2 is the minute, and so on. For each window, its number and the difference of the charged units
+  follow. The field ends with strikes, strikesFromMs, bannedUntilMs and banLevel of the trial. A key whose counts are equal has no such field. The
+  difference of an ended window has no effect. If the windows of the plan or of the trial have changed, the field has no effect.
+
 ARGV  the arguments of the keys, one key after the other. Each key has these arguments:
 
   1. The terms of the key, which are several arguments. The first argument is the number of limited windows. If the gateway
@@ -39,6 +44,9 @@ ARGV  the arguments of the keys, one key after the other. Each key has these arg
      ban policy: after, within ms, for ms, max ms. The next arguments are, for each window, its name, its length in ms (0 for a
      calendar month) and its limit. If the terms are the same as for the previous key, all these arguments are replaced by one
      empty string.
+
+     If the plan has a trial, the first number is -(windows + 8 * the set of the windows as bits). The terms end with the limit of the
+     trial for each window. The windows are all windows that the plan or the trial limits. The limit `inf` means no limit.
 
   2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not all requests cost
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
@@ -49,7 +57,8 @@ ARGV  the arguments of the keys, one key after the other. Each key has these arg
 
   4. `1` if the process has unsent decisions that it made without Redis, and otherwise `0`. After a `1`, the decisions follow as
      these arguments: strikes, bannedUntilMs, banLevel, liftedMs, resetMs, and for each window its number and the units charged
-     in this window. If the key has a concurrency limit, four parts follow the `0` or `1` in the same argument, for example
+     in this window. If the plan has a trial, the decisions of the trial follow in the same form. If the key has a concurrency limit,
+     four parts follow the `0` or `1` in the same argument, for example
      `0 10 p1 3 30000`. The four parts are the limit, the name of the process, the requests of the key that this process serves
      now, and the duration of its lease in ms.
 
@@ -63,8 +72,14 @@ Reply  nowMs, and then the results of the keys, one key after the other. Each re
   thresholds takes up to 3 % more CPU time of Redis, and 8 % more from the lowest percentage on.
 
   If the key has a concurrency limit, the next part is the number of requests that exceeded this limit. These requests are the
-  last requests of the call. If the call has several runs for the key, the last part is the number of admitted requests of each
-  run. If the key has changed since the process read it, no request is decided, and the reply for the key is -1. If the Redis
+  last requests of the call. If the call has several runs for the key, the next part is the number of admitted requests of each
+  run.
+
+  If the plan has a trial, the last part is the field `trial` after the call, or 0 without this field. The trial then admitted all
+  requests, as the plan did. Otherwise the last parts are -1, the field `trial` or 0, the requests that the trial admitted, refused and
+  banned, and for several runs the number of admitted requests of each run. The remaining requests exceeded the concurrency limit.
+
+  If the key has changed since the process read it, no request is decided, and the reply for the key is -1. If the Redis
   key is not a hash, the reply for the key is the text of an error.
 
 HSET is the first write. HSET is also the only write that fails when Redis is out of memory or read-only. If a call fails, it
@@ -74,11 +89,15 @@ shortens the expiry. The count of a window is kept even if an edit removes its l
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 -- `reply` starts with enough entries for the reply of one key, so that Lua need not copy the table to a larger table.
-local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
+local reply, last = { nowMs, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 1
 -- `at` is the number of arguments that were read. `windowsAt` is the number of arguments before the windows of the current
 -- terms.
 local at, windowsAt = 0, 0
 local windows, lowest, numbers, after, withinMs, forMs, maxMs
+-- The number of arguments before the limits of the trial; nil without a trial. `trialWindows` is the set of the windows as bits.
+local trialAt, trialWindows
+-- The form of the field `trial` for two windows. Other numbers of windows have a form of their own.
+local trialForm
 -- How long the mark of a leak stays, as `leakNotedMs` of the gateway.
 local leakNotedMs = 3600000
 -- The names of the hash fields that a decision needs.
@@ -94,10 +113,16 @@ for each = 1, #KEYS do
   if ARGV[at + 1] == '' then
     at = at + 1
   else
-    windows, lowest = tonumber(ARGV[at + 1]), nil
+    windows, lowest, trialAt = tonumber(ARGV[at + 1]), nil, nil
     if windows == nil then
-      windows, lowest = string.match(ARGV[at + 1], '^(%d+) (%d+)$')
+      windows, lowest = string.match(ARGV[at + 1], '^(%S+) (%d+)$')
       windows, lowest = tonumber(windows), tonumber(lowest)
+    end
+    local isTried = windows < 0
+    if isTried then
+      trialWindows = math.floor(windows / -8)
+      windows = -windows - 8 * trialWindows
+      trialForm = windows == 2 and '<BI6i7I6i7I4I6I6I2' or '<B' .. string.rep('I6i7', windows) .. 'I4I6I6I2'
     end
     after, withinMs = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     forMs, maxMs = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
@@ -110,16 +135,22 @@ for each = 1, #KEYS do
       names[5 + 2 * i], names[6 + 2 * i] = name, name .. 'Used'
     end
     names[numbers + 1] = 'grant'
+    if isTried then
+      names[numbers + 2] = 'trial'
+      trialAt = at
+      at = trialAt + windows
+    end
   end
-  local requests, units, readMs = tonumber(ARGV[at + 1]), 1, ARGV[at + 2]
+  local asked, readMs = ARGV[at + 1], ARGV[at + 2]
+  local requests, units = tonumber(asked), 1
   local leaksReadMs = 0
   if string.byte(readMs) == 45 then leaksReadMs, readMs = -tonumber(readMs), '' end -- 45 is `-`
   -- The number of requests and the cost of each run, as a flat list. Nil if all requests cost 1.
   local runs
   if requests == nil then
     runs = {}
-    for asked, cost in string.gmatch(ARGV[at + 1], '(%d+)%*(%d+)') do
-      runs[#runs + 1], runs[#runs + 2] = tonumber(asked), tonumber(cost)
+    for number, cost in string.gmatch(asked, '(%d+)%*(%d+)') do
+      runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(cost)
     end
     requests, units = runs[1], runs[2]
   end
@@ -129,9 +160,10 @@ for each = 1, #KEYS do
   local most, process, active, leaseMs
   if #item > 1 then most, process, active, leaseMs = string.match(item, ' (%d+) (%S+) (%d+) (%d+)$') end
   at = at + 3
-  if unsentAt then at = at + 5 + 2 * windows end
-  names[numbers + 2] = readMs ~= '' and 'changedMs' or most and 'leases' or nil
-  names[numbers + 3] = readMs ~= '' and most and 'leases' or nil
+  if unsentAt then at = at + (trialAt and 10 + 4 * windows or 5 + 2 * windows) end
+  local optional = trialAt and numbers + 3 or numbers + 2
+  names[optional] = readMs ~= '' and 'changedMs' or most and 'leases' or nil
+  names[optional + 1] = readMs ~= '' and most and 'leases' or nil
 
   local stored = redis.pcall('HMGET', key, unpack(names))
   local leakedMs = stored[numbers + 1] and tonumber(string.match(stored[numbers + 1], ' leaked (%d+)'))
@@ -141,7 +173,7 @@ for each = 1, #KEYS do
     if #KEYS == 1 then return stored end
     last = last + 1
     reply[last] = stored.err
-  elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[numbers + 2]) or 0) then
+  elseif readMs ~= '' and tonumber(readMs) ~= (tonumber(stored[optional]) or 0) then
     -- The stored changedMs can be older than readMs if a failover lost the change. If the
     -- hash has expired, changedMs counts as 0.
     last = last + 1
@@ -179,37 +211,10 @@ for each = 1, #KEYS do
         reply[place], reply[place + 1] = number, tonumber(stored[6 + 2 * i]) or 0
       end
     end
-    if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
-
-    if unsentAt then
-      moves = true
-      local unsentStrikes, unsentBannedUntilMs = tonumber(ARGV[unsentAt]), tonumber(ARGV[unsentAt + 1])
-      if tonumber(ARGV[unsentAt + 4]) == resetMs then
-        for i = 1, windows do
-          local sent, used = unsentAt + 3 + 2 * i, windowFieldsAt + 2 * i + 1
-          if tonumber(ARGV[sent]) == reply[used - 1] then reply[used] = reply[used] + tonumber(ARGV[sent + 1]) end
-        end
-      end
-      if tonumber(ARGV[unsentAt + 3]) == liftedMs then
-        if unsentBannedUntilMs > bannedUntilMs then
-          bannedUntilMs = math.max(bannedUntilMs, math.min(unsentBannedUntilMs, nowMs + maxMs))
-          banLevel = math.max(banLevel, tonumber(ARGV[unsentAt + 2]))
-        end
-        if unsentStrikes > 0 and bannedUntilMs <= nowMs then
-          if strikes == 0 then strikesFromMs = nowMs end
-          strikes = strikes + unsentStrikes
-          if strikes >= after then
-            bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
-            strikes, strikesFromMs = 0, 0
-          end
-        end
-      end
-    end
-
     local slots, otherLeases, storedLeases = math.huge, '', ''
     if most then
       slots = most - active
-      storedLeases = stored[numbers + (readMs ~= '' and 3 or 2)] or ''
+      storedLeases = stored[readMs ~= '' and optional + 1 or optional] or ''
       for name, held, untilMs in string.gmatch(storedLeases, '(%S+) (%d+) (%d+)') do
         if name ~= process and tonumber(untilMs) > nowMs then
           slots = slots - held
@@ -218,64 +223,197 @@ for each = 1, #KEYS do
       end
     end
 
-    local admitted, refused, banned, crowded = 0, 0, 0, 0
-    local room, charged, run = math.huge, 0, 1 -- `run`: the place of the current run in `runs`
+    local admitted, refused, banned, crowded, charged
+    -- The place of the current run in `runs`.
+    local run
     -- The number of units, times 100, after which the first hour, day or month has reached the lowest threshold.
     local belowLowest = math.huge
-    if bannedUntilMs <= nowMs or lowest then
-      for i = 1, windows do
-        local name, used = names[5 + 2 * i], reply[windowFieldsAt + 2 * i + 1]
-        local limit = tonumber(granted and string.match(granted, ' ' .. name .. ' (%d+)') or ARGV[windowsAt + 3 * i])
-        room = math.min(room, limit - used)
-        if lowest and name ~= 'second' and name ~= 'minute' then
-          belowLowest = math.min(belowLowest, lowest * limit - 100 * used)
-        end
-      end
-    end
+    -- The loop decides the requests with the limits of the plan. If the trial may decide a request differently, or if its counts may
+    -- change, the loop decides all requests again, with the limits and counts of the trial. `counts` contains the number and the charged
+    -- units of each window.
+    local counts, countsAt, limitsAt, stride, unsentHere = reply, windowFieldsAt, windowsAt, 3, unsentAt
+    -- The field `trial` before and after the call, and the outcome of the trial if it differs from the outcome of the plan.
+    local trialBefore, trialAfter, admittedInTrial, refusedInTrial, bannedInTrial
+    local isTrial, again = false, false
+    -- While the trial is decided: the free places of the plan before the current run, and the requests of each run that the plan admitted.
+    local places, admittedOf, crowdedOfPlan, chargedOfPlan
+    local trialExpiresMs = 0
+    local room, lowestLimit = math.huge, math.huge
     repeat
-      local fitting = 0
-      if bannedUntilMs > nowMs then
-        banned = banned + requests
-      else
-        if units == 0 then fitting = requests
-        else fitting = math.max(0, math.min(requests, math.floor((room - charged) / units))) end
-        if fitting > slots then fitting = math.max(0, slots) end
-        slots = slots - fitting
-        admitted, charged = admitted + fitting, charged + fitting * units
-        local rest = requests - fitting
-        if rest > 0 and slots <= 0 then
-          crowded = crowded + rest
-        elseif rest > 0 then
-          moves = true
-          local struck = math.min(rest, math.max(0, after - 1 - strikes))
-          refused, banned = refused + struck, banned + rest - struck
-          if rest > struck then
-            bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
-            strikes, strikesFromMs = 0, 0
-          else
+      if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
+
+      if unsentHere then
+        moves = true
+        local unsentStrikes, unsentBannedUntilMs = tonumber(ARGV[unsentHere]), tonumber(ARGV[unsentHere + 1])
+        if tonumber(ARGV[unsentHere + 4]) == resetMs then
+          for i = 1, windows do
+            local sent, used = unsentHere + 3 + 2 * i, countsAt + 2 * i + 1
+            if tonumber(ARGV[sent]) == counts[used - 1] then counts[used] = counts[used] + tonumber(ARGV[sent + 1]) end
+          end
+        end
+        if tonumber(ARGV[unsentHere + 3]) == liftedMs then
+          if unsentBannedUntilMs > bannedUntilMs then
+            bannedUntilMs = math.max(bannedUntilMs, math.min(unsentBannedUntilMs, nowMs + maxMs))
+            banLevel = math.max(banLevel, tonumber(ARGV[unsentHere + 2]))
+          end
+          if unsentStrikes > 0 and bannedUntilMs <= nowMs then
             if strikes == 0 then strikesFromMs = nowMs end
-            strikes = strikes + struck
+            strikes = strikes + unsentStrikes
+            if strikes >= after then
+              bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
+              strikes, strikesFromMs = 0, 0
+            end
           end
         end
       end
-      requests = nil
-      if runs then
-        requests, units = runs[run + 2], runs[run + 3]
-        -- The script no longer needs this entry of `runs`, so it stores the number of admitted requests in this entry.
-        runs[(run + 1) / 2] = fitting
-        run = run + 2
-      end
-    until requests == nil
-    if charged > 0 then
-      for i = 1, windows do
-        local used = windowFieldsAt + 2 * i + 1
-        reply[used] = reply[used] + charged
-      end
-    end
 
-    reply[last + 1], reply[last + 2], reply[last + 3] = admitted, refused, banned
-    reply[fieldsAt + 1], reply[fieldsAt + 2] = strikes, strikesFromMs
-    reply[fieldsAt + 3], reply[fieldsAt + 4] = bannedUntilMs, banLevel
+      admitted, refused, banned, crowded, charged, run = 0, 0, 0, 0, 0, 1
+      if not isTrial and (bannedUntilMs <= nowMs or lowest) or unsentHere then
+        room = math.huge
+        for i = 1, windows do
+          local name, used, limit = names[5 + 2 * i], counts[countsAt + 2 * i + 1], ARGV[limitsAt + stride * i]
+          -- A grant does not limit a window without a limit.
+          limit = tonumber(granted and limit ~= 'inf' and string.match(granted, ' ' .. name .. ' (%d+)') or limit)
+          room = math.min(room, limit - used)
+          if not isTrial and lowest and name ~= 'second' and name ~= 'minute' then
+            belowLowest = math.min(belowLowest, lowest * limit - 100 * used)
+          end
+        end
+      end
+      repeat
+        local fitting, crowdedOut = 0, 0
+        if isTrial then
+          -- A request that costs more than a limit would get 403, and would not be charged.
+          if units > lowestLimit then units = 0 end
+          if most then
+            -- The concurrency limit refuses the same requests as for the plan.
+            local left = places - admittedOf[(run + 1) / 2]
+            if left <= 0 then crowdedOut = requests - math.min(requests, math.max(0, places)) end
+            requests, places = requests - crowdedOut, left
+          end
+        end
+        if bannedUntilMs > nowMs then
+          banned = banned + requests
+        else
+          if units == 0 then fitting = requests
+          else fitting = math.max(0, math.min(requests, math.floor((room - charged) / units))) end
+          if fitting > slots then fitting = math.max(0, slots) end
+          slots = slots - fitting
+          admitted, charged = admitted + fitting, charged + fitting * units
+          local rest = requests - fitting
+          if rest > 0 and slots <= 0 then
+            crowded = crowded + rest
+          elseif rest > 0 then
+            local struck = math.min(rest, math.max(0, after - 1 - strikes))
+            refused, banned = refused + struck, banned + rest - struck
+            if rest > struck then
+              moves = true
+              bannedUntilMs, banLevel = banFrom(bannedUntilMs, banLevel)
+              strikes, strikesFromMs = 0, 0
+            else
+              if strikes == 0 then moves, strikesFromMs = true, nowMs end
+              strikes = strikes + struck
+            end
+          end
+        end
+        if crowdedOut > 0 then
+          if bannedUntilMs > nowMs then banned = banned + crowdedOut else crowded = crowded + crowdedOut end
+        end
+        requests = nil
+        if runs then
+          requests, units = runs[run + 2], runs[run + 3]
+          -- The script no longer needs this entry of `runs`, so it stores the number of admitted requests in this entry.
+          runs[(run + 1) / 2] = fitting
+          run = run + 2
+        end
+      until requests == nil
+      if charged > 0 then
+        for i = 1, windows do
+          local used = countsAt + 2 * i + 1
+          counts[used] = counts[used] + charged
+        end
+      end
+
+      if isTrial then
+        again = false
+        if runs then admittedOf, runs = runs, admittedOf end
+        local differs = strikes ~= reply[fieldsAt + 1] or strikesFromMs ~= reply[fieldsAt + 2]
+          or bannedUntilMs ~= reply[fieldsAt + 3] or banLevel ~= reply[fieldsAt + 4]
+        for i = 1, windows do
+          local difference = counts[2 * i + 1] - reply[windowFieldsAt + 2 * i + 1]
+          if difference ~= 0 then differs = true end
+          counts[2 * i + 1] = difference
+        end
+        trialAfter = false
+        if differs then
+          local ofBan = 2 * windows + 2
+          counts[ofBan], counts[ofBan + 1], counts[ofBan + 2], counts[ofBan + 3] = strikes, strikesFromMs, bannedUntilMs, banLevel
+          trialAfter = struct.pack(trialForm, unpack(counts, 1, ofBan + 3))
+          if strikes > 0 then trialExpiresMs = strikesFromMs + withinMs end
+          if bannedUntilMs > 0 then trialExpiresMs = math.max(trialExpiresMs, bannedUntilMs + maxMs) end
+        end
+        -- The variables have the outcome of the plan again.
+        admittedInTrial, refusedInTrial, bannedInTrial = admitted, refused, banned
+        crowded, charged, admitted, refused = crowdedOfPlan, chargedOfPlan, reply[last + 1], reply[last + 2]
+        strikes, strikesFromMs, bannedUntilMs = reply[fieldsAt + 1], reply[fieldsAt + 2], reply[fieldsAt + 3]
+      else
+        reply[last + 1], reply[last + 2], reply[last + 3] = admitted, refused, banned
+        reply[fieldsAt + 1], reply[fieldsAt + 2] = strikes, strikesFromMs
+        reply[fieldsAt + 3], reply[fieldsAt + 4] = bannedUntilMs, banLevel
+        if trialAt then
+          trialBefore = stored[numbers + 2]
+          trialAfter = trialBefore
+          -- The counts of the trial before the call, or false if they are equal to the counts of the plan.
+          local known = trialBefore and string.byte(trialBefore) == trialWindows and #trialBefore == 19 + 13 * windows
+            and { struct.unpack(trialForm, trialBefore) }
+          room = math.huge
+          for i = 1, windows do
+            local number, used, limit = reply[windowFieldsAt + 2 * i], reply[windowFieldsAt + 2 * i + 1] - charged, ARGV[trialAt + i]
+            if unsentAt then used = number == tonumber(stored[5 + 2 * i]) and tonumber(stored[6 + 2 * i]) or 0 end
+            if known then
+              if known[2 * i] == number then used = used + known[2 * i + 1] end
+              if used < 0 then used, again = 0, true end
+              known[2 * i], known[2 * i + 1] = number, used
+            end
+            if limit ~= 'inf' then
+              limit = tonumber(granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or limit)
+              if limit - used < room then room = limit - used end
+              if limit < lowestLimit then lowestLimit = limit end
+            end
+          end
+          -- If the plan admits all requests, and the trial has room for them, the trial admits them too, and the differences do not change.
+          again = again or unsentAt or charged > room or refused + banned + crowded > 0 or known and known[2 * windows + 4] > nowMs
+          if again then
+            isTrial, counts, countsAt, limitsAt, stride = true, known, 0, trialAt, 1
+            if known then
+              local ofBan = 2 * windows + 2
+              strikes, strikesFromMs, bannedUntilMs, banLevel = known[ofBan], known[ofBan + 1], known[ofBan + 2], known[ofBan + 3]
+            else
+              strikes, strikesFromMs = tonumber(stored[1]) or 0, tonumber(stored[2]) or 0
+              bannedUntilMs, banLevel = tonumber(stored[3]) or 0, tonumber(stored[4]) or 0
+              counts = { trialWindows, 0, 0, 0, 0, 0, 0, 0, 0 }
+              for i = 1, windows do
+                local number, used = reply[windowFieldsAt + 2 * i], reply[windowFieldsAt + 2 * i + 1] - charged
+                if unsentAt then used = number == tonumber(stored[5 + 2 * i]) and tonumber(stored[6 + 2 * i]) or 0 end
+                counts[2 * i], counts[2 * i + 1] = number, used
+              end
+            end
+            unsentHere = unsentAt and unsentAt + 5 + 2 * windows
+            crowdedOfPlan, chargedOfPlan = crowded, charged
+            places, slots, admittedOf = slots + admitted, math.huge, runs or { admitted }
+            requests, units, runs = tonumber(asked), 1, nil
+            if requests == nil then
+              runs = {}
+              for number, cost in string.gmatch(asked, '(%d+)%*(%d+)') do
+                runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(cost)
+              end
+              requests, units = runs[1], runs[2]
+            end
+          end
+        end
+      end
+    until not again
+
     reply[fieldsAt + 5], reply[fieldsAt + 6] = liftedMs, resetMs
     last = fieldsAt + numbers + 1
     reply[last] = grant or 0
@@ -291,11 +429,23 @@ for each = 1, #KEYS do
       for i = 1, (run - 1) / 2 do reply[last + i] = runs[i] end
       last = last + (run - 1) / 2
     end
+    if isTrial then
+      reply[last + 1], reply[last + 2] = -1, trialAfter or 0
+      reply[last + 3], reply[last + 4], reply[last + 5] = admittedInTrial, refusedInTrial, bannedInTrial
+      last = last + 5
+      if run > 3 then
+        for i = 1, (run - 1) / 2 do reply[last + i] = admittedOf[i] end
+        last = last + (run - 1) / 2
+      end
+    elseif trialAt then
+      last = last + 1
+      reply[last] = trialAfter or 0
+    end
 
     -- Requests of a banned key change nothing, so nothing is written. A call for a key without a ban writes only the changed
     -- fields, usually two counts.
-    if unsentAt or most or admitted + refused > 0 or bannedUntilMs ~= bannedBefore then
-      local fields, count = {}, 0
+    if unsentAt or most or admitted + refused > 0 or bannedUntilMs ~= bannedBefore or trialAfter ~= trialBefore then
+      local fields, count = { 0, 0, 0, 0, 0, 0, 0, 0 }, 0
       local leases = otherLeases
       if most and active + admitted > 0 then
         leases = leases .. process .. ' ' .. active + admitted .. ' ' .. nowMs + leaseMs
@@ -311,11 +461,17 @@ for each = 1, #KEYS do
           count = count + 2
         end
       end
-      if count > 0 then redis.call('HSET', key, unpack(fields)) end
+      if trialAfter and trialAfter ~= trialBefore then
+        fields[count + 1], fields[count + 2] = 'trial', trialAfter
+        count = count + 2
+      end
+      if count > 0 then redis.call('HSET', key, unpack(fields, 1, count)) end
+      if trialBefore and not trialAfter then redis.call('HDEL', key, 'trial') end
       if grantHasEnded and (not leakedMs or nowMs > leakedMs + leakNotedMs) then redis.call('HDEL', key, 'grant') end
       if leases == '' and storedLeases ~= '' then redis.call('HDEL', key, 'leases') end
       if moves then
         local expiresMs = math.max(
+          trialExpiresMs,
           leases ~= '' and nowMs + leaseMs or 0,
           strikes > 0 and strikesFromMs + withinMs or 0,
           bannedUntilMs > 0 and bannedUntilMs + maxMs or 0,
@@ -335,6 +491,6 @@ for each = 1, #KEYS do
   end
 end
 
--- Remove the unused entries at the end of the reply.
-for i = last + 1, #reply do reply[i] = nil end
+-- The reply ends before the first entry without a value.
+reply[last + 1] = nil
 return reply

@@ -8,11 +8,30 @@ import {
 } from '../../../shared/model.ts';
 import type { Concurrency } from './leases.ts';
 import { type Reached, type Told, untoldThresholds } from './thresholds.ts';
+import { differencesOf, type TrialCounts, trialStateOf } from './trial-counts.ts';
+
+/**
+ * Decides the requests of one key, first with the limits of its plan, and then with the limits of the trial. The trial has counts and bans
+ * of its own, and does not change the outcome of the plan. `decide-quota.lua` is the same function inside Redis, and tests compare the two
+ * functions.
+ */
+export function decideQuota(
+  before: Readonly<QuotaState>,
+  call: QuotaCall,
+  windowsMs: WindowsMs,
+  nowMs: number,
+  slots = Number.POSITIVE_INFINITY,
+): QuotaOutcome {
+  const outcome = decideWithLimits(before, call, windowsMs, nowMs, slots);
+  if (call.trial === undefined) return outcome;
+  const trial = decideTrial(before, { ...call, trial: call.trial, slots, outcome }, windowsMs, nowMs);
+  const { state } = outcome;
+  return { ...outcome, state: { ...state, trial: differencesOf(state, trial.state, call.limits) }, trial };
+}
 
 /**
  * Decides the requests of one key in order of arrival, all with the same timestamp. A ban is checked first, then every limited window. An
- * admitted request is charged its units in all windows. A refused request is charged in no window. `decide-quota.lua` is the same function
- * inside Redis, and tests compare the two functions.
+ * admitted request is charged its units in all windows. A refused request is charged in no window.
  *
  * A single decision on n requests has the same result as n decisions on one request each. All requests of a run have the same cost. Once
  * the windows have no room for one request of a run, they have no room for the rest of the run. A request is refused if a window has no
@@ -24,24 +43,75 @@ import { type Reached, type Told, untoldThresholds } from './thresholds.ts';
  * @param slots the number of requests that may begin now under the concurrency limit of the key. The concurrency limit is checked before
  *   the windows. A request that exceeds the concurrency limit is not counted as a strike.
  */
-export function decideQuota(
+function decideWithLimits(
   before: Readonly<QuotaState>,
   call: QuotaCall,
   windowsMs: WindowsMs,
   nowMs: number,
-  slots = Number.POSITIVE_INFINITY,
+  slots: number,
 ): QuotaOutcome {
-  const { limits, bans, unsent } = call;
   const state = { ...before, grant: unendedGrant(before.grant, nowMs) };
-  openWindows(state, limits, windowsMs, nowMs);
-  endStrikes(state, bans, nowMs);
-  if (unsent !== undefined) {
-    addUnsent(state, unsent, call, nowMs);
-    if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
-  }
+  bringUpToDate(state, call, windowsMs, nowMs);
   const decided = decideRuns(state, call, nowMs, slots);
   const reached = reachedIn(state, call, nowMs);
   return { nowMs, ...decided, ...(reached && { reached }), state };
+}
+
+/** Starts the current windows, ends expired strikes, and adds the decisions that a process made without the store. */
+function bringUpToDate(
+  state: QuotaState,
+  terms: Pick<QuotaCall, 'limits' | 'bans' | 'unsent'>,
+  windowsMs: WindowsMs,
+  nowMs: number,
+): void {
+  const { limits, bans, unsent } = terms;
+  openWindows(state, limits, windowsMs, nowMs);
+  endStrikes(state, bans, nowMs);
+  if (unsent === undefined) return;
+  addUnsent(state, unsent, terms, nowMs);
+  if (unsent.strikes > 0 && state.strikes >= bans.after) ban(state, bans, nowMs);
+}
+
+/**
+ * Decides the requests with the limits of the trial. The concurrency limit refuses the same requests as for the plan, unless the trial has
+ * banned the key.
+ */
+function decideTrial(
+  before: Readonly<QuotaState>,
+  call: QuotaCall & { readonly trial: Limits; readonly slots: number; readonly outcome: QuotaOutcome },
+  windowsMs: WindowsMs,
+  nowMs: number,
+): TrialDecided {
+  const { trial: limits, bans, outcome } = call;
+  const state = trialStateOf({ ...before, grant: unendedGrant(before.grant, nowMs) }, limits);
+  bringUpToDate(state, { limits, bans, unsent: call.unsent?.trial ?? call.unsent }, windowsMs, nowMs);
+  const asked = trialRuns(call, limits, state.grant, nowMs);
+  let places = call.slots;
+  const runs = [asked, ...(asked.later ?? [])].map(({ requests, units }, at) => {
+    const left = places - (outcome.admittedOf?.[at] ?? outcome.admitted);
+    const crowdedOut = left > 0 ? 0 : requests - Math.min(requests, Math.max(0, places));
+    places = left;
+    const run = { requests: requests - crowdedOut, units };
+    const decided = decideRun(state, run, { limits, bans }, nowMs, Number.POSITIVE_INFINITY);
+    return state.bannedUntilMs > nowMs ? { ...decided, banned: decided.banned + crowdedOut } : decided;
+  });
+  return {
+    admitted: sumOf(runs, 'admitted'),
+    refused: sumOf(runs, 'refused'),
+    banned: sumOf(runs, 'banned'),
+    ...(asked.later !== undefined && { admittedOf: runs.map(({ admitted }) => admitted) }),
+    state,
+  };
+}
+
+/**
+ * Returns the requests of a call as the trial charges them. A request that costs more than a limit of the trial is not charged, because it
+ * would get 403 (`request/path/decide-units.ts`).
+ */
+export function trialRuns(asked: Asked, trial: Limits, grant: Grant | undefined, nowMs: number): Asked {
+  const most = Math.min(...limitsAt(nowMs, trial, grant).map(({ max }) => max));
+  const tried = ({ requests, units }: Run) => ({ requests, units: units > most ? 0 : units });
+  return { ...tried(asked), ...(asked.later && { later: asked.later.map(tried) }) };
 }
 
 function decideRuns(state: QuotaState, call: QuotaCall, nowMs: number, slots: number): DecidedRuns {
@@ -80,7 +150,7 @@ function sumOf(runs: readonly DecidedRun[], kind: keyof DecidedRun): number {
 function decideRun(
   state: QuotaState,
   { requests, units }: Run,
-  { limits, bans }: QuotaCall,
+  { limits, bans }: Pick<QuotaCall, 'limits' | 'bans'>,
   nowMs: number,
   slots: number,
 ): DecidedRun {
@@ -118,6 +188,8 @@ export interface QuotaState extends WindowCounts {
   grant: Grant | undefined;
   /** The reported thresholds. In the store's reply, the member is undefined while no window has reached the lowest threshold. */
   told: Told | undefined;
+  /** The counts of the trial; undefined while they are equal to the counts of the plan. */
+  trial?: TrialCounts | undefined;
 }
 
 /** A process's decisions on a key that were made without the store and have not been sent to the store. */
@@ -128,6 +200,8 @@ export interface Unsent extends Readonly<WindowCounts> {
   /** The generation in the last reply that the process received. */
   readonly liftedMs: number;
   readonly resetMs: number;
+  /** The decisions of the trial. Without this member, the trial decided as the plan. */
+  readonly trial?: Unsent | undefined;
 }
 
 /** Consecutive requests of equal cost. */
@@ -148,6 +222,8 @@ export interface Asked extends Run {
 export interface QuotaCall extends Asked {
   readonly keyId: string;
   readonly limits: Limits;
+  /** The limits of the trial, with the same windows as `limits` (`alignLimits`). */
+  readonly trial?: Limits | undefined;
   readonly bans: BanPolicy;
   /** The percentages of a limit that are reported when the key reaches them: whole numbers, ascending. Absent or empty: none. */
   readonly thresholds?: readonly number[] | undefined;
@@ -177,6 +253,14 @@ export interface QuotaOutcome {
   /** The thresholds that the key has reached and that are not reported, the shortest window first. Absent if there are none. */
   readonly reached?: readonly Reached[];
   /** The counts after all requests of the call. */
+  readonly state: Readonly<QuotaState>;
+  /** The outcome of the trial. Absent if the call has no trial. */
+  readonly trial?: TrialDecided;
+}
+
+/** The outcome of the trial for the requests of a call. The remaining requests exceeded the concurrency limit. */
+export interface TrialDecided extends Pick<QuotaOutcome, 'admitted' | 'refused' | 'banned' | 'admittedOf'> {
+  /** The counts of the trial after all requests of the call. */
   readonly state: Readonly<QuotaState>;
 }
 
@@ -211,7 +295,10 @@ export function roomIn(state: Readonly<QuotaState>, limits: Limits, nowMs: numbe
 }
 
 /** Returns the units that were charged for the admitted requests of a call. */
-export function chargedUnits({ units, later }: Asked, { admitted, admittedOf }: QuotaOutcome): number {
+export function chargedUnits(
+  { units, later }: Asked,
+  { admitted, admittedOf }: Pick<QuotaOutcome, 'admitted' | 'admittedOf'>,
+): number {
   if (later === undefined || admittedOf === undefined) return admitted * units;
   return later.reduce(
     (sum, run, at) => sum + run.units * (admittedOf[at + 1] ?? 0),
@@ -225,10 +312,14 @@ function fitting(requests: number, units: number, room: number): number {
   return Math.max(0, Math.min(requests, Math.floor(room / units)));
 }
 
-/** Returns the limits at `nowMs`. A running grant replaces the limits of its windows. */
+/** Returns the limits at `nowMs`. A running grant replaces the limits of its windows, except limits of Infinity. */
 export function limitsAt(nowMs: number, limits: Limits, grant: Grant | undefined): Limits {
   if (!isRunning(grant, nowMs)) return limits;
-  return limits.map((limit) => grant.limits.find(({ window }) => window === limit.window) ?? limit);
+  return limits.map((limit) =>
+    limit.max === Number.POSITIVE_INFINITY
+      ? limit
+      : (grant.limits.find(({ window }) => window === limit.window) ?? limit),
+  );
 }
 
 /** Whether a grant has begun and has not ended. */
@@ -288,7 +379,9 @@ export function addUnsent(
 
 /** Returns the time from which the state has no effect, epoch ms. The store may then delete the state. */
 export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsMs: WindowsMs): number {
+  const { trial } = state;
   let atMs = Math.max(
+    trial === undefined ? 0 : expiresMs({ ...emptyQuotaState, ...banCounts(trial) }, bans, windowsMs),
     state.strikes === 0 ? 0 : state.strikesFromMs + bans.withinMs,
     state.bannedUntilMs === 0 ? 0 : state.bannedUntilMs + bans.maxMs,
     state.liftedMs === 0 ? 0 : state.liftedMs + bans.maxMs,
@@ -301,12 +394,19 @@ export function expiresMs(state: Readonly<QuotaState>, bans: BanPolicy, windowsM
 }
 
 /**
- * Lifts the ban and resets the ban level. Requests are admitted again if the windows have room. The new generation makes the store ignore
+ * Lifts the ban and resets the ban level, also in the trial. Requests are admitted again if the windows have room. The new generation makes the store ignore
  * older strikes and bans, even if processes send them later.
  */
 export function liftBan(before: Readonly<QuotaState>, nowMs: number): QuotaState {
   const liftedMs = Math.max(nowMs, before.liftedMs + 1);
-  return { ...before, strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0, liftedMs };
+  const { trial } = before;
+  return { ...before, ...noBan, ...(trial && { trial: { ...trial, ...noBan } }), liftedMs };
+}
+
+const noBan = { strikes: 0, strikesFromMs: 0, bannedUntilMs: 0, banLevel: 0 };
+
+function banCounts({ strikes, strikesFromMs, bannedUntilMs, banLevel }: TrialCounts): typeof noBan {
+  return { strikes, strikesFromMs, bannedUntilMs, banLevel };
 }
 
 /**
@@ -324,7 +424,7 @@ export function setGrant(before: Readonly<QuotaState>, nowMs: number, grant: Gra
 }
 
 /** Resets the strikes when `withinMs` has passed since the first strike. */
-function endStrikes(state: QuotaState, bans: BanPolicy, nowMs: number): void {
+export function endStrikes(state: QuotaState, bans: BanPolicy, nowMs: number): void {
   if (state.strikes === 0 || nowMs < state.strikesFromMs + bans.withinMs) return;
   state.strikes = 0;
   state.strikesFromMs = 0;

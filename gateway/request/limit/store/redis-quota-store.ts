@@ -14,16 +14,19 @@ import { whateverArrives, withinDeadline } from '../../../shared/structures/with
 import {
   type Asked,
   emptyQuotaState,
+  endStrikes,
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
   reachedIn,
+  type TrialDecided,
   type Unsent,
   usedIn,
 } from './decide-quota.ts';
 import type { Concurrency } from './leases.ts';
 import type { QuotaChanged, QuotaReply, QuotaStore, StoreFailure, ToldConfirmed } from './quota-store.ts';
 import { unpackTold } from './thresholds.ts';
+import { trialStateOf, unpackTrial, windowBits } from './trial-counts.ts';
 
 const decideScript = readScript('calendar-month.lua') + readScript('decide-quota.lua');
 const changeScript = readScript('change-quota.lua');
@@ -107,7 +110,7 @@ export function createRedisQuotaStore(deps: {
 
   async function readOne(name: string): Promise<QuotaState> {
     if (!redis.isReady(name)) throw new Error(notConnected.reason);
-    return stateOf(await client.hgetall(name));
+    return stateOf(await client.hgetallBuffer(name));
   }
 
   /** Calls the script once. @param arrived the list to which the replies are written, from the index `from` */
@@ -116,7 +119,7 @@ export function createRedisQuotaStore(deps: {
     for (const { keyId } of calls) args.push(nameOf(keyId));
     let before: Terms | undefined;
     for (const call of calls) {
-      const { limits, generation, unsent, concurrency } = call;
+      const { limits, trial, generation, unsent, concurrency } = call;
       const terms = termsOf(call);
       if (terms === before || terms.text === before?.text) args.push('');
       else args.push(...terms.args);
@@ -124,9 +127,14 @@ export function createRedisQuotaStore(deps: {
       args.push(askedArgument(call), generation === undefined ? '' : String(generation));
       const flag = unsent === undefined ? '0' : '1';
       args.push(concurrency === undefined ? flag : `${flag} ${leaseArgument(concurrency)}`);
-      if (unsent !== undefined) args.push(...unsentArguments(unsent, limits));
+      if (unsent === undefined) continue;
+      args.push(...unsentArguments(unsent, limits));
+      if (trial !== undefined) args.push(...unsentArguments(unsent.trial ?? unsent, limits));
     }
-    return client.decideQuotas(...args).then(
+    // The counts of a trial are octets, which are not UTF-8.
+    const isTried = calls.some(({ trial }) => trial !== undefined);
+    const called = isTried ? client.decideQuotasBuffer(...args) : client.decideQuotas(...args);
+    return called.then(
       (reply) => readReplies(reply, calls, from, arrived),
       (error) => {
         const failure = toFailure(error);
@@ -139,7 +147,7 @@ export function createRedisQuotaStore(deps: {
     const name = nameOf(keyId);
     if (!redis.isReady(name)) return notConnected;
     const changed = client
-      .changeQuota(name, verb, ...args)
+      .changeQuotaBuffer(name, verb, ...args)
       .then(([nowMs, ...flat]): QuotaChanged => ({ kind: 'changed', nowMs, state: stateOf(toHash(flat)) }));
     return withinDeadline<QuotaChanged | StoreFailure>(
       changed.catch(toFailure),
@@ -149,14 +157,17 @@ export function createRedisQuotaStore(deps: {
   }
 
   /** Returns the script arguments that are the same in every call for a key. These arguments are converted to strings only once. */
-  function termsOf({ limits, bans, thresholds }: QuotaCall): Terms {
+  function termsOf({ limits, trial, bans, thresholds }: QuotaCall): Terms {
     const lowest = thresholds?.[0];
     const known = termsOfLimits.get(limits);
-    if (known?.bans === bans && known.lowest === lowest) return known;
-    const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], max]);
-    const head = lowest === undefined ? limits.length : `${limits.length} ${lowest}`;
-    const args = [head, bans.after, bans.withinMs, bans.forMs, bans.maxMs, ...windows].map(String);
-    const terms = { bans, lowest, args, text: args.join(' ') };
+    if (known?.bans === bans && known.lowest === lowest && known.trial === trial) return known;
+    const windows = limits.flatMap(({ window, max }) => [window, windowsMs[window], limitArgument(max)]);
+    const count = trial === undefined ? limits.length : -(limits.length + 8 * windowBits(limits));
+    const head = lowest === undefined ? count : `${count} ${lowest}`;
+    const tried = trial?.map(({ max }) => limitArgument(max)) ?? [];
+    const { after, withinMs, forMs, maxMs } = bans;
+    const args = [head, after, withinMs, forMs, maxMs, ...windows, ...tried].map(String);
+    const terms = { bans, lowest, trial, args, text: args.join(' ') };
     termsOfLimits.set(limits, terms);
     return terms;
   }
@@ -170,9 +181,15 @@ interface Terms {
   readonly bans: BanPolicy;
   /** The lowest threshold, in percent; undefined without thresholds. */
   readonly lowest: number | undefined;
+  readonly trial: Limits | undefined;
   readonly args: readonly string[];
   /** All arguments as one text, which is compared with the text of another key. */
   readonly text: string;
+}
+
+/** A window that only the trial limits has the limit `inf` in the plan, and the other way round. */
+function limitArgument(max: number): number | 'inf' {
+  return max === Number.POSITIVE_INFINITY ? 'inf' : max;
 }
 
 function askedArgument({ requests, units, later }: Asked): string {
@@ -203,35 +220,29 @@ function readReplies(
   from: number,
   arrived: QuotaReply[],
 ): void {
+  const parts = { reply, at: 1 };
   const nowMs = Number(reply[0]);
-  let at = 1;
   for (const [index, call] of calls.entries()) {
-    const first = reply[at];
-    if (typeof first === 'string') {
-      arrived[from + index] = toRefusal(first);
-      at += 1;
+    const first = reply[parts.at];
+    if (typeof first !== 'number') {
+      arrived[from + index] = toRefusal(String(first));
+      parts.at += 1;
     } else if (first === -1) {
       arrived[from + index] = stale;
-      at += 1;
-    } else {
-      arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, reply, at, call) };
-      at += 10 + 2 * call.limits.length + optionalPartsOf(call) + runsInReply(call);
-    }
+      parts.at += 1;
+    } else arrived[from + index] = { kind: 'decided', outcome: toOutcome(nowMs, parts, call) };
   }
 }
 
-function optionalPartsOf({ concurrency, thresholds }: QuotaCall): number {
-  return (concurrency === undefined ? 0 : 1) + (thresholds?.[0] === undefined ? 0 : 1);
+/** A reply and the index of the next part. */
+interface Parts {
+  readonly reply: ScriptReply;
+  at: number;
 }
 
-/** Returns the number of runs in the reply. The reply lists the runs only if the call has several runs. */
-function runsInReply({ later }: Asked): number {
-  return later === undefined ? 0 : later.length + 1;
-}
-
-function toOutcome(nowMs: number, reply: ScriptReply, from: number, call: QuotaCall): QuotaOutcome {
-  let at = from;
-  const next = () => Number(reply[at++]);
+function toOutcome(nowMs: number, parts: Parts, call: QuotaCall): QuotaOutcome {
+  const { reply } = parts;
+  const next = () => Number(reply[parts.at++]);
   const [admitted, refused, banned] = [next(), next(), next()];
   const state: QuotaState = {
     ...emptyQuotaState,
@@ -246,38 +257,65 @@ function toOutcome(nowMs: number, reply: ScriptReply, from: number, call: QuotaC
     state[window] = next();
     state[usedIn[window]] = next();
   }
-  const grant = reply[at++];
-  if (typeof grant === 'string') state.grant = unpackGrant(grant);
-  const told = call.thresholds?.[0] === undefined ? 0 : reply[at++];
-  if (typeof told === 'string') state.told = unpackTold(told);
-  const reached = typeof told === 'string' ? reachedIn(state, call, nowMs) : undefined;
+  const grant = reply[parts.at++];
+  if (typeof grant !== 'number') state.grant = unpackGrant(String(grant));
+  const told = call.thresholds?.[0] === undefined ? 0 : reply[parts.at++];
+  if (typeof told !== 'number') state.told = unpackTold(String(told));
+  const reached = typeof told === 'number' ? undefined : reachedIn(state, call, nowMs);
   const decided = {
     ...{ nowMs, admitted, refused, banned, ...(call.concurrency && { crowded: next() }) },
     ...(reached && { reached }),
     state,
   };
-  if (call.later === undefined) return decided;
-  const admittedOf = reply.slice(at, at + runsInReply(call)).map(Number);
-  return { ...decided, admittedOf };
+  const outcome = call.later === undefined ? decided : { ...decided, admittedOf: runsIn(parts, call) };
+  return call.trial === undefined ? outcome : { ...outcome, trial: trialIn(parts, outcome, call) };
 }
 
-function toHash(flat: readonly (string | number)[]): Record<string, string> {
-  const hash: Record<string, string> = {};
-  for (let i = 0; i < flat.length; i += 2) hash[String(flat[i])] = String(flat[i + 1]);
+/** Returns the number of admitted requests of each run. The reply lists the runs only if the call has several runs. */
+function runsIn(parts: Parts, { later = [] }: Asked): number[] {
+  const from = parts.at;
+  parts.at += later.length + 1;
+  return parts.reply.slice(from, parts.at).map(Number);
+}
+
+/** Parses the outcome of the trial, and sets the counts of the trial in the state of the outcome. */
+function trialIn(parts: Parts, outcome: QuotaOutcome, call: QuotaCall): TrialDecided {
+  const { reply } = parts;
+  const { nowMs, admitted, admittedOf } = outcome;
+  const state: QuotaState = outcome.state;
+  const isOwn = reply[parts.at] === -1;
+  if (isOwn) parts.at += 1;
+  const packed = reply[parts.at++];
+  if (Buffer.isBuffer(packed)) state.trial = unpackTrial(packed);
+  const own = trialStateOf(state, call.limits);
+  endStrikes(own, call.bans, nowMs);
+  if (!isOwn) return { admitted, refused: 0, banned: 0, ...(admittedOf && { admittedOf }), state: own };
+  const next = () => Number(reply[parts.at++]);
+  return {
+    ...{ admitted: next(), refused: next(), banned: next() },
+    ...(call.later && { admittedOf: runsIn(parts, call) }),
+    state: own,
+  };
+}
+
+function toHash(flat: readonly (Buffer | number)[]): Record<string, Buffer> {
+  const hash: Record<string, Buffer> = {};
+  for (let i = 0; i < flat.length; i += 2) hash[String(flat[i])] = flat[i + 1] as Buffer;
   return hash;
 }
 
 /** Converts a Redis hash to a state. The fields of the hash have the names of the members. */
-function stateOf(hash: Readonly<Record<string, string>>): QuotaState {
-  const grant = hash.grant === undefined ? undefined : unpackGrant(hash.grant);
-  const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(hash.told ?? '') };
+function stateOf(hash: Readonly<Record<string, Buffer>>): QuotaState {
+  const grant = hash.grant === undefined ? undefined : unpackGrant(String(hash.grant));
+  const state: QuotaState = { ...emptyQuotaState, grant, told: unpackTold(String(hash.told ?? '')) };
+  if (hash.trial !== undefined) state.trial = unpackTrial(hash.trial);
   for (const field of numberFields) state[field] = Number(hash[field] ?? 0);
   return state;
 }
 
 const numberFields = Object.keys(emptyQuotaState).filter(
   (field) => field !== 'grant' && field !== 'told',
-) as Exclude<keyof QuotaState, 'grant' | 'told'>[];
+) as Exclude<keyof QuotaState, 'grant' | 'told' | 'trial'>[];
 
 /**
  * Makes the hash field of a grant: `<untilMs> <window> <limit> …`. A grant that starts later also has `from <fromMs>`. A grant that exempts
@@ -303,7 +341,8 @@ function unpackGrant(packed: string): Grant {
   return { limits, fromMs: numberOf('from'), untilMs: Number(untilMs), ...(noBrownouts && { noBrownouts }) };
 }
 
-type ScriptReply = readonly (number | string)[];
+/** Texts are Buffers if a call of the reply has a trial. */
+type ScriptReply = readonly (number | string | Buffer)[];
 
 function toFailure(error: Error): StoreFailure {
   if (error instanceof ReplyError) return toRefusal(error.message);
@@ -327,6 +366,7 @@ declare module 'ioredis' {
       key: string,
       ...windowIndexPercentAndReset: [string, number, number, number]
     ): Result<number, Context>;
-    changeQuota(key: string, verb: string, ...args: string[]): Result<[number, ...string[]], Context>;
+    decideQuotasBuffer(...countKeysAndArgs: string[]): Result<ScriptReply, Context>;
+    changeQuotaBuffer(key: string, verb: string, ...args: string[]): Result<[number, ...Buffer[]], Context>;
   }
 }

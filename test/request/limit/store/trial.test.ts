@@ -1,0 +1,192 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import {
+  type DecidedTogether,
+  decidedRuns,
+  decisionAt,
+} from '../../../../gateway/request/limit/decision-at.ts';
+import {
+  type Asked,
+  decideQuota,
+  emptyQuotaState,
+  liftBan,
+  limitsAt,
+  type QuotaState,
+  resetQuota,
+  setGrant,
+} from '../../../../gateway/request/limit/store/decide-quota.ts';
+import { alignLimits, trialStateOf } from '../../../../gateway/request/limit/store/trial-counts.ts';
+import type { BanPolicy, Decision, Limits } from '../../../../gateway/shared/model.ts';
+import { limitsOf } from '../../../support/limits-of.ts';
+import * as arbitrary from '../quota-arbitraries.ts';
+
+const windowsMs = { second: 20, minute: 50, hour: 100, day: 200, month: 400 };
+
+const step = fc.record({
+  pauseMs: fc.integer({ min: 0, max: 40 }),
+  verb: fc.constantFrom(
+    ...Array<'decide'>(12).fill('decide'),
+    'lift' as const,
+    'reset' as const,
+    'grant' as const,
+  ),
+  runs: arbitrary.runs,
+  grant: fc.record({
+    limits: arbitrary.limits,
+    afterMs: fc.integer({ min: -1, max: 40 }),
+    forMs: fc.nat({ max: 60 }),
+  }),
+  slots: fc.option(fc.integer({ min: -2, max: 12 }), { nil: undefined, freq: 2 }),
+});
+
+it('a trial decides as a plan with its limits, and does not change the decisions of its own plan', () => {
+  fc.assert(
+    fc.property(
+      arbitrary.limits,
+      arbitrary.limits,
+      arbitrary.bans,
+      fc.array(step, { maxLength: 40 }),
+      (limits, trial, bans, sequence) => {
+        const tried = oneKey(limits, bans, trial);
+        const untried = oneKey(limits, bans);
+        const second = oneKey(trial, bans);
+        let nowMs = 1_000_000;
+        for (const { pauseMs, verb, runs, grant } of sequence) {
+          nowMs += pauseMs;
+          const given = { limits: grant.limits, fromMs: nowMs + grant.afterMs, untilMs: nowMs + grant.forMs };
+          const all = [tried, untried, second];
+          if (verb === 'lift') for (const key of all) key.change((state) => liftBan(state, nowMs));
+          else if (verb === 'reset') for (const key of all) key.change((state) => resetQuota(state, nowMs));
+          else if (verb === 'grant')
+            for (const key of all) key.change((state) => setGrant(state, nowMs, given));
+          else {
+            const ofTrial = tried.decide(runs, nowMs);
+            expect(ofTrial.map(({ trial: _, ...decision }) => decision)).toEqual(untried.decide(runs, nowMs));
+            expect(ofTrial.map((decision) => decision.trial)).toEqual(second.decideAsGateway(runs, nowMs));
+          }
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+it('a trial decides n requests of any costs at once as it decides them one by one, also at the concurrency limit', () => {
+  fc.assert(
+    fc.property(
+      arbitrary.limits,
+      arbitrary.limits,
+      arbitrary.bans,
+      fc.array(step, { maxLength: 30 }),
+      (limits, trial, bans, sequence) => {
+        const together = oneKey(limits, bans, trial);
+        const oneByOne = oneKey(limits, bans, trial);
+        let nowMs = 1_000_000;
+        for (const { pauseMs, runs, slots } of sequence) {
+          nowMs += pauseMs;
+          const batch = together.decide(runs, nowMs, slots);
+          let left = slots;
+          const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units }) =>
+            Array.from({ length: requests }, () => {
+              const [single] = oneByOne.decide({ requests: 1, units }, nowMs, left);
+              if (single?.kind === 'admitted' && left !== undefined) left -= 1;
+              return single;
+            }),
+          );
+          const trialsOf = (decisions: readonly (Decision | undefined)[]) =>
+            decisions.map((one) => one?.trial);
+          if (!isDeepStrictEqual(trialsOf(batch), trialsOf(singles)))
+            expect(trialsOf(batch)).toEqual(trialsOf(singles));
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+it('the concurrency limit refuses the same requests with and without a trial, unless the trial has banned the key', () => {
+  const bans = { after: 2, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
+  const key = oneKey(limitsOf({ perHour: 100 }), bans, limitsOf({ perHour: 3 }));
+  const at = (requests: number, slots: number) =>
+    key.decide({ requests, units: 1 }, 1_000, slots).map(({ trial }) => trial);
+  expect(at(4, 2)).toEqual(['admitted', 'admitted', 'concurrent', 'concurrent']);
+  expect(at(3, 2)).toEqual(['admitted', 'hour', 'concurrent']);
+  expect(at(3, 2)).toEqual(['banned', 'banned', 'banned']);
+});
+
+it('a trial begins with the counts, strikes and bans of the plan, and again when its windows change', () => {
+  const bans = { after: 9, withinMs: 1_000, forMs: 1_000, maxMs: 10_000 };
+  const limits = limitsOf({ perHour: 5 });
+  const call = { keyId: 'k', bans, units: 1 };
+  const first = decideQuota(emptyQuotaState, { ...call, limits, requests: 7 }, windowsMs, 1_000);
+  const tried = (before: Readonly<QuotaState>, trial: Limits, requests: number) =>
+    decideQuota(before, { ...call, ...alignLimits(limits, trial), requests }, windowsMs, 1_000);
+  const larger = tried(first.state, limitsOf({ perHour: 9 }), 6);
+  expect(larger.trial).toMatchObject({ admitted: 4, refused: 2, state: { hourUsed: 9, strikes: 4 } });
+  // The limit of the trial is edited: its counts stay.
+  expect(tried(larger.state, limitsOf({ perHour: 10 }), 1).trial).toMatchObject({ admitted: 1 });
+  const otherWindows = tried(larger.state, limitsOf({ perHour: 9, perDay: 90 }), 0);
+  expect(otherWindows.trial?.state).toMatchObject({ hourUsed: 5, strikes: 8 });
+});
+
+it('a request that is decided without the trial counts in the trial as it counts in the plan', () => {
+  const limits = limitsOf({ perHour: 10 });
+  const call = { keyId: 'k', bans: farAway, units: 1 };
+  const tried = { ...call, ...alignLimits(limits, limitsOf({ perHour: 3 })) };
+  const before = decideQuota(emptyQuotaState, { ...tried, requests: 5 }, windowsMs, 1_000);
+  expect(before.trial?.state.hourUsed).toBe(3);
+  const without = decideQuota(before.state, { ...call, limits, requests: 2 }, windowsMs, 1_000);
+  const after = decideQuota(without.state, { ...tried, requests: 0 }, windowsMs, 1_000);
+  expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([7, 5]);
+});
+
+it('units that are given back count for the trial too, but never below zero', () => {
+  const limits = limitsOf({ perHour: 10 });
+  const call = { keyId: 'k', bans: farAway, ...alignLimits(limits, limitsOf({ perHour: 3 })), units: 1 };
+  const before = decideQuota(emptyQuotaState, { ...call, requests: 9 }, windowsMs, 1_000);
+  const givenBack = { ...before.state, hourUsed: 4 };
+  const after = decideQuota(givenBack, { ...call, requests: 2 }, windowsMs, 1_000);
+  expect([after.state.hourUsed, after.trial?.state.hourUsed]).toEqual([6, 2]);
+  expect(trialStateOf(after.state, call.limits).hourUsed).toBe(2);
+});
+
+const farAway = { after: 1000, withinMs: 60_000, forMs: 60_000, maxMs: 600_000 };
+
+/** A key whose requests are decided by the pure functions. */
+function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
+  let state: Readonly<QuotaState> = emptyQuotaState;
+  return {
+    /**
+     * Decides requests one after the other, like a gateway. A request that costs more than a limit is decided with the cost 0, and then gets
+     * 403. Returns what the responses name.
+     */
+    decideAsGateway(asked: Asked, nowMs: number): readonly string[] {
+      return [asked, ...(asked.later ?? [])].flatMap(({ requests, units }) =>
+        Array.from({ length: requests }, () => {
+          const inForce = limitsAt(nowMs, limits, state.grant);
+          const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
+          const [decision] = this.decide({ requests: 1, units: least.max < units ? 0 : units }, nowMs);
+          if (decision?.kind === 'admitted' && least.max < units) return least.window;
+          return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
+        }),
+      );
+    },
+    change(verb: (before: Readonly<QuotaState>) => QuotaState): void {
+      state = verb(state);
+    },
+    decide(
+      asked: Asked,
+      nowMs: number,
+      slots?: number,
+    ): readonly Exclude<Decision, { kind: 'unavailable' }>[] {
+      const call = { keyId: 'k', ...alignLimits(limits, trial), bans, ...asked };
+      const outcome = decideQuota(state, call, windowsMs, nowMs, slots);
+      ({ state } = outcome);
+      const runs = decidedRuns(asked, outcome, { source: 'memory', limits, trial, windowsMs });
+      return [asked, ...(asked.later ?? [])].flatMap(({ requests }, at) =>
+        Array.from({ length: requests }, (_, index) => decisionAt(index, runs[at] as DecidedTogether)),
+      );
+    },
+  };
+}
