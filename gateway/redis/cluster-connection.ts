@@ -88,6 +88,9 @@ export function connectToCluster({
     client.on('ready', () => events.emit('ready'));
     isFirstConnection.add(client);
     client.once('close', () => isFirstConnection.delete(client));
+    // A replica may replace the server. Without new slots, commands for the keys of the server would fail until the server is back, because
+    // a command to a server that is not connected is not sent and therefore gets no redirection.
+    client.on('close', refresh);
     ignoreLostAsking(client);
     leaveGently(client, { graceMs: bounds.storeSilenceMaxMs, isClosing: () => isClosing });
     onContactError(client, (message) => {
@@ -118,14 +121,16 @@ export function connectToCluster({
       events.on(event, listener);
       return () => void events.off(event, listener);
     },
-    refresh() {
-      if (cluster.status === 'ready') cluster.refreshSlotsCache();
-    },
+    refresh,
     close() {
       isClosing = true;
       cluster.disconnect();
     },
   };
+
+  function refresh(): void {
+    if (cluster.status === 'ready') cluster.refreshSlotsCache();
+  }
 
   function nodeOf(key: string): RedisNode {
     const name = cluster.slots[keySlot(key)]?.[0];
