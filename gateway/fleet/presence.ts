@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Result } from 'ioredis';
 import type { RedisConnection } from '../redis/redis-connection.ts';
 import { redisKeys } from '../redis/redis-keys.ts';
 import { replyOrUndefined } from '../redis/redis-reply.ts';
 import { withinDeadline } from '../shared/structures/within-deadline.ts';
 import type { Bounds } from '../shared/timeouts-and-sizes.ts';
-import { type ProcessState, parseProcessState } from './process-state.ts';
+import { type ProcessState, parseProcessState, withoutHealthyTargets } from './process-state.ts';
 
 export type Presence = ReturnType<typeof createPresence>;
 
@@ -66,6 +67,7 @@ export function createPresence({
   let publishing: Promise<unknown> = Promise.resolve();
   /** The ids of the processes whose states were last published. */
   let publishedIds: readonly string[] = [];
+  let reading: Promise<readonly KnownProcess[] | undefined> | undefined;
 
   function publish(): void {
     timer = setTimeout(publish, bounds.presenceIntervalMs).unref();
@@ -96,26 +98,43 @@ export function createPresence({
     return ids.length === 0 ? [] : [client.zrem(seenName, ...ids), client.del(...ids.map(stateName))];
   }
 
-  async function readOthers(ownIds: readonly string[]): Promise<readonly KnownProcess[] | undefined> {
-    const reply = await replyOrUndefined({ isReady }, [seenName], readSeen, bounds.storePatientDeadlineMs);
-    if (reply === undefined) return undefined;
-    const { nowMs, seen, states } = reply;
-    return seen.flatMap(([id, seenMs], index) => {
-      const ageMs = Math.max(0, nowMs - Number(seenMs));
-      const state = parseProcessState(states[index]);
-      if (ownIds.includes(id) || state === undefined || ageMs > bounds.presenceExpiryMs) return [];
-      return [{ ...state, ageMs }];
-    });
+  /** Reads the states of all processes. Calls at the same time share a read. */
+  function readAll(): Promise<readonly KnownProcess[] | undefined> {
+    reading ??= replyOrUndefined({ isReady }, [seenName], readSeen, bounds.storePatientDeadlineMs).finally(
+      () => {
+        reading = undefined;
+      },
+    );
+    return reading;
   }
 
-  async function readSeen() {
+  /**
+   * The states of a large fleet are many megabytes. Each turn of the event loop therefore reads only a few states, so that Redis and this
+   * process serve other requests in between. All states together would contain each target thousands of times. The healthy targets are
+   * therefore kept only in the states of `presenceDetailedMax` processes. These processes are the first by id, because ids are random.
+   */
+  async function readSeen(): Promise<readonly KnownProcess[]> {
     const [nowMs, flat] = await Promise.all([
       clockOf(seenName),
       client.zrange(seenName, 0, '-1', 'WITHSCORES'),
     ]);
-    const seen = pairs(flat);
-    const states = seen.length === 0 ? [] : await client.mget(seen.map(([id]) => stateName(id)));
-    return { nowMs, seen, states };
+    const seen = pairs(flat).toSorted(([one], [other]) => (one < other ? -1 : 1));
+    const known: KnownProcess[] = [];
+    for (let from = 0; from < seen.length; from += bounds.presenceReadAtOnce) {
+      const part = seen.slice(from, from + bounds.presenceReadAtOnce);
+      const states = await client.mget(part.map(([id]) => stateName(id)));
+      for (const [index, [, seenMs]] of part.entries()) {
+        const ageMs = Math.max(0, nowMs - Number(seenMs));
+        const state = parseProcessState(states[index]);
+        if (state === undefined || ageMs > bounds.presenceExpiryMs) continue;
+        known.push({
+          ...(known.length < bounds.presenceDetailedMax ? state : withoutHealthyTargets(state)),
+          ageMs,
+        });
+      }
+      await nextTurn();
+    }
+    return known;
   }
 
   return {
@@ -124,7 +143,13 @@ export function createPresence({
     flushOwn,
     async read(): Promise<Fleet> {
       const states = own();
-      return fleetOf(processId, states, await readOthers(states.map(({ id }) => id)));
+      const ownIds = states.map(({ id }) => id);
+      const all = await readAll();
+      return fleetOf(
+        processId,
+        states,
+        all?.filter(({ id }) => !ownIds.includes(id)),
+      );
     },
     /** Stops publishing, and removes the processes of this gateway from the list. */
     async close() {

@@ -72,6 +72,8 @@ export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;
   readonly targets: readonly TargetSeen[];
+  /** The number of healthy targets that a reader of a large fleet has omitted from `targets`; absent if it has omitted none. */
+  readonly omittedTargets?: number | undefined;
   /**
    * The reason for a failed DNS look-up; present while look-ups fail. The gateway still uses the addresses of the last successful look-up.
    */
@@ -100,6 +102,15 @@ export function upstreamsSeen(
   return Object.entries(upstreams).map(([name, { url, targets, lookupError, lookupErrorSinceAt }]) => {
     return { name, url, targets: targets.slice(0, targetsMax), lookupError, lookupErrorSinceAt };
   });
+}
+
+/** Omits the healthy targets of a process. */
+export function withoutHealthyTargets<State extends Pick<ProcessState, 'upstreams'>>(state: State): State {
+  const upstreams = state.upstreams.map((upstream) => {
+    const targets = upstream.targets.filter(({ healthy }) => !healthy);
+    return { ...upstream, targets, omittedTargets: upstream.targets.length - targets.length };
+  });
+  return { ...state, upstreams };
 }
 
 const none = { requests: 0 };

@@ -130,7 +130,7 @@ export const redisKeys = {
     name: (prefix: string) => `${prefix}:fleet:{processes}:seen`,
     pattern: '<prefix>:fleet:{processes}:seen',
     type: 'zset',
-    bytesMax: 60_000,
+    bytesMax: 240_000,
   },
   flush: {
     name: (prefix: string) => `${prefix}:fleet:{processes}:flush`,

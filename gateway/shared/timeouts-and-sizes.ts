@@ -653,7 +653,10 @@ export const defaultBounds = Object.freeze({
    * 3 × `usageKeysMax` keys.
    */
   usageKeysMax: 20_000,
-  /** The maximum number of keys in the index of recently active keys, and the maximum age of an entry. */
+  /**
+   * The maximum number of keys in the index of recently active keys, and the time after which a process updates the entry of a key that is
+   * still active. A process writes at most `usageActiveKeysMax` entries in this time, because the index has room for no more.
+   */
   usageActiveKeysMax: 10_000,
   usageActiveNotedMs: 60_000,
   /** The maximum number of recently active keys whose usage of the last 24 hours is kept in memory if no Redis is configured. */
@@ -678,9 +681,15 @@ export const defaultBounds = Object.freeze({
   /** The interval at which a process publishes its state, and how long a stopped process remains listed. */
   presenceIntervalMs: 1_000,
   presenceExpiryMs: 5_000,
-  /** The maximum number of listed processes, about a kilobyte each, and the maximum number of listed targets of one upstream. */
-  presenceProcessesMax: 500,
+  /**
+   * The maximum number of listed processes, about a kilobyte each, and the maximum number of listed targets of one upstream. If more than
+   * `presenceDetailedMax` processes are listed, a reader omits the healthy targets of the others. A reader reads `presenceReadAtOnce` states
+   * in one turn of the event loop.
+   */
+  presenceProcessesMax: 2_000,
   presenceTargetsMax: 64,
+  presenceDetailedMax: 500,
+  presenceReadAtOnce: 50,
   /**
    * How long a flush waits until every process has sent its counts, the interval at which it reads the list of processes meanwhile, and the
    * maximum number of usage records that a process sends at the same time for a flush.

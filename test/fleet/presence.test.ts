@@ -106,3 +106,35 @@ it('the list keeps at most the maximum number of processes, and the data in Redi
   }
   expect((await all[0]?.presence.read())?.processes.length).toBeLessThanOrEqual(4);
 });
+
+it('a process of a large fleet lists all processes and all unhealthy targets, and the healthy targets of some processes', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const large = { ...bounds, presenceDetailedMax: 10, presenceReadAtOnce: 7, presenceIntervalMs: 600_000 };
+  const reader = startPresence('reader', shared, large);
+  const redis = inspect(shared.url);
+  onTestFinished(() => redis.disconnect());
+  const target = { inFlight: 0, tunnels: 0, full: false, sinceAt: '2026-11-22T00:00:00.000Z' };
+  const targets = [true, true, false].map((healthy, index) => ({
+    ...target,
+    address: `t:${index}`,
+    healthy,
+  }));
+  const ids = Array.from({ length: 2_000 }, (_, index) => `p${String(index).padStart(4, '0')}`);
+  const pipeline = redis.pipeline();
+  for (const id of ids) {
+    const state = processState(id, { upstreams: [{ name: 'default', url: 'http://t', targets }] });
+    pipeline.set(`${shared.prefix}:fleet:{processes}:state:${id}`, JSON.stringify(state));
+    pipeline.zadd(`${shared.prefix}:fleet:{processes}:seen`, Date.now() + 60_000, id);
+  }
+  await pipeline.exec();
+  const [one, other] = await Promise.all([reader.presence.read(), reader.presence.read()]);
+  expect(one).toEqual(other);
+  const listed = one.processes.filter(({ id }) => id !== 'reader');
+  expect(listed.map(({ id }) => id)).toEqual(ids);
+  const shown = listed.map(({ upstreams: [upstream] }) => [
+    upstream?.targets.length,
+    upstream?.omittedTargets,
+  ]);
+  expect(shown.slice(0, 10)).toEqual(Array(10).fill([3, undefined]));
+  expect(shown.slice(10)).toEqual(Array(1_990).fill([1, 2]));
+});

@@ -12,7 +12,7 @@ const targetShape = {
     'The time since which the target has been healthy for every process, or unhealthy for at least one process.',
   ),
   inFlight: count.describe(
-    'The number of requests that were sent to the target or wait for it, in all processes together.',
+    'The number of requests that were sent to the target or wait for it, in all processes together. In a fleet of more than 500 processes, in 500 of these processes.',
   ),
 };
 
@@ -28,6 +28,8 @@ const target = z.object({
       full: z.boolean().describe('Whether all connections to the target are in use.'),
       reason: z.string().optional().describe('The reason why the target is not healthy.'),
     }),
+  ).describe(
+    'The processes that use the target. In a fleet of more than 500 processes, 500 of these processes, and all others for which the target is not healthy.',
   ),
 });
 

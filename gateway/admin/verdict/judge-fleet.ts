@@ -177,8 +177,8 @@ function deadUpstreams(processes: readonly KnownProcess[]): string | undefined {
   return `${isOnly ? 'it' : shortList(names)} ${names.length === 1 ? 'has' : 'have'} no healthy target`;
 }
 
-function isDead({ targets }: UpstreamSeen): boolean {
-  return targets.every(({ healthy }) => !healthy);
+function isDead({ targets, omittedTargets = 0 }: UpstreamSeen): boolean {
+  return omittedTargets === 0 && targets.every(({ healthy }) => !healthy);
 }
 
 type UpstreamView = UpstreamSeen & Pick<KnownProcess, 'startedAt'>;
@@ -227,7 +227,9 @@ function lookupFault(title: string, views: readonly UpstreamView[]): Fault[] {
   const [first] = failing;
   if (first === undefined) return [];
   const sinceAt = earliest(failing.map((view) => view.lookupErrorSinceAt ?? view.startedAt)) ?? '';
-  const severity = failing.some(({ targets }) => targets.length === 0) ? 'bad' : 'warning';
+  const severity = failing.some(({ targets, omittedTargets = 0 }) => targets.length + omittedTargets === 0)
+    ? 'bad'
+    : 'warning';
   const whom = failing.length === views.length ? '' : ` for ${partOf(failing.length, views.length)}`;
   const text = `The host name of ${lowerCase(title)} cannot be looked up${whom}: ${first.lookupError}.`;
   return [{ severity, code: 'lookup_failed', text, sinceAt }];

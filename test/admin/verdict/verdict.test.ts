@@ -208,6 +208,20 @@ describe('the verdict on a fleet', () => {
       ],
     ],
     [
+      'one target down for a process, although healthy targets of other processes of a large fleet are omitted',
+      [
+        { upstreams: [{ ...upstream('store'), omittedTargets: 2 }] },
+        { upstreams: [{ ...upstream('store', target('a:1', '10:01:00')), omittedTargets: 1 }] },
+      ],
+      {},
+      [
+        'warning',
+        'targets_down',
+        '1 of 1 target of the upstream is down: a:1 (health check failed: refused).',
+        '10:01:00',
+      ],
+    ],
+    [
       'a host name that is not found any more',
       [
         {
