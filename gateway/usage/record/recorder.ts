@@ -115,6 +115,7 @@ export function createUsageRecorder({
     | 'usageUpstreamsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
+    | 'usageActiveKeysMax'
     | 'usageActiveNotedMs'
     | 'usageCloseTimeoutMs'
     | 'usageReadsPerTurnMax'
@@ -144,6 +145,8 @@ export function createUsageRecorder({
   let keysAdded = 0;
   let batches = 0;
   let isNoting = false;
+  /** The number of keys that the recorder may add to the index of active keys, counted at `countedMs`. */
+  const mayNote = { keys: bounds.usageActiveKeysMax, countedMs: performance.now() };
   /** Sources of counts whose last write failed, in the order of their retries. */
   const failed = new Set<Source>();
   let isSendingFailed = false;
@@ -357,18 +360,32 @@ export function createUsageRecorder({
     return source.batch;
   }
 
+  /**
+   * Adds keys to the index of active keys. The index keeps `usageActiveKeysMax` keys, so the recorder adds at most this number of keys in
+   * `usageActiveNotedMs`. In a large fleet, further keys would only replace keys that were just added. The recorder adds the other keys later.
+   */
   async function noteActive(sources: readonly KeySource[]): Promise<void> {
     if (isNoting) return;
-    const stale = sources.filter(
-      ({ counted: { lastSeenMs }, notedMs }) => lastSeenMs - notedMs > bounds.usageActiveNotedMs,
-    );
+    const stale = sources
+      .filter(({ counted: { lastSeenMs }, notedMs }) => lastSeenMs - notedMs > bounds.usageActiveNotedMs)
+      .slice(0, Math.floor(countMayNote()));
     if (stale.length === 0) return;
     isNoting = true;
+    mayNote.keys -= stale.length;
     const told = stale.map(({ counted: { keyId, lastSeenMs } }) => ({ keyId, lastSeenMs }));
     if (await store.noteActive(told)) {
       for (const [index, source] of stale.entries()) source.notedMs = told[index]?.lastSeenMs ?? 0;
     }
     isNoting = false;
+  }
+
+  function countMayNote(): number {
+    const { usageActiveKeysMax: max, usageActiveNotedMs: periodMs } = bounds;
+    const nowMs = performance.now();
+    const more = ((nowMs - mayNote.countedMs) * max) / Math.max(1, periodMs);
+    mayNote.keys = Math.min(max, mayNote.keys + more);
+    mayNote.countedMs = nowMs;
+    return mayNote.keys;
   }
 }
 

@@ -131,6 +131,8 @@ describe('the load of a fleet', () => {
     // A process caches 100,000 of a million keys, half of them packed, so nine of ten requests need a read.
     expect(lookUps).toBeCloseTo(900_000, -3);
     expect(held).toMatchObject({ directory: 50_000, packed: 50_000 });
+    // The process adds at most the keys for which the index has room, once a minute.
+    expect(loadOf(many, one, costs).activeEntries).toBeCloseTo(10_000 / 60, 6);
     const roomForAll = loadOf(many, one, costsOfTest({ packedKeyBytes: 160 }));
     expect(roomForAll.lookUps).toBeLessThan(2);
     expect(roomForAll.held).toMatchObject({ directory: 50_000, packed: 950_000 });

@@ -76,6 +76,8 @@ const seconds = (ms: number) => ms / 1_000;
 const flushSeconds = seconds(defaultBounds.usageFlushIntervalMs);
 const heldSeconds = flushSeconds * defaultBounds.usageIdleRoundsMax;
 const notedSeconds = seconds(defaultBounds.usageActiveNotedMs);
+/** The number of entries that a process adds to the index of active keys in a second, at most. */
+export const activeEntriesMax = defaultBounds.usageActiveKeysMax / notedSeconds;
 /** The time after which a process reads a cached key again, although the key has not changed. */
 const generationSeconds = seconds(defaultBounds.directoryGenerationKeptMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
@@ -100,7 +102,12 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const decisionsOf = (rate: number) => callsOf(rate, refusedShare, costs);
   const decisions = overAll(decisionsOf);
   const batches = recorded ? overAll((rate) => shareSeenWithin(flushSeconds, rate) / flushSeconds) : 0;
-  const activeEntries = recorded ? overAll((rate) => renewals(notedSeconds, rate)) : 0;
+  const activeEntries = recorded
+    ? Math.min(
+        overAll((rate) => renewals(notedSeconds, rate)),
+        processes * activeEntriesMax,
+      )
+    : 0;
   const cacheWith = (keysMax: number) => cacheOf(groups, rateOf, perKey / processes, keysMax);
   const cache = cacheWith(cachedKeysMax(costs));
   const objects = cacheWith(defaultBounds.directoryCachedKeysMax);

@@ -145,7 +145,7 @@ function redisTable({
     [
       'entries/s in the index of active keys',
       `${count(activeEntries)}, which take ${cores(redisCpu.activeIndex)} on one slot`,
-      'usageActiveNotedMs; activeKeyCpu',
+      'usageActiveNotedMs, usageActiveKeysMax; activeKeyCpu',
     ],
     [
       'the list of processes, and the record of all operations',

@@ -59,7 +59,7 @@ const kinds: readonly Kind[] = [
     name: 'the index of active keys on one slot',
     used: (plan) => plan.load.redisCpu.activeIndex / room(plan),
     now: (plan) =>
-      `${count(plan.load.activeEntries)} entries/s, which take ${core(plan.load.redisCpu.activeIndex)}. Each process adds one entry per minute for each key that it serves`,
+      `${count(plan.load.activeEntries)} entries/s, which take ${core(plan.load.redisCpu.activeIndex)}. Each process adds one entry per minute for each key that it serves, but at most ${count(defaultBounds.usageActiveKeysMax)} entries`,
     remedy: 'fewer processes for a key (`--per-key`), or `usage: { keepDays: 0 }`',
   },
   {
@@ -72,9 +72,9 @@ const kinds: readonly Kind[] = [
       );
     },
     now: (plan) =>
-      `${count(plan.processes)} processes, of which the list holds ${defaultBounds.presenceProcessesMax}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
+      `${count(plan.processes)} processes, of which the list holds ${count(defaultBounds.presenceProcessesMax)}; ${core(plan.load.redisCpu.presence)} for the list, ${core(plan.load.redisCpu.operations)} for the record of all operations`,
     remedy:
-      'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages omit processes, and nothing else fails',
+      'divide the fleet into environments, each with its own prefix and Redis. In a larger fleet `/api/v1/state` and the pages omit processes, commands do not wait for the counts of these processes, and nothing else fails',
   },
   {
     name: 'the keys in the heap of a process',
