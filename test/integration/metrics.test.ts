@@ -26,6 +26,10 @@ beforeAll(async () => {
 
 const plans = {
   free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
+  guarded: {
+    perMinute: 60,
+    guard: { before: { perMinute: 80 }, refusedAtMost: '3 %', until: '2100-01-01' },
+  },
   enterprise: 'custom',
 };
 

@@ -48,7 +48,11 @@ beforeAll(async () => {
   let aheadMs = -120_000;
   const settings = await settingsOf({
     upstream: { url: 'http://127.0.0.1:1' },
-    plans: { free: { perMinute: 60, perDay: 1_000 }, own: 'custom', lower: { perDay: 40, guard } },
+    plans: {
+      free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
+      own: 'custom',
+      lower: { perDay: 40, guard },
+    },
     keys: [...keys.map(({ key }) => key.entry), late.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
   });
@@ -195,6 +199,34 @@ it('the page requests the simulation again after a missing response', { tags: 'f
   isAway = false;
   await expect.poll(() => verdictOf(page)).toMatch(/^10 requests of 127/);
   expect(await page.$$('.what-if [role=alert]')).toEqual([]);
+});
+
+it('the page shows what the trial of a plan would have refused, and of which keys', async () => {
+  const page = await show('/plans?plan=free');
+  await page.waitForSelector('.trial tbody tr');
+  const [first] = await textOf(page, '.plans .section:first-child tbody tr');
+  expect(first).toContain('60 a minute, 1,000 a daytrial: 40 a minute, 1,000 a day');
+  expect(await textOf(page, '.trial .sentence')).toEqual([
+    'Trial 40 a minute, 1,000 a day: 35 of 127 requests (27 %) would have been refused, 35 by the minute limit. 2 of 3 keys would have had refusals, 1 of them for the first time. The plan itself refused 10.',
+  ]);
+  const rows = await page.$$eval('.trial tbody tr', (all) =>
+    all.map((row) => [...row.cells].slice(0, 6).map(({ textContent }) => textContent)),
+  );
+  expect(rows).toEqual([
+    ['acme', '70', '10', '30', '42 %', 'minute 30'],
+    ['busy', '45', '0', '5', '11 %', 'minute 5'],
+  ]);
+  await tab.show('/plans?plan=own', '.trial .sentence a');
+  expect(await textOf(page, '.trial tbody tr')).toEqual([]);
+  await page.click('.trial .sentence a');
+  await page.waitForSelector('.trial tbody tr');
+  await page.click('.trial tbody a');
+  await page.waitForSelector('.windows .trial');
+  expect(await textOf(page, '.windows .trial')).toEqual([
+    expect.stringMatching(
+      /^Trial 40 a minute, 1,000 a day: 30 of 70 requests \(42 %\) would have been refused, 30 by the minute limit\. The plan itself refused 10\. First \d\d:\d\d:00 UTC/,
+    ),
+  ]);
 });
 
 it('"Copy as YAML" gives the edit of the plan, with all of its limits', async () => {

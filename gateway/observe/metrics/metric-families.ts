@@ -111,7 +111,7 @@ export const families: readonly Family[] = [
   ),
   counter(
     'trial_refused_total',
-    'Requests of a key that the trial of its plan refused and did not stop, by plan and window; `banned` is a ban of the trial.',
+    'Requests of a key that the trial of its plan would have refused, by plan and window; `banned` is a ban of the trial.',
     (state) => byPlanAndWindow(trialRefused(state)),
   ),
   counter('deprecated_requests_total', 'Requests of keys for deprecated operations.', (state) =>
