@@ -92,7 +92,7 @@ export function createAdminSide({
     sendCounts: served.sendCounts,
     bounds,
   });
-  const flushFleet = createFlushFleet({ records, presence, bounds });
+  const { flushFleet, requestFlush } = createFlushFleet({ records, presence, bounds });
   const makegoodRuns = createRecordedRuns({ record: recordKeyChange, bounds });
   const certificates = watchCertificates({
     settings,
@@ -158,6 +158,7 @@ export function createAdminSide({
           state: currentState,
           faults: faults.read,
           presence,
+          flushFleet,
           changes,
           events,
           deliveries: {
@@ -188,6 +189,7 @@ export function createAdminSide({
           },
         }),
         askThread: reading.ask,
+        requestFlush,
         admin: () => settings.admin,
         log: logger,
         nowMs,

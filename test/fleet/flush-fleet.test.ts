@@ -45,9 +45,9 @@ async function startProcess(
     await presence.close();
     records.close();
   });
-  const flush = createFlushFleet({ records, presence, bounds: own });
+  const { flushFleet: flush, requestFlush } = createFlushFleet({ records, presence, bounds: own });
   const ids = async () => (await presence.read()).processes.map((process) => process.id);
-  return { flush, ids, asked };
+  return { flush, requestFlush, ids, asked };
 }
 
 const idsOf = (processes: readonly { readonly id: string }[]) => processes.map(({ id }) => id);
@@ -111,5 +111,30 @@ it('without a reachable Redis a flush reports at once that the list of processes
   const a = await startProcess('a', shared, { send: async () => {} });
   await expect.poll(a.ids).toEqual(['a']);
   await server.kill();
-  await expect.poll(a.flush).toEqual({ isComplete: false, behind: [] });
+  await expect.poll(() => a.flush()).toEqual({ isComplete: false, behind: [] });
+});
+
+it('calls that accept an earlier flush cause one flush of the fleet in that time, also in several processes', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const own = { ...bounds, fleetFlushReusedMs: 30_000 };
+  const a = await startProcess('a', shared, { send: async () => {}, own });
+  const b = await startProcess('b', shared, { send: async () => {}, own });
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  const done = { isComplete: true, behind: [] };
+  for (const one of [a, b, a, b]) {
+    for (let time = 0; time < 5; time++) one.requestFlush();
+    expect(await one.flush(30_000)).toEqual(done);
+  }
+  expect([new Set(a.asked).size, new Set(b.asked).size]).toEqual([1, 1]);
+  expect(await b.flush()).toEqual(done);
+  expect([new Set(a.asked).size, new Set(b.asked).size]).toEqual([2, 2]);
+});
+
+it('a request for a flush waits for nothing, and every process sends its counts', async () => {
+  const shared = { url: redisUrl(), prefix: freshPrefix() };
+  const a = await startProcess('a', shared, { send: async () => {} });
+  const b = await startProcess('b', shared, { send: () => new Promise(() => {}) });
+  await expect.poll(a.ids).toEqual(['a', 'b']);
+  a.requestFlush();
+  await until('both send', () => a.asked.length > 0 && b.asked.length > 0);
 });

@@ -195,7 +195,7 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const blocks = createRedisBlockStore({ redis: connection, bounds });
   expect((await blocks.add(leaked)).kind).toBe('added');
 
-  const flushFleet = createFlushFleet({
+  const { flushFleet } = createFlushFleet({
     records: connection,
     presence: {
       flushOwn: () => {},

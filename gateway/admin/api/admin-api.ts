@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
+import type { RequestFlush } from '../../fleet/flush/flush-fleet.ts';
 import { plainAddress } from '../../shared/addresses/address-group.ts';
 import type { AdminSettings, AdminToken } from '../../shared/model.ts';
 import { parseQuery } from '../../shared/schema/query-parameters.ts';
@@ -33,6 +34,7 @@ export type AdminApi = (req: IncomingMessage, requestId: string) => Promise<Admi
 export function createAdminApi({
   routes,
   askThread,
+  requestFlush,
   admin,
   log,
   nowMs,
@@ -40,6 +42,7 @@ export function createAdminApi({
 }: {
   readonly routes: readonly Route[];
   readonly askThread: AskThread;
+  readonly requestFlush: RequestFlush;
   /** Returns the current `admin` settings. */
   readonly admin: () => AdminSettings;
   readonly log: Pick<Logger, 'warn' | 'error'>;
@@ -132,18 +135,22 @@ export function createAdminApi({
     const waitSeconds = route.needs === 'write' && !isReading(method) ? changes.count(token.name) : undefined;
     if (waitSeconds !== undefined) return tooManyChanges(waitSeconds);
     const request = { params, query: parsed.query, token, headers };
+    if (route.readsCounts) requestFlush();
+    if (route.waits) return answerHere(req, route, request);
     return (
       (await (route.inThread
         ? answerInThread(req, route, request, waiting)
-        : turns.take(
-            token.name,
-            async () => {
-              const read = await bodyOf(req, route);
-              return read.kind === 'refused' ? read.response : answer(route, request, read.sent, bounds);
-            },
-            waiting,
-          ))) ?? busy()
+        : turns.take(token.name, () => answerHere(req, route, request), waiting))) ?? busy()
     );
+  }
+
+  async function answerHere(
+    req: IncomingMessage,
+    route: Route,
+    request: RequestWithoutBody,
+  ): Promise<AdminResponse> {
+    const read = await bodyOf(req, route);
+    return read.kind === 'refused' ? read.response : answer(route, request, read.sent, bounds);
   }
 
   async function answerInThread(

@@ -20,6 +20,7 @@ import { monthPage } from '../keys/month-usage.ts';
 import { keyDetail } from '../keys/show-key.ts';
 import { keyUsage, usageRow } from '../keys/usage-rows.ts';
 import { callers } from '../operations/callers-view.ts';
+import { flushedCounts } from '../operations/flush-route.ts';
 import { operationsPage } from '../operations/operations-view.ts';
 import { traffic } from '../operations/traffic-view.ts';
 import { planDistribution } from '../plans/plan-distribution.ts';
@@ -155,6 +156,7 @@ const components = {
   Operations: operationsPage,
   Owner: owner,
   PlanDistribution: planDistribution,
+  FlushedCounts: flushedCounts,
   PlanTrial: planTrial,
   Plans: plansPage,
   ProcessId: processId,

@@ -34,6 +34,13 @@ export interface Route<Query extends QuerySchema = QuerySchema, Body extends z.Z
    * response is cached for a short time.
    */
   readonly isFixed?: true;
+  /** True for a route whose response has counts of all processes. Each request to such a route asks for a flush of the fleet. */
+  readonly readsCounts?: true;
+  /**
+   * True for a route that waits for other processes. A route with `waits` takes no turn, because it keeps the event loop busy for less than a
+   * millisecond.
+   */
+  readonly waits?: true;
   /** Makes the response. An exception is logged, and the client gets 500. */
   respond(request: RouteRequest<Query, Body>): AdminResponse | Promise<AdminResponse>;
 }

@@ -1,5 +1,6 @@
 import { eventGroups } from '../../fleet/event-text.ts';
 import type { Events } from '../../fleet/events.ts';
+import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Fault } from '../../fleet/process-state.ts';
 import { cursor, periodQuery, queryOf, someOf, wholeNumber } from '../../shared/schema/query-parameters.ts';
 import { jsonResponse } from '../admin-response.ts';
@@ -7,6 +8,7 @@ import { createChangeRoutes } from '../keys/change/change-routes.ts';
 import type { KeyChangeSources } from '../keys/change/change-sources.ts';
 import { type LeakRouteSources, leakRoutes } from '../keys/leaks/leak-routes.ts';
 import { type MakegoodSources, makegoodRoute } from '../keys/makegood/makegood-route.ts';
+import { flushRoute } from '../operations/flush-route.ts';
 import { type RetrySources, retryRoute } from '../plans/retry-route.ts';
 import type { GatewayState } from '../readiness.ts';
 import { changesView, eventKinds } from './changes-view.ts';
@@ -22,6 +24,8 @@ export interface ApiSources extends ReadSources {
   /** The faults of this gateway. */
   readonly faults: () => readonly Fault[];
   readonly makegood: MakegoodSources;
+  /** Sends the counts of all processes to Redis. */
+  readonly flushFleet: FlushFleet;
   readonly events: Pick<Events, 'read' | 'list'>;
   readonly deliveries: DeliverySources;
   readonly keyChanges: Pick<KeyChangeSources, 'limiter' | 'record' | 'directory'>;
@@ -39,6 +43,7 @@ export function createRoutes(sources: ApiSources): readonly Route[] {
     sources;
   const { settings, bounds } = keys;
   return [
+    flushRoute(sources.flushFleet, bounds),
     defineRoute({
       method: 'GET',
       path: '/state',

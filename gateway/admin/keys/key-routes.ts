@@ -28,6 +28,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       method: 'GET',
       path: '/keys',
       needs: 'read',
+      readsCounts: true,
       query: queryOf({
         state: oneOf(keyStates).optional(),
         plan: text(64).optional(),
@@ -42,6 +43,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       method: 'GET',
       path: '/keys/{id}',
       needs: 'read',
+      readsCounts: true,
       async respond({ params: { id = '' } }) {
         const shown = await showKey(sources, id);
         if (shown === undefined) return noSuchKey();
@@ -54,6 +56,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       method: 'GET',
       path: '/keys/{id}/usage',
       needs: 'read',
+      readsCounts: true,
       query: queryOf({ ...periodQuery, step: oneOf(usageSteps).default('minute') }),
       async respond({ params: { id = '' }, query }) {
         const { step } = query;
@@ -77,6 +80,7 @@ export function createKeyRoutes(sources: KeyDetailSources): readonly Route[] {
       method: 'GET',
       path: '/usage',
       needs: 'read',
+      readsCounts: true,
       query: queryOf({
         month: month().optional(),
         after: text(128).optional(),

@@ -60,6 +60,7 @@ export function callersRoute(sources: KeySources): Route {
     method: 'GET',
     path: callersPath,
     needs: 'read',
+    readsCounts: true,
     query: queryOf({ ...periodQuery, limit: wholeNumber(1, callersMax).default(50) }),
     async respond({ params: { operationId = '' }, query }) {
       const period = periodOf(query, sources.nowMs());

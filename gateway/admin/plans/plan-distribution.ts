@@ -66,6 +66,7 @@ export function distributionRoute(sources: KeySources): Route {
     method: 'GET',
     path: '/plans/{name}/distribution',
     needs: 'read',
+    readsCounts: true,
     query: queryOf({ hours: wholeNumber(1, hoursMax).default(hoursMax) }),
     async respond({ params: { name = '' }, query: { hours } }) {
       if (!sources.settings().plans.has(name))

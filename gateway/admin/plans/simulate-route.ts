@@ -87,6 +87,7 @@ export function simulateRoute({ keys, events, changes, presence }: SimulateSourc
     method: 'POST',
     path: '/simulate',
     needs: 'read',
+    readsCounts: true,
     body: simulateBody,
     bodyBytesMax: bounds.simulationBytesMax,
     bodyMembersMax: bounds.simulationMembersMax,

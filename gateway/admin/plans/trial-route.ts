@@ -54,6 +54,7 @@ export function trialRoute(sources: KeySources): Route {
     method: 'GET',
     path: '/plans/{name}/trial',
     needs: 'read',
+    readsCounts: true,
     query: queryOf({ ...periodQuery, limit: wholeNumber(1, keysMax).default(50) }),
     async respond({ params: { name = '' }, query }) {
       const { settings, usage, nowMs } = sources;

@@ -25,6 +25,7 @@ import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
 import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
+import { flushCounts } from './flush-counts.ts';
 import { keyLines, keysLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { lists, ofKey, readKey, readList, requirePlan } from './read-api.ts';
@@ -123,6 +124,7 @@ function addKeys(keys: Command): void {
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
       const client = clientOf(options);
+      await flushCounts(client);
       const reply = await readList(client, lists.keys, { state, plan, q, sort }, max);
       if (reply.body.keys.length === 0 && plan !== undefined) await requirePlan(client, plan);
       show(options, reply, keysLines);
@@ -133,7 +135,9 @@ function addKeys(keys: Command): void {
     .description('show all data about a key')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
-      show(options, await readKey(clientOf(options), id), keyLines);
+      const client = clientOf(options);
+      await flushCounts(client);
+      show(options, await readKey(client, id), keyLines);
     });
 }
 
@@ -153,7 +157,9 @@ function addWhy(program: Command): void {
         return show(options, { json: entry, body: story }, (text) => [text]);
       }
       try {
-        const { body, json } = await readKey(clientOf(options), id);
+        const client = clientOf(options);
+        await flushCounts(client);
+        const { body, json } = await readKey(client, id);
         show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
       } catch (error) {
         throw isRequestId(id) ? needsLog(id, error) : error;
@@ -184,7 +190,9 @@ function addUsage(program: Command): void {
     .action(async (operation: string, { from, to, limit, csv, ...options }: CallersOptions) => {
       const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
       const path = `/operations/${encodeURIComponent(operation)}/callers`;
-      show(options, await clientOf(options).get(path, query, callers), csv ? callersCsv : callersLines);
+      const client = clientOf(options);
+      await flushCounts(client);
+      show(options, await client.get(path, query, callers), csv ? callersCsv : callersLines);
     });
 
   asking(withPeriod(program.command('usage')))
@@ -221,7 +229,9 @@ async function showMonth({ month, from, to, step, csv, ...options }: UsageOption
       '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
     );
   daysOfMonth(month);
-  const reply = await readList(clientOf(options), lists.month, { month }, Number.POSITIVE_INFINITY);
+  const client = clientOf(options);
+  await flushCounts(client);
+  const reply = await readList(client, lists.month, { month }, Number.POSITIVE_INFINITY);
   const notice = monthNotice(reply.body);
   if (notice !== undefined) process.stderr.write(`${notice}\n`);
   show(options, reply, csv ? monthCsv : monthTable);
@@ -238,6 +248,7 @@ async function showUsage(
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
   const client = clientOf(options);
+  await flushCounts(client);
   const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, keyUsage));
   if (csv) return show(options, reply, usageCsv);
   const nothing = [`No request of ${printable(id)} is recorded in this period.`];

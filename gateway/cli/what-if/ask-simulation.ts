@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { simulationShown } from '../../admin/plans/simulations.ts';
 import { merge, type Verdict } from '../../usage/simulate/verdict.ts';
 import type { AdminClient } from '../admin/admin-client.ts';
+import { flushCounts } from '../admin/flush-counts.ts';
 import type { PeriodOptions } from '../admin/period.ts';
 import type { Tried } from './edits-between.ts';
 import type { Progress } from './progress.ts';
@@ -25,6 +26,7 @@ export async function askSimulation(
   asked: AskedSimulation,
   progress: Progress,
 ): Promise<Simulation> {
+  await flushCounts(client);
   const ask = async (body: object) =>
     (await client.send({ method: 'POST', path: '/simulate', body }, simulationShown)).body;
   const { next: second, ...first } = await ask(asked);

@@ -7,8 +7,18 @@ import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { KnownProcess, Presence } from '../presence.ts';
 
-/** Makes every process of the fleet send its unsent counts to Redis. The promise never rejects. */
-export type FlushFleet = () => Promise<FlushedFleet>;
+/**
+ * Makes every process of the fleet send its unsent counts to Redis, and waits until all processes have sent them. The promise never rejects.
+ *
+ * @param reusedMs an earlier flush suffices if it began less than this time ago; by default, no earlier flush suffices
+ */
+export type FlushFleet = (reusedMs?: number) => Promise<FlushedFleet>;
+
+/**
+ * Asks every process to send its unsent counts, and waits for nothing. Has no effect for `fleetFlushReusedMs` after the last flush of the
+ * fleet.
+ */
+export type RequestFlush = () => void;
 
 export interface FlushedFleet {
   /** False when Redis did not reply, so that the list of processes is not known. */
@@ -20,14 +30,14 @@ export interface FlushedFleet {
 const script = readFileSync(new URL('./raise-flush.lua', import.meta.url), 'utf8');
 
 /**
- * Creates the function that flushes the counts of all processes. An operator's command calls the function before it reads counts of all
- * processes. After the flush, Redis has every count that a listed process had made before the call. A process of an earlier version never
- * reports a flush, so the function waits for it until the timeout.
+ * Creates the functions that flush the counts of all processes. An operator's command waits for a flush before it reads counts of all
+ * processes. After the flush, Redis has every count that a listed process had made before the flush began. A process of an earlier version
+ * never reports a flush, so the function waits for it until the timeout.
  *
  * The function raises a number in Redis. Each process reads the number when it publishes its state, sends its counts, and then states the
  * number in its published state (`flushed`). Without Redis, there is nothing to send, because readers add the counts in memory.
  *
- * Calls at the same time share a flush. A call never uses a flush that began before the call.
+ * Calls at the same time share a flush.
  */
 export function createFlushFleet({
   records,
@@ -37,39 +47,49 @@ export function createFlushFleet({
   readonly records: RedisConnection | undefined;
   readonly presence: Pick<Presence, 'read' | 'flushOwn'>;
   readonly bounds: Bounds;
-}): FlushFleet {
-  if (records === undefined) return async () => ({ isComplete: true, behind: [] });
-  const { commands: client, prefix } = records;
+}): { readonly flushFleet: FlushFleet; readonly requestFlush: RequestFlush } {
+  if (records === undefined)
+    return { flushFleet: async () => ({ isComplete: true, behind: [] }), requestFlush: () => {} };
+  const redis = records;
+  const { commands: client, prefix } = redis;
+  const { fleetFlushTimeoutMs, fleetFlushPollMs, fleetFlushReusedMs, storePatientDeadlineMs } = bounds;
+  const lifetimeMs = Math.max(fleetFlushTimeoutMs, fleetFlushReusedMs);
   const name = redisKeys.flush.name(prefix);
   client.defineCommand('raiseFlush', { numberOfKeys: 1, lua: script });
   let running: Promise<FlushedFleet> | undefined;
   let next: Promise<FlushedFleet> | undefined;
+  let requestedMs = Number.NEGATIVE_INFINITY;
 
-  return flushFleet;
+  return {
+    flushFleet(reusedMs = 0) {
+      if (running === undefined) return begin(reusedMs);
+      // The running flush began less than `fleetFlushTimeoutMs` ago.
+      if (reusedMs >= fleetFlushTimeoutMs) return running;
+      next ??= running.then(() => {
+        next = undefined;
+        return begin(0);
+      });
+      return next;
+    },
+    requestFlush() {
+      const nowMs = performance.now();
+      if (nowMs - requestedMs < fleetFlushReusedMs) return;
+      requestedMs = nowMs;
+      void raise(fleetFlushReusedMs);
+    },
+  };
 
-  function flushFleet(): Promise<FlushedFleet> {
-    if (running === undefined) return begin();
-    next ??= running.then(() => {
-      next = undefined;
-      return begin();
-    });
-    return next;
-  }
-
-  function begin(): Promise<FlushedFleet> {
-    running = flush().finally(() => {
+  function begin(reusedMs: number): Promise<FlushedFleet> {
+    running = flush(reusedMs).finally(() => {
       running = undefined;
     });
     return running;
   }
 
-  async function flush(): Promise<FlushedFleet> {
-    const { fleetFlushTimeoutMs, fleetFlushPollMs, storePatientDeadlineMs } = bounds;
+  async function flush(reusedMs: number): Promise<FlushedFleet> {
     const deadlineMs = performance.now() + fleetFlushTimeoutMs;
-    const raise = () => client.raiseFlush(name, fleetFlushTimeoutMs);
-    const number = await replyOrUndefined(records as RedisConnection, [name], raise, storePatientDeadlineMs);
+    const number = await raise(reusedMs);
     if (number === undefined) return { isComplete: false, behind: [] };
-    presence.flushOwn(number);
     for (;;) {
       const { isComplete, processes } = await presence.read();
       const behind = processes.filter(({ flushed = 0 }) => flushed < number);
@@ -78,10 +98,18 @@ export function createFlushFleet({
       await sleep(fleetFlushPollMs);
     }
   }
+
+  /** @returns the number of the flush; undefined if Redis does not reply */
+  async function raise(reusedMs: number): Promise<number | undefined> {
+    const call = () => client.raiseFlush(name, lifetimeMs, reusedMs);
+    const number = await replyOrUndefined(redis, [name], call, storePatientDeadlineMs);
+    if (number !== undefined) presence.flushOwn(number);
+    return number;
+  }
 }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    raiseFlush(name: string, lifetimeMs: number): Result<number, Context>;
+    raiseFlush(name: string, lifetimeMs: number, reusedMs: number): Result<number, Context>;
   }
 }

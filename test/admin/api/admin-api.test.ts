@@ -70,8 +70,27 @@ const routes = [
 ];
 
 /** The requests to the reading thread, in the order of their arrival. Each request runs until the test calls `end`. */
+/** The requests to the route that waits for other processes. */
+const waiting: (() => void)[] = [];
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
+  defineRoute({
+    method: 'POST',
+    path: '/waiting',
+    needs: 'read',
+    waits: true,
+    respond: () =>
+      new Promise((resolve) => {
+        waiting.push(() => resolve(jsonResponse({})));
+      }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/counts',
+    needs: 'read',
+    readsCounts: true,
+    respond: () => jsonResponse({ flushes }),
+  }),
   defineRoute({
     method: 'POST',
     path: '/large',
@@ -85,6 +104,11 @@ routes.push(
     },
   }),
 );
+/** The number of requests for a flush of the fleet. */
+let flushes = 0;
+const requestFlush = () => {
+  flushes += 1;
+};
 const askThread: AskThread = ({ token }) =>
   new Promise((resolve) => {
     large.push({ by: token.name, end: (response = jsonResponse({})) => resolve(response) });
@@ -103,7 +127,7 @@ async function start(own: Partial<Bounds> = {}) {
       },
       metrics: { contentType: 'text/plain', read: () => Promise.resolve(Buffer.alloc(0)) },
       admin,
-      api: createAdminApi({ routes, askThread, admin, log, nowMs: Date.now, bounds }),
+      api: createAdminApi({ routes, askThread, requestFlush, admin, log, nowMs: Date.now, bounds }),
       pages: createAdminPages(),
     }),
     reportBug: (bug, requestId) => void logged.push([{ err: bug, requestId }]),
@@ -172,6 +196,20 @@ describe('a route', () => {
     expect((await post('/things', writer)).body).toEqual({ by: 'bob' });
     expect((await post('/things', reader)).status).toBe(403);
     expect((await post('/simulate', reader)).body).toEqual({ simulated: true });
+  });
+
+  it('that reads counts of all processes requests a flush of the fleet, and no other route does', async () => {
+    const before = (await ask('/counts')).body.flushes;
+    await ask('/things/x/parts/1');
+    expect((await ask('/counts')).body.flushes).toBe(before + 1);
+  });
+
+  it('that waits for other processes does not delay the other requests of its token', async () => {
+    const slow = ask('/waiting', { token: reader.token, method: 'POST' });
+    await until('the route waits', () => waiting.length === 1);
+    expect((await ask('/things/x/parts/1')).status).toBe(200);
+    waiting[0]?.();
+    expect((await slow).status).toBe(200);
   });
 
   it.each([

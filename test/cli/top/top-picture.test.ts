@@ -293,6 +293,7 @@ describe('a gateway with hostile names', () => {
         },
       ],
     },
+    '/flush': { isComplete: true, behind: [] },
   };
 
   it.each([

@@ -39,6 +39,7 @@ const plan = (name: string, trial?: object) => ({
 
 async function runWith(args: readonly string[], plans: readonly object[], more: object = {}) {
   const admin = await startStubAdmin((path) => {
+    if (path === '/api/v1/flush') return { body: { isComplete: true, behind: [] } };
     const [, name] = /^\/api\/v1\/plans\/(\w+)\/trial/.exec(path) ?? [];
     if (name === undefined) return { body: { plans, isComplete: true } };
     if (plans.some((one) => 'name' in one && one.name === name && 'trial' in one))
@@ -49,7 +50,9 @@ async function runWith(args: readonly string[], plans: readonly object[], more: 
     return { status: 404, body: { code: 'not_found', message, status: 404 } };
   });
   const env = { TOLLGATE_ADMIN: admin.url, TOLLGATE_ADMIN_TOKEN: 'tga_test' };
-  return { ...(await runTollgate(['trial', ...args], env)), asked: admin.asked };
+  const done = await runTollgate(['trial', ...args], env);
+  // Without `--to`, the command asks for the time until now.
+  return { ...done, asked: admin.asked.map((path) => path.replace(/to=[\d-]+T[^&]+/, 'to=now')) };
 }
 
 const trial = { perMinute: 40, perDay: 1_000 };
@@ -65,7 +68,8 @@ it('trial prints the sentence about a plan and the keys that the trial would hav
     'globex     1,318           12            12  0.9 %  2026-11-26 09:15  2026-11-26 09:15  minute 12',
     '',
   ]);
-  expect(asked).toEqual(['/api/v1/plans/free/trial?limit=20']);
+  // All processes send their counts before the command reads them.
+  expect(asked).toEqual(['/api/v1/flush', '/api/v1/plans/free/trial?to=now&limit=20']);
 });
 
 it('trial states that not all keys are counted or listed', async () => {
@@ -81,9 +85,10 @@ it('trial without a plan prints the trial of every plan that has one', async () 
   const { stdout, asked } = await runWith(['--from', '2026-11-25'], plans);
   expect(stdout.split('\n').filter((line) => /^Trial of/.test(line))).toHaveLength(2);
   expect(asked).toEqual([
+    '/api/v1/flush',
     '/api/v1/plans',
-    '/api/v1/plans/free/trial?from=2026-11-25&limit=20',
-    '/api/v1/plans/business/trial?from=2026-11-25&limit=20',
+    '/api/v1/plans/free/trial?from=2026-11-25&to=now&limit=20',
+    '/api/v1/plans/business/trial?from=2026-11-25&to=now&limit=20',
   ]);
   const json = JSON.parse((await runWith(['--json'], plans)).stdout);
   expect(json).toEqual({ trials: [trialOf('free'), trialOf('business')] });
