@@ -115,6 +115,7 @@ export function connectToCluster({
       return client.status === 'ready' || (isFirstConnection.has(client) && client.status !== 'end');
     },
     nodeOf,
+    placeOf: (key) => keySlot(key) / slotsCount,
     clockOf: (key) => clockOfNode(nodeOf(key)),
     nodes: () => nodes,
     on(event, listener) {

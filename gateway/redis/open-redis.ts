@@ -128,6 +128,8 @@ function toConnection(
     },
     isReady: () => client.status === 'ready',
     nodeOf: () => node,
+    // The server stores all keys, so no place is better than another.
+    placeOf: () => Math.random(),
     clockOf: () => clockOfNode(node),
     nodes: () => nodes,
     on(event, listener) {

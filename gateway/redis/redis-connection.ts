@@ -19,6 +19,8 @@ export interface RedisConnection {
   isReady(key: string): boolean;
   /** Returns the server that currently stores this key. */
   nodeOf(key: string): RedisNode;
+  /** Returns the place of this key, from 0 to less than 1. A server usually stores the keys of neighbouring places. */
+  placeOf(key: string): number;
   /** Reads the clock of the server that stores this key, epoch ms. */
   clockOf(key: string): Promise<number>;
   /** Returns the servers that currently store keys: all masters with slots. */

@@ -106,6 +106,8 @@ export function createGateway({
     reportFailedReload: admin.reportFailedReload,
     async drain({ graceMs }) {
       phase = 'draining';
+      // Most counts are sent during the drain, because `usageCloseTimeoutMs` is short for the counts of many quiet keys.
+      void stores.usage?.recorder.send();
       await sleep(graceMs);
       await requests.drain();
       await Promise.all([stores.flush(), admin.flush()]);

@@ -619,16 +619,29 @@ export const defaultBounds = Object.freeze({
   /** The interval at which a process reads the store's clock while its configuration has scheduled changes of plans. */
   planClockReadIntervalMs: 10_000,
 
-  /** The interval at which counts are flushed to the usage record, and the number of slices into which each flush divides the keys. */
+  /**
+   * The interval at which the counts of busy keys are flushed to the usage record, and the number of slices into which each flush divides
+   * the keys.
+   */
   usageFlushIntervalMs: 10_000,
   usageSlicesPerFlush: 100,
+  /**
+   * A key is quiet while fewer than `usageQuietRequestsMax` of its requests are unsent. The counts of a quiet key are sent by the sixth flush
+   * after a request, so after at most 60 s.
+   */
+  usageQuietRequestsMax: 20,
+  usageQuietRounds: 6,
   /**
    * The deadline of a call to the usage record. If a call takes longer, its batch is sent again as soon as the store replies. No batch is
    * counted twice.
    */
   usageCallTimeoutMs: 1_000,
-  /** The maximum number of fields in one call to the usage record. A full call keeps Redis busy for 3 ms. */
+  /**
+   * The maximum number of fields and of records in one call to the usage record. A call with all fields keeps Redis busy for 3 ms, and a call
+   * with all records for 1 ms.
+   */
   usageFieldsPerCallMax: 250,
+  usageRecordsPerCallMax: 16,
   /** The maximum number of unsent usage counts of all keys, about 60 octets each. Further counts are not recorded. */
   usageUnsentCountsMax: 500_000,
   /** The maximum number of operations that a process records separately, per key and day. Further operations are counted together. */

@@ -3,12 +3,18 @@ import type { Batch, Fields, StoredRecord } from './store/usage-store.ts';
 
 /** Limits the unsent counts of the whole process, because the store may be away for a long time. */
 export class UnsentRoom {
+  private readonly countsMax: number;
   private left: number;
   /** The number of requests that were not recorded because there was no room. */
   lost = 0;
 
   constructor(countsMax: number) {
+    this.countsMax = countsMax;
     this.left = countsMax;
+  }
+
+  get isHalfFull(): boolean {
+    return this.left < this.countsMax / 2;
   }
 
   take(): boolean {

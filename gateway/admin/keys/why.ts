@@ -205,7 +205,7 @@ function daySentence(facts: WhyFacts, tally: Tally, refusing: readonly UsageMinu
     // For a key without a valid secret, `unauthorizedSentence` describes the requests.
     if (state === 'unused' || isWithoutSecret(facts)) return '';
     return hasCalledToday(facts)
-      ? 'Its requests are not recorded yet; recording takes up to 10 s.'
+      ? 'Its requests are not recorded yet; recording takes up to a minute.'
       : 'In the last 24 h it sent no request.';
   }
   const [first] = refusing;

@@ -128,6 +128,8 @@ async function end(): Promise<void> {
   isEnding = true;
   if (worker === undefined) process.exit(0);
   const { requests, stores, log, reportTimer } = worker;
+  // Most counts are sent during the drain, because `usageCloseTimeoutMs` is short for the counts of many quiet keys.
+  void stores.usage?.recorder.send();
   await requests.drain();
   await stores.flush();
   clearInterval(reportTimer);

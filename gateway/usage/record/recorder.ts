@@ -63,6 +63,11 @@ interface Source {
   readonly counted: { readonly unsent: UnsentCounts; close(): void };
   recordOf(day: number): RecordName;
   batch: Batch | undefined;
+  /** The numbers of decided and of ended requests since the last batch. */
+  decided: number;
+  ended: number;
+  /** The number of flushes since the last batch in which the source had unsent counts. */
+  quietRounds: number;
   /**
    * Batches that the store has confirmed recently. A reader may have read the stored record before these batches were
    * added to it.
@@ -76,6 +81,7 @@ interface KeySource extends Source {
   notedMs: number;
   /** The day of the key's last batch. */
   day: number;
+  /** The number of flushes since the last request. */
   idleRounds: number;
 }
 
@@ -85,11 +91,13 @@ const outcomeIndex = Object.fromEntries(outcomes.map((outcome, index) => [outcom
 >;
 
 /**
- * The recorder sends the counts of each key once per `usageFlushIntervalMs`. The keys are divided into slices, which
- * are sent one after another during this interval. A failed batch is sent again unchanged and under the same number, so
- * the store adds it only once. When the store answers again, the recorder sends the failed batch and newer counts
- * immediately. Other processes must see a request after at most one interval. The function is long because counting,
- * sending and retrying share the keys and their batches.
+ * The recorder sends the counts of a busy key once per `usageFlushIntervalMs`, and the counts of a quiet key once per
+ * `usageQuietRounds` of these intervals. A key is quiet while fewer than `usageQuietRequestsMax` of its requests are
+ * unsent. The keys are divided into slices, which are sent one after another during the interval. The keys of a slice
+ * are usually on the same Redis server, because batches for the same server share a call. A failed batch is sent again
+ * unchanged and under the same number, so the store adds it only once. When the store answers again, the recorder sends
+ * the failed batch and newer counts immediately. The function is long because counting, sending and retrying share the
+ * keys and their batches.
  */
 export function createUsageRecorder({
   store,
@@ -108,6 +116,8 @@ export function createUsageRecorder({
     Bounds,
     | 'usageFlushIntervalMs'
     | 'usageSlicesPerFlush'
+    | 'usageQuietRequestsMax'
+    | 'usageQuietRounds'
     | 'usageUnsentCountsMax'
     | 'usageOperationsPerKeyMax'
     | 'usageSecretsPerKeyMax'
@@ -136,11 +146,15 @@ export function createUsageRecorder({
     counted,
     recordOf: (day) => ({ kind: 'operations', day }),
     batch: undefined,
+    decided: 0,
+    ended: 0,
+    quietRounds: 0,
     confirmed: [],
   };
   /** The key of the last counted request, cached because the next request often belongs to the same key. */
   let lastSource: KeySource | undefined;
-  let nextSlice = 0;
+  // Each process begins with another slice, because processes that start together would send to the same Redis server together.
+  let nextSlice = Math.floor(Math.random() * slices.length);
   /** The number of keys that were added since the last early flush of a slice. */
   let keysAdded = 0;
   let batches = 0;
@@ -154,7 +168,9 @@ export function createUsageRecorder({
 
   return {
     decided(keyId, decision, address, secret, trial) {
-      const { counted } = sourceOf(keyId);
+      const source = sourceOf(keyId);
+      const { counted } = source;
+      source.decided += 1;
       counted.decided(
         outcomeIndex[outcomeOf(decision)],
         decision.units,
@@ -168,12 +184,19 @@ export function createUsageRecorder({
     ended(exchange) {
       counted.ended(exchange);
       const { keyId, unauthorized, refusedAddress, operationId, atMs, status, failed, isBrownout } = exchange;
-      if (unauthorized !== undefined)
-        sourceOf(unauthorized.keyId).counted.unauthorized(atMs, unauthorized.digestStart);
-      if (refusedAddress !== undefined)
-        sourceOf(refusedAddress.keyId).counted.refusedAddress(atMs, networkOf(refusedAddress.address));
+      if (unauthorized !== undefined) {
+        const source = sourceOf(unauthorized.keyId);
+        source.decided += 1;
+        source.counted.unauthorized(atMs, unauthorized.digestStart);
+      }
+      if (refusedAddress !== undefined) {
+        const source = sourceOf(refusedAddress.keyId);
+        source.decided += 1;
+        source.counted.refusedAddress(atMs, networkOf(refusedAddress.address));
+      }
       if (keyId === undefined) return;
       const source = sourceOf(keyId);
+      source.ended += 1;
       source.counted.ended(operationId, atMs, status, isBrownout);
       if (failed !== undefined) source.counted.failed(atMs, failed.units, failed.upstream);
     },
@@ -212,7 +235,7 @@ export function createUsageRecorder({
     readonly atOnce: number;
     readonly isWanted: (source: Source) => boolean;
   }): Promise<boolean> {
-    const all = [operations, ...keys.values()];
+    const all = [operations, ...slices.flatMap((slice) => [...slice])];
     let isSent = true;
     for (let from = 0; from < all.length; from += atOnce) {
       const part = all.slice(from, from + atOnce);
@@ -245,23 +268,27 @@ export function createUsageRecorder({
       }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,
+      decided: 0,
+      ended: 0,
+      quietRounds: 0,
       confirmed: [],
       notedMs: 0,
       day: 0,
       idleRounds: 0,
     };
-    slices[keys.size % slices.length]?.add(source);
+    slices[Math.floor(store.placeOf(keyId) * slices.length)]?.add(source);
     keys.set(keyId, source);
     keysAdded += 1;
     if (keys.size > bounds.usageKeysMax && keysAdded >= bounds.usageKeysMax / slices.length) {
       keysAdded = 0;
       // The flush runs later, because it must not delay the current request.
-      setImmediate(flushSlice);
+      setImmediate(flushSlice, true);
     }
     return source;
   }
 
-  function flushSlice(): void {
+  /** @param isEarly whether there are too many keys, so that the counts of quiet keys are sent too */
+  function flushSlice(isEarly = false): void {
     const slice = slices[nextSlice];
     void sendFailed();
     if (nextSlice === 0) {
@@ -269,18 +296,17 @@ export function createUsageRecorder({
       if (mayBeSent(operations)) void sendParts(operations);
     }
     nextSlice = (nextSlice + 1) % slices.length;
+    const isAll = isEarly || room.isHalfFull;
     for (const source of slice ?? []) {
       forgetConfirmed(source);
-      source.counted.close();
-      if (isUnsent(source)) {
-        if (!mayBeSent(source)) continue;
+      if (hasCounts(source)) {
         source.idleRounds = 0;
+        if (!(isAll || isDue(source)) || !mayBeSent(source)) continue;
         void sendParts(source);
-        const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
-        if (day !== source.day) onNewDay?.(source.counted.keyId);
-        source.day = day;
+        noteDay(source);
         continue;
       }
+      noteDay(source);
       source.idleRounds += 1;
       const idleMax = keys.size > bounds.usageKeysMax ? 0 : bounds.usageIdleRoundsMax;
       if (source.idleRounds <= idleMax || source.confirmed.length > 0) continue;
@@ -289,6 +315,20 @@ export function createUsageRecorder({
       if (source === lastSource) lastSource = undefined;
     }
     void noteActive([...(slice ?? [])]);
+  }
+
+  /** Called after the counts of earlier days are sent, because the totals of these days are computed from the stored records. */
+  function noteDay(source: KeySource): void {
+    const day = Math.floor(source.counted.lastSeenMs / calendar.dayMs);
+    if (day !== source.day) onNewDay?.(source.counted.keyId);
+    source.day = day;
+  }
+
+  /** Returns whether the counts of a key must be sent in this round. */
+  function isDue(source: KeySource): boolean {
+    source.quietRounds += 1;
+    const isBusy = Math.max(source.decided, source.ended) >= bounds.usageQuietRequestsMax;
+    return isBusy || source.batch !== undefined || source.quietRounds >= bounds.usageQuietRounds;
   }
 
   /**
@@ -327,6 +367,9 @@ export function createUsageRecorder({
    */
   async function sendParts(source: Source): Promise<boolean> {
     source.counted.close();
+    source.decided = 0;
+    source.ended = 0;
+    source.quietRounds = 0;
     while (isUnsent(source)) {
       if (await sendNext(source)) continue;
       failed.add(source);
@@ -408,4 +451,9 @@ function dayOf({ record }: Batch): number | undefined {
 
 function isUnsent({ counted, batch }: Source): boolean {
   return batch !== undefined || !counted.unsent.isEmpty;
+}
+
+/** Returns whether a source may have counts that the store has not confirmed. The function does not close the counts. */
+function hasCounts(source: Source): boolean {
+  return source.decided > 0 || source.ended > 0 || isUnsent(source);
 }

@@ -40,6 +40,8 @@ export function createMemoryUsageStore({
       }
       return Promise.resolve('added');
     },
+    // All records are in the same memory, so no place is better than another.
+    placeOf: () => Math.random(),
     remove(record, fields) {
       const kept = recordsOf(record)?.get(nameOf(record));
       for (const field of fields) kept?.fields.delete(field);

@@ -7,12 +7,22 @@ import { replyOrUndefined } from '../../redis/redis-reply.ts';
 import { whateverArrives, withinDeadline } from '../../shared/structures/within-deadline.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { PackedCounts } from './counts.ts';
-import type { Fields, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
+import type { Batch, Fields, RecordName, StoredRecord, UsageStore } from './usage-store.ts';
 
 const addScript = readFileSync(new URL('add-counts.lua', import.meta.url), 'utf8');
 
 /** The field in which the script stores the last batch number of each process. */
 const batchesField = 'batches';
+
+/** The reply of the script for a batch that another server must add. */
+const notHere = -1;
+
+interface WaitingBatch {
+  readonly batch: Batch;
+  /** The name of the record in Redis. */
+  readonly name: string;
+  readonly added: (result: 'added' | 'failed') => void;
+}
 
 /**
  * All stores share one encoder, because each encoder allocates a buffer of 2 kB. Each caller must copy the encoder's
@@ -38,22 +48,21 @@ export function createRedisUsageStore({
   readonly bounds: Bounds;
 }): UsageStore {
   const { commands: client, prefix } = redis;
-  client.defineCommand('addCounts', { numberOfKeys: 1, lua: addScript });
+  client.defineCommand('addCounts', { lua: addScript });
   const activeName = redisKeys.usageActive.name(prefix);
+  /** The batches of this turn of the event loop, which are sent together. */
+  let waiting: WaitingBatch[] = [];
   /** The Redis servers whose memory is almost full, with the reason for each. */
   let full: ReadonlyMap<RedisNode, string> = new Map();
   const memoryTimer = setInterval(checkMemory, bounds.usageMemoryCheckIntervalMs).unref();
   const stopListening = redis.on('ready', checkMemory);
 
   return {
-    async add({ record, sender, number, fields, expiresMs }) {
-      const args: (string | Buffer)[] = [];
-      for (const [field, packed] of fields) args.push(field, Buffer.from(encoder.encodeSharedRef(packed)));
-      const name = nameOf(record);
-      const added = await attempt([name], () =>
-        client.addCounts(name, sender, String(number), String(Math.ceil(expiresMs / 1000)), ...args),
-      );
-      return added === undefined ? 'failed' : 'added';
+    add(batch) {
+      if (waiting.length === 0) queueMicrotask(addWaiting);
+      return new Promise((added) => {
+        waiting.push({ batch, name: nameOf(batch.record), added });
+      });
     },
 
     async remove(record, fields) {
@@ -95,6 +104,8 @@ export function createRedisUsageStore({
       }));
     },
 
+    placeOf: (keyId) => redis.placeOf(nameOf({ kind: 'totals', keyId })),
+
     async lastSeen(keyIds) {
       if (keyIds.length === 0) return [];
       const scores = await attempt([activeName], () => client.zmscore(activeName, ...keyIds));
@@ -121,6 +132,49 @@ export function createRedisUsageStore({
       case 'operations':
         return `${redisKeys.usageOperations.name(prefix)}:${record.day}`;
     }
+  }
+
+  /** Sends the waiting batches. Batches for the same server share a call. */
+  function addWaiting(): void {
+    const byServer = Map.groupBy(waiting, ({ name }) => redis.nodeOf(name));
+    waiting = [];
+    redis.gather(() => {
+      for (const ofServer of byServer.values()) {
+        for (const part of partsOf(ofServer, bounds)) void addTogether(part);
+      }
+    });
+  }
+
+  /**
+   * Adds batches with one call. A server of a Cluster refuses to add a batch for a slot that is not on this server any more. Such a batch
+   * gets its own call, because ioredis redirects a call to the server of its first key.
+   */
+  async function addTogether(part: readonly WaitingBatch[]): Promise<void> {
+    const names = part.map(({ name }) => name);
+    const replies = await callScript(part, redis.oneServer ? names : names.slice(0, 1));
+    for (const [index, one] of part.entries()) {
+      if (replies?.[index] === notHere) void addAlone(one);
+      else one.added(replies === undefined ? 'failed' : 'added');
+    }
+  }
+
+  async function addAlone(one: WaitingBatch): Promise<void> {
+    const [reply = notHere] = (await callScript([one], [one.name])) ?? [];
+    one.added(reply === notHere ? 'failed' : 'added');
+  }
+
+  /** @returns the reply for each batch; undefined if the call failed */
+  function callScript(
+    part: readonly WaitingBatch[],
+    declared: readonly string[],
+  ): Promise<readonly number[] | undefined> {
+    const args: (string | Buffer)[] = [];
+    for (const { batch, name } of part) {
+      const { sender, number, fields, expiresMs } = batch;
+      args.push(name, sender, String(number), String(Math.ceil(expiresMs / 1000)), String(fields.size));
+      for (const [field, packed] of fields) args.push(field, Buffer.from(encoder.encodeSharedRef(packed)));
+    }
+    return attempt(declared, () => client.addCounts(declared.length, ...declared, ...args));
   }
 
   async function readOne(name: string, fields: readonly string[] | undefined): Promise<StoredRecord> {
@@ -173,6 +227,27 @@ export function createRedisUsageStore({
   }
 }
 
+/** Divides batches into parts that are small enough for one call. A batch with too many fields has its own part. */
+function partsOf(
+  all: readonly WaitingBatch[],
+  { usageRecordsPerCallMax, usageFieldsPerCallMax }: Bounds,
+): WaitingBatch[][] {
+  const parts: WaitingBatch[][] = [];
+  let part: WaitingBatch[] = [];
+  let fields = 0;
+  for (const one of all) {
+    const { size } = one.batch.fields;
+    if (part.length === 0 || part.length >= usageRecordsPerCallMax || fields + size > usageFieldsPerCallMax) {
+      part = [];
+      parts.push(part);
+      fields = 0;
+    }
+    part.push(one);
+    fields += size;
+  }
+  return parts;
+}
+
 function figureIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }
@@ -218,12 +293,6 @@ function isCount(value: unknown): value is number {
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    addCounts(
-      name: string,
-      sender: string,
-      number: string,
-      expiresSeconds: string,
-      ...fieldsAndCounts: (string | Buffer)[]
-    ): Result<0 | 1, Context>;
+    addCounts(keysCount: number, ...keysAndBatches: (string | Buffer)[]): Result<number[], Context>;
   }
 }

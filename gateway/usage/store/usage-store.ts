@@ -41,6 +41,11 @@ export interface ActiveKey {
 export interface UsageStore {
   /** Adds a batch. The store may have added the batch even if the call fails. A repeated batch is added only once. */
   add(batch: Batch): Promise<'added' | 'failed'>;
+  /**
+   * Returns the place of a key's records, from 0 to less than 1. Keys at near places are usually on the same server. The store adds batches
+   * to several records of one server with one call if `add` is called in the same turn of the event loop.
+   */
+  placeOf(keyId: string): number;
   remove(record: RecordName, fields: readonly string[]): Promise<boolean>;
   /**
    * Returns the records in the order of `reads`. A missing record is returned as an empty record. A record is undefined

@@ -285,7 +285,7 @@ describe('the sentence that explains the responses to a key', () => {
     [
       'was just admitted by another process, whose record has not arrived',
       { minuteUsed: 60 },
-      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC. Its requests are not recorded yet; recording takes up to 10 s.',
+      'acme (free) has used all 60 requests of this minute and may call again at 10:32:00 UTC. Its requests are not recorded yet; recording takes up to a minute.',
     ],
     [
       'calls what no operation matches',

@@ -61,12 +61,14 @@ async function recordKeys(keys: number): Promise<unknown> {
     noteActive: () => Promise.resolve(true),
     active: () => Promise.resolve(undefined),
     lastSeen: () => Promise.resolve(undefined),
+    placeOf: () => Math.random(),
     pausedBecause: () => undefined,
     close: () => {},
   };
   const bounds = {
     ...defaultBounds,
     usageFlushIntervalMs: 1_000,
+    usageQuietRounds: 1,
     usageCallTimeoutMs: 100,
     usageKeysMax: Number.POSITIVE_INFINITY,
   };

@@ -1,6 +1,7 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Decision } from '../../../gateway/shared/model.ts';
 import { createUsageRecorder } from '../../../gateway/usage/record/recorder.ts';
+import { createMemoryUsageStore } from '../../../gateway/usage/store/memory-usage-store.ts';
 import type { UsageStore } from '../../../gateway/usage/store/usage-store.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
 import { tunedBounds } from '../../support/tuned-bounds.ts';
@@ -8,6 +9,9 @@ import { until } from '../../support/until.ts';
 import { redisStoreSubject } from '../store/usage-stores.ts';
 
 const window = { name: 'minute', limit: 60, remaining: 59, resetMs: 0, windowSeconds: 60 } as const;
+
+const rateLimit = { nowMs: Date.now(), windows: [window], inForce: window };
+const decision: Decision = { kind: 'admitted', units: 1, rateLimit, source: 'shared' };
 
 /** A recorder that has counted one request for each of 50 keys. */
 async function countFifty({
@@ -40,9 +44,6 @@ async function countFifty({
     await recorder.close();
     await subject.close();
   });
-  const nowMs = Date.now();
-  const rateLimit = { nowMs, windows: [window], inForce: window };
-  const decision: Decision = { kind: 'admitted', units: 1, rateLimit, source: 'shared' };
   for (let key = 0; key < 50; key++) recorder.decided(`key-${key}`, decision, '192.0.2.1', '01234567');
   return { recorder, subject, store };
 }
@@ -97,3 +98,107 @@ function watchNoted(store: UsageStore): string[] {
   };
   return noted;
 }
+
+/** A recorder whose flushes happen only when the test calls `flush`. */
+function startStopped(own: Parameters<typeof tunedBounds>[0] = {}) {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const bounds = tunedBounds({
+    usageSlicesPerFlush: 1,
+    usageQuietRequestsMax: 20,
+    usageQuietRounds: 6,
+    ...own,
+  });
+  const sent: string[] = [];
+  const inMemory = createMemoryUsageStore({ nowMs: Date.now, keysMax: 1_000 });
+  const store: UsageStore = {
+    ...inMemory,
+    add(batch) {
+      sent.push(batch.record.kind === 'day' ? batch.record.keyId : batch.record.kind);
+      return inMemory.add(batch);
+    },
+  };
+  const recorder = createUsageRecorder({ store, calendar: usageCalendar(60_000), keptMs: 60_000, bounds });
+  onTestFinished(() => recorder.close());
+  return {
+    recorder,
+    count(keyId: string, requests: number) {
+      for (let request = 0; request < requests; request++)
+        recorder.decided(keyId, decision, '192.0.2.1', '01234567');
+    },
+    /** @returns the keys whose counts this flush has sent */
+    async flush(): Promise<string[]> {
+      vi.advanceTimersByTime(bounds.usageFlushIntervalMs);
+      // The replies of the store arrive in microtasks.
+      await new Promise(setImmediate);
+      return sent.splice(0);
+    },
+  };
+}
+
+it('a key with 20 unsent requests is sent by the next flush, and a key with fewer requests by the sixth flush', async () => {
+  const { count, flush } = startStopped();
+  for (let round = 1; round <= 12; round++) {
+    count('busy', 20);
+    count('quiet', 1);
+    expect(await flush()).toEqual(round % 6 === 0 ? ['busy', 'quiet'] : ['busy']);
+  }
+  expect(await flush()).toEqual([]);
+});
+
+it('a key that stays below 20 requests for some flushes is sent by the flush after its 20th request', async () => {
+  const { count, flush } = startStopped();
+  count('slow', 10);
+  expect(await flush()).toEqual([]);
+  count('slow', 9);
+  expect(await flush()).toEqual([]);
+  count('slow', 1);
+  expect(await flush()).toEqual(['slow']);
+});
+
+it('the end of a request is sent by the sixth flush too, and many ends by the next flush', async () => {
+  const { recorder, count, flush } = startStopped();
+  count('slow', 20);
+  expect(await flush()).toEqual(['slow']);
+  const ended = { operationId: 'listPets', atMs: rateLimit.nowMs, status: 200, ending: 'served' } as const;
+  const end = () => recorder.ended({ ...ended, keyId: 'slow', ownMs: 1, upstreamMs: 1 });
+  for (let request = 0; request < 20; request++) end();
+  expect((await flush()).toSorted()).toEqual(['operations', 'slow']);
+  end();
+  const flushes: string[][] = [];
+  for (let round = 1; round <= 6; round++) flushes.push(await flush());
+  expect(flushes.map((keys) => keys.includes('slow'))).toEqual([false, false, false, false, false, true]);
+});
+
+it('quiet keys are sent early while there are too many keys', async () => {
+  const many = startStopped({ usageKeysMax: 10 });
+  for (let key = 0; key < 30; key++) many.count(`key-${key}`, 1);
+  await new Promise(setImmediate);
+  expect((await many.flush()).length).toBeGreaterThanOrEqual(30);
+  expect(many.recorder.lost()).toBe(0);
+});
+
+it('quiet keys are sent early while more than half of the room for unsent counts is used', async () => {
+  const { recorder, flush } = startStopped({ usageUnsentCountsMax: 700 });
+  const count = (key: number, addresses: number) => {
+    for (let address = 0; address < addresses; address++)
+      recorder.decided(`key-${key}`, decision, `192.0.2.${address}`, '01234567');
+  };
+  // Each address is an unsent count at once.
+  for (let key = 0; key < 40; key++) count(key, 10);
+  expect((await flush()).length).toBe(40);
+  for (let key = 0; key < 40; key++) count(key, 5);
+  expect(await flush()).toEqual([]);
+  expect(recorder.lost()).toBe(0);
+});
+
+it('an unsent count of a quiet key is in the answer of this process, and a fleet flush sends it', async () => {
+  const { recorder, count, flush } = startStopped();
+  count('quiet', 3);
+  const day = Math.floor(rateLimit.nowMs / 86_400_000);
+  const unsent = () => recorder.unsent([{ kind: 'day', keyId: 'quiet', day }])[0];
+  expect(unsent()?.counted.get('hours')).toBeDefined();
+  expect(await recorder.send()).toBe(true);
+  expect(unsent()?.counted.size).toBe(0);
+  expect(await flush()).toEqual(['quiet']);
+});
