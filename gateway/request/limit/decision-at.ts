@@ -6,6 +6,7 @@ import {
   chargedUnits,
   isRunning,
   limitsAt,
+  mostUnits,
   type QuotaOutcome,
   type TrialDecided,
   trialRuns,
@@ -61,13 +62,10 @@ function trialOutcomeAt(
   { outcome: { nowMs }, units, windowsMs }: DecidedTogether,
 ): TrialOutcome {
   if (index < admitted) {
-    // A request that costs more than a limit would get 403, and its message would name the smallest limit.
-    const [smallest, ...others] = limitsAt(nowMs, limits, state.grant);
-    const least = others.reduce(
-      (one, other) => (other && one && other.max < one.max ? other : one),
-      smallest,
-    );
-    return units > 1 && least !== undefined && least.max < units ? least.window : 'admitted';
+    if (units <= 1 || units <= mostUnits(limits, state.grant, nowMs)) return 'admitted';
+    // The request would get 403, and the message would name the smallest limit.
+    const inForce = limitsAt(nowMs, limits, state.grant);
+    return inForce.reduce((one, other) => (other.max < one.max ? other : one)).window;
   }
   if (index < admitted + refused) {
     // A key has no buckets among its windows.

@@ -160,7 +160,7 @@ it.each([
           }
         },
       ),
-      { numRuns: 120, interruptAfterTimeLimit: 8_000 },
+      { numRuns: 100, interruptAfterTimeLimit: 8_000 },
     );
   },
 );

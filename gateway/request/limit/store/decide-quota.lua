@@ -238,7 +238,8 @@ for each = 1, #KEYS do
     -- While the trial is decided: the free places of the plan before the current run, and the requests of each run that the plan admitted.
     local places, admittedOf, crowdedOfPlan, chargedOfPlan
     local trialExpiresMs = 0
-    local room, lowestLimit = math.huge, math.huge
+    -- The lowest limit of the trial, with and without a grant.
+    local room, lowestLimit, lowestStated = math.huge, math.huge, math.huge
     repeat
       if strikes > 0 and nowMs >= strikesFromMs + withinMs then strikes, strikesFromMs = 0, 0 end
 
@@ -283,8 +284,9 @@ for each = 1, #KEYS do
       repeat
         local fitting, crowdedOut = 0, 0
         if isTrial then
-          -- A request that costs more than a limit would get 403, and would not be charged.
-          if units > lowestLimit then units = 0 end
+          -- A request that costs more than a limit would get 403, and would not be charged. If only a grant makes the limit so low, a
+          -- window would refuse the request.
+          if units > lowestLimit and units > lowestStated then units = 0 end
           if most then
             -- The concurrency limit refuses the same requests as for the plan.
             local left = places - admittedOf[(run + 1) / 2]
@@ -376,9 +378,11 @@ for each = 1, #KEYS do
               known[2 * i], known[2 * i + 1] = number, used
             end
             if limit ~= 'inf' then
-              limit = tonumber(granted and string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)') or limit)
+              local stated = tonumber(limit)
+              limit = granted and tonumber(string.match(granted, ' ' .. names[5 + 2 * i] .. ' (%d+)')) or stated
               if limit - used < room then room = limit - used end
               if limit < lowestLimit then lowestLimit = limit end
+              if stated < lowestStated then lowestStated = stated end
             end
           end
           -- If the plan admits all requests, and the trial has room for them, the trial admits them too, and the differences do not change.

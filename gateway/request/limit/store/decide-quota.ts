@@ -105,11 +105,17 @@ function decideTrial(
 }
 
 /**
- * Returns the requests of a call as the trial charges them. A request that costs more than a limit of the trial is not charged, because it
- * would get 403 (`request/path/decide-units.ts`).
+ * Returns the largest cost of a request that the windows of a trial decide. A request that costs more would get 403, and would not be
+ * charged (`request/path/decide-units.ts`). If only a grant makes a limit lower than the cost, a window would refuse the request.
  */
+export function mostUnits(trial: Limits, grant: Grant | undefined, nowMs: number): number {
+  const lowest = (limits: Limits) => Math.min(...limits.map(({ max }) => max));
+  return Math.max(lowest(trial), lowest(limitsAt(nowMs, trial, grant)));
+}
+
+/** Returns the requests of a call as the trial charges them. */
 export function trialRuns(asked: Asked, trial: Limits, grant: Grant | undefined, nowMs: number): Asked {
-  const most = Math.min(...limitsAt(nowMs, trial, grant).map(({ max }) => max));
+  const most = mostUnits(trial, grant, nowMs);
   const tried = ({ requests, units }: Run) => ({ requests, units: units > most ? 0 : units });
   return { ...tried(asked), ...(asked.later && { later: asked.later.map(tried) }) };
 }

@@ -166,8 +166,9 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
         Array.from({ length: requests }, () => {
           const inForce = limitsAt(nowMs, limits, state.grant);
           const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
-          const [decision] = this.decide({ requests: 1, units: least.max < units ? 0 : units }, nowMs);
-          if (decision?.kind === 'admitted' && least.max < units) return least.window;
+          const isDear = limits.some(({ max }) => max < units) && least.max < units;
+          const [decision] = this.decide({ requests: 1, units: isDear ? 0 : units }, nowMs);
+          if (decision?.kind === 'admitted' && isDear) return least.window;
           return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
         }),
       );

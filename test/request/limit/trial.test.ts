@@ -1,0 +1,227 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { createLimiter, type Limiter } from '../../../gateway/request/limit/limiter.ts';
+import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
+import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
+import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
+import type { RedisPlace } from '../../support/connect-redis.ts';
+import { freshWindows } from '../../support/fresh-windows.ts';
+import { limitsOf } from '../../support/limits-of.ts';
+import { monitorRedis } from '../../support/monitor-redis.ts';
+import { freshPrefix, redisUrl } from '../../support/redis.ts';
+import { allRedisForms, startForm, tagsOf } from '../../support/start-form.ts';
+import { startRedis } from '../../support/start-redis.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
+import { patientStore } from '../../support/tuning.ts';
+import { until } from '../../support/until.ts';
+import * as arbitrary from './quota-arbitraries.ts';
+
+const step = fc.record({
+  process: fc.nat({ max: 2 }),
+  /** The requests of one turn of the event loop, with their costs. */
+  costs: fc.array(arbitrary.units, { minLength: 1, maxLength: 8 }),
+  verb: fc.constantFrom(
+    ...Array<undefined>(20).fill(undefined),
+    'lift' as const,
+    'reset' as const,
+    'grant' as const,
+  ),
+  grant: arbitrary.limits,
+});
+
+/** No request exceeds a limit of the plan, so the gateway decides every request with its cost. */
+const plans = arbitrary.limits.map((limits) => limits.map(({ window, max }) => ({ window, max: max + 4 })));
+const bans = fc.integer({ min: 1, max: 12 }).map((after) => ({ ...farAway, after }));
+
+for (const form of allRedisForms) {
+  describe(`a trial on ${form.name}`, { tags: tagsOf(form, ['a Cluster']) }, () => {
+    const place = startForm(form);
+
+    it.each([
+      ['one process, which may also hold refusals back', 1, { strikesHeldShareMax: 0.5 }],
+      ['three processes', 3, {}],
+    ])(
+      'refuses the requests that a second fleet refuses whose plan is the trial: %s',
+      async (_, count, bounds) => {
+        const fleets = await openFleets(count, place(), bounds);
+        await fc.assert(
+          fc.asyncProperty(
+            plans,
+            arbitrary.limits,
+            bans,
+            fc.array(step, { maxLength: 25 }),
+            async (limits, trial, bans, steps) => {
+              const tried = keyWith(limits, trial);
+              const second = keyWith(trial);
+              for (const { process, costs, verb, grant } of steps) {
+                const [one, other] = [fleets.tried[process % count], fleets.second[process % count]];
+                // Another process may refuse requests of a banned key for a while after the ban was lifted.
+                if (verb !== undefined && count === 1)
+                  await changeBoth(verb, grant, bans, [
+                    [one, tried],
+                    [other, second],
+                  ]);
+                // The gateway decides a request twice that costs more than a limit, which would change the order of a turn.
+                const isDear = costs.some((cost) => trial.some(({ max }) => max < cost));
+                for (const turn of isDear ? costs.map((cost) => [cost]) : [costs]) {
+                  const ofTrial = await decideAll(one, tried, turn, bans);
+                  const ofSecond = await decideAll(other, second, turn, bans);
+                  const expected = ofSecond.map((decision, at) => told(decision, turn[at] ?? 1));
+                  expect(ofTrial.map((decision) => decision.trial)).toEqual(expected);
+                }
+              }
+            },
+          ),
+          { numRuns: 40, interruptAfterTimeLimit: 6_000 },
+        );
+        await fleets.close();
+      },
+      30_000,
+    );
+  });
+}
+
+it('while Redis is away, a process decides the trial too, and Redis learns the counts of the trial', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: 'redis://127.0.0.1:1' }, { storeStartTimeoutMs: 1 });
+  const key = keyWith(limitsOf({ perHour: 5 }), limitsOf({ perHour: 3 }));
+  const decisions = await decideAll(limiter, key, Array(6).fill(1), farAway);
+  expect(decisions.map(({ kind, source, trial }) => [kind, source, trial])).toEqual([
+    ...Array(3).fill(['admitted', 'local', 'admitted']),
+    ...Array(2).fill(['admitted', 'local', 'hour']),
+    ['refused', 'local', 'hour'],
+  ]);
+  await limiter.close();
+});
+
+it('a trial that is larger than the plan admits what the plan refuses, also during a ban of the plan', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const key = keyWith(limitsOf({ perHour: 2 }), limitsOf({ perHour: 6 }));
+  const bans = { ...farAway, after: 3 };
+  const decisions: Decision[] = [];
+  for (let at = 0; at < 10; at++) decisions.push(...(await decideAll(limiter, key, [1], bans)));
+  expect(decisions.map(({ kind, trial }) => `${kind} ${trial}`)).toEqual([
+    ...Array(2).fill('admitted admitted'),
+    ...Array(2).fill('refused admitted'),
+    ...Array(2).fill('banned admitted'),
+    ...['banned hour', 'banned hour', 'banned banned', 'banned banned'],
+  ]);
+  await limiter.close();
+});
+
+it('a trial that begins in the middle of a window begins with the used units, strikes and bans', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const before = keyWith(limitsOf({ perHour: 5 }));
+  await decideAll(limiter, before, [1, 1, 1], farAway);
+  const tried = { ...before, trial: limitsOf({ perHour: 4 }) };
+  const trialsOf = async (key: Key, requests: number) =>
+    (await decideAll(limiter, key, Array(requests).fill(1), farAway)).map(({ trial }) => trial);
+  expect(await trialsOf(tried, 2)).toEqual(['admitted', 'hour']);
+  // The trial has another limit now, and the same counts.
+  expect(await trialsOf({ ...before, trial: limitsOf({ perHour: 5 }) }, 2)).toEqual(['admitted', 'hour']);
+  await limiter.close();
+});
+
+it('a plan without a trial sends what it sent before there were trials', async () => {
+  const server = await startRedis();
+  const commands: string[][] = [];
+  const monitor = await monitorRedis(Number(new URL(server.url).port), (command) => commands.push(command));
+  const [{ limiter, windowsMs }] = await openLimiters(1, { url: server.url });
+  const key = keyWith(limitsOf({ perMinute: 5, perDay: 9 }));
+  await decideAll(limiter, key, [1, 1], { after: 7, withinMs: 60_000, forMs: 61_000, maxMs: 62_000 });
+  const ownOf = (name: string) =>
+    commands.find((command) => command[0]?.toUpperCase() === name && command.join(' ').includes(key.id));
+  await until('the script has written the counts', () => ownOf('HSET') !== undefined);
+  monitor.stop();
+  const asked = [
+    '2',
+    '7',
+    '60000',
+    '61000',
+    '62000',
+    'minute',
+    `${windowsMs.minute}`,
+    '5',
+    'day',
+    `${windowsMs.day}`,
+  ];
+  expect((ownOf('EVALSHA') ?? ownOf('EVAL'))?.slice(4)).toEqual([...asked, '9', '2', '', '0']);
+  expect(ownOf('HMGET')?.slice(2)).toEqual([
+    ...['strikes', 'strikesFromMs', 'bannedUntilMs', 'banLevel', 'liftedMs', 'resetMs'],
+    ...['minute', 'minuteUsed', 'day', 'dayUsed', 'grant'],
+  ]);
+  expect(ownOf('HSET')?.filter((_, at) => at % 2 === 0)).toEqual([
+    'HSET',
+    'minute',
+    'minuteUsed',
+    'day',
+    'dayUsed',
+  ]);
+  await limiter.close();
+  await server.stop();
+});
+
+const farAway: BanPolicy = { after: 1_000_000, withinMs: 600_000, forMs: 600_000, maxMs: 6_000_000 };
+
+function keyWith(limits: Limits, trial?: Limits): Key {
+  return { id: freshPrefix(), plan: 'free', limits, trial, disabled: false };
+}
+
+/** Opens two fleets on one Redis. The keys of the fleets differ, so their counts differ too. */
+async function openFleets(count: number, place: RedisPlace, bounds: Partial<Bounds>) {
+  const all = await openLimiters(2 * count, place, bounds);
+  const limiters = all.map(({ limiter }) => limiter);
+  return {
+    tried: limiters.slice(0, count),
+    second: limiters.slice(count),
+    close: () => Promise.all(limiters.map((limiter) => limiter.close())),
+  };
+}
+
+/** Opens limiters whose windows have just begun. */
+async function openLimiters(count: number, place: RedisPlace, bounds: Partial<Bounds> = {}) {
+  const windowsMs = freshWindows(Date.now());
+  const prefix = freshPrefix();
+  const limiters = Array.from({ length: count }, () => {
+    const limiter = createLimiter({
+      redis: { ...place, prefix, onFailure: 'local' },
+      log: pino({ level: 'silent' }),
+      nowMs: Date.now,
+      planOf: () => 'free',
+      bounds: tunedBounds({ ...patientStore, ...bounds, windowsMs }),
+    });
+    return { limiter, windowsMs };
+  });
+  return limiters as [(typeof limiters)[number], ...typeof limiters];
+}
+
+/** Decides requests in one turn of the event loop, as the gateway decides them. */
+async function decideAll(limiter: Limiter | undefined, key: Key, costs: readonly number[], bans: BanPolicy) {
+  if (limiter === undefined) throw new Error('no limiter');
+  const decisions = await Promise.all(costs.map((units) => decideUnits(key, units, { bans }, limiter)));
+  return decisions.flatMap((decision) => (decision.kind === 'stale' ? [] : [decision]));
+}
+
+/** The outcome of a request, as the response names it. */
+function told(decision: Decision, cost: number): string {
+  const { kind, rateLimit, units } = decision;
+  if (kind === 'refused') return rateLimit.inForce.name;
+  // The gateway refuses a request with 403 that costs more than a limit. The message names the smallest limit.
+  if (kind === 'admitted' && units < cost)
+    return rateLimit.windows.reduce((one, other) => (other.limit < one.limit ? other : one)).name;
+  return kind;
+}
+
+async function changeBoth(
+  verb: 'lift' | 'reset' | 'grant',
+  limits: Limits,
+  bans: BanPolicy,
+  fleets: readonly (readonly [Limiter | undefined, Key])[],
+): Promise<void> {
+  const untilMs = Date.now() + 600_000;
+  for (const [limiter, { id }] of fleets) {
+    if (verb === 'lift') await limiter?.liftBan(id, bans);
+    else if (verb === 'reset') await limiter?.reset(id, bans);
+    else await limiter?.grant(id, { limits, untilMs });
+  }
+}
