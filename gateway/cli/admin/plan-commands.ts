@@ -6,6 +6,7 @@ import { limitsText } from '../../admin/settings/diff-settings.ts';
 import { changeText, reasonText } from '../../fleet/guard/revert-text.ts';
 import { figure, percent } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
+import { wrapText } from '../../shared/terminal/text-width.ts';
 import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
@@ -62,9 +63,8 @@ function plansLines({ plans, isComplete }: PlansShown, screen: Screen): readonly
   const reverts = plans.flatMap(({ name, windows, reverted }) => {
     if (reverted === undefined) return [];
     const change = changeText({ before: reverted.limits, after: toLimitFields(limitsOf(windows)) });
-    return [
-      `The guard reverted ${name} at ${instant(reverted.sinceAt)} (${change}), because ${reasonText(reverted)}.`,
-    ];
+    const text = `The guard reverted ${name} at ${instant(reverted.sinceAt)} UTC (${change}), because ${reasonText(reverted)}.`;
+    return wrapText(text, screen.columns);
   });
   const rest = isComplete ? [] : ['The key directory has more keys than are counted here.'];
   return [...lines, ...reverts, ...rest];

@@ -9,6 +9,8 @@ KEYS[1] is a hash with the state of one guarded edit. The hash has these fields:
 
   `counts:<slot>`: the requests and the refused requests of a slot. The number of a slot is epoch ms divided by the length of a slot.
 
+  `total`: the requests and the refused requests of all slots.
+
   `refused:<slot>`: the refused requests of each key with refusals: a name and a number for each key. The name is the hash of the key's id
   in 8 hex digits. If too many keys have refusals, keys whose names begin with the same two digits form a group.
 
@@ -51,12 +53,15 @@ local function writeState()
   redis.call('HSET', KEYS[1], 'state',
     table.concat({ whole(generation), whole(sinceMs), whole(requestsThen), whole(refusedThen) }, ' '))
 end
+local tidied
 local function restart()
   redis.call('DEL', KEYS[1])
   writeState()
+  tidied = nil
 end
 
-local stored = redis.call('HGET', KEYS[1], 'state')
+local stored, total
+stored, tidied, total = unpack(redis.call('HMGET', KEYS[1], 'state', 'tidied', 'total'))
 if stored then take(string.match(stored, '^(%d+) (%d+) (%d+) (%d+)$')) end
 local knownGeneration, knownSinceMs = tonumber(ARGV[9]), tonumber(ARGV[10])
 if knownGeneration > generation then
@@ -80,15 +85,24 @@ local function isKept(slot)
 end
 
 -- Each new slot, and each step of the clock, removes the fields of outdated slots and of processes without reports.
-if redis.call('HGET', KEYS[1], 'tidied') ~= whole(lastSlot) then
+local requests, refused = 0, 0
+if tidied ~= whole(lastSlot) or not total then
   local fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
-    local slot = string.match(fields[i], '^%a+:(%d+)$')
+    local kind, slot = string.match(fields[i], '^(%a+):(%d+)$')
     if string.match(fields[i], '^process:') then slot = string.match(fields[i + 1], ' (%d+)$') end
-    if slot and not isKept(tonumber(slot)) then redis.call('HDEL', KEYS[1], fields[i]) end
+    if slot and not isKept(tonumber(slot)) then
+      redis.call('HDEL', KEYS[1], fields[i])
+    elseif kind == 'counts' then
+      local one, other = string.match(fields[i + 1], '^(%d+) (%d+)$')
+      requests, refused = requests + one, refused + other
+    end
   end
-  redis.call('HSET', KEYS[1], 'tidied', whole(lastSlot))
+  redis.call('HSET', KEYS[1], 'tidied', whole(lastSlot), 'total', whole(requests) .. ' ' .. whole(refused))
   redis.call('PEXPIRE', KEYS[1], keptMs)
+else
+  requests, refused = string.match(total, '^(%d+) (%d+)$')
+  requests, refused = tonumber(requests), tonumber(refused)
 end
 
 -- A table of `<name> <number> …`.
@@ -143,14 +157,14 @@ if isWatching and #ARGV > 14 and knownGeneration == generation then
       local slot = math.floor((nowMs - ARGV[at]) / slotMs)
       if isKept(slot) then
         local name = whole(slot)
-        local requests, refused =
-          string.match(redis.call('HGET', KEYS[1], 'counts:' .. name) or '0 0', '^(%d+) (%d+)$')
-        redis.call('HSET', KEYS[1], 'counts:' .. name,
-          whole(requests + ARGV[at + 1]) .. ' ' .. whole(refused + ARGV[at + 2]))
+        local one, other = string.match(redis.call('HGET', KEYS[1], 'counts:' .. name) or '0 0', '^(%d+) (%d+)$')
+        redis.call('HSET', KEYS[1], 'counts:' .. name, whole(one + ARGV[at + 1]) .. ' ' .. whole(other + ARGV[at + 2]))
+        requests, refused = requests + ARGV[at + 1], refused + ARGV[at + 2]
         if ARGV[at + 3] ~= '' then addRefusals('refused:' .. name, ARGV[at + 3]) end
         if ARGV[at + 4] ~= '' then addActive('active:' .. name, ARGV[at + 4]) end
       end
     end
+    redis.call('HSET', KEYS[1], 'total', whole(requests) .. ' ' .. whole(refused))
   end
 end
 
@@ -159,12 +173,6 @@ local function ofSlots(kind)
   local names = {}
   for slot = lastSlot - slots + 1, lastSlot do names[#names + 1] = kind .. ':' .. whole(slot) end
   return redis.call('HMGET', KEYS[1], unpack(names))
-end
-
-local requests, refused = 0, 0
-for _, counts in ipairs(ofSlots('counts')) do
-  local one, other = string.match(counts or '0 0', '^(%d+) (%d+)$')
-  requests, refused = requests + one, refused + other
 end
 
 -- The refusals of one key count up to a limit. The script adds up the refusals of each key only if all refusals together reach the share,

@@ -24,21 +24,37 @@ export function noCounts(): GuardCounts {
   return { requests: 0, refused: new Map(), active: new Set() };
 }
 
-/** Counts a decided request. The request costs `units`. Requests during a ban and undecided requests do not count. */
-export function countRequest(
-  counts: GuardCounts,
-  edit: GuardedEdit,
-  { keyId, decision, units }: { readonly keyId: string; readonly decision: Decision; readonly units: number },
-  namesMax: number,
-): void {
-  const { kind } = decision;
-  if (kind === 'banned' || kind === 'unavailable') return;
-  counts.requests += 1;
-  const isRefused = isRefusedByEdit(edit, decision, units);
-  if (!isRefused && counts.active.size >= activeMax) return;
-  const name = nameOf(keyId);
-  if (counts.active.size < activeMax) counts.active.add(name);
-  if (isRefused) addRefusals(counts.refused, name, 1, namesMax);
+/** The counts of a process by the ids of keys. The names of keys are computed later, because most requests are counted only. */
+export class RequestCounts {
+  requests = 0;
+  readonly #refused = new Map<string, number>();
+  /** The refusals of further keys, by group. */
+  readonly #groups = new Map<string, number>();
+  readonly #active = new Set<string>();
+
+  /** Counts a decided request. The request costs `units`. Requests during a ban and undecided requests do not count. */
+  count(edit: GuardedEdit, { keyId, decision, units }: CountedRequest, keysMax: number): void {
+    const { kind } = decision;
+    if (kind === 'banned' || kind === 'unavailable') return;
+    this.requests += 1;
+    if (this.#active.size < activeMax) this.#active.add(keyId);
+    if (!isRefusedByEdit(edit, decision, units)) return;
+    const refusals = this.#refused.get(keyId);
+    if (refusals !== undefined || this.#refused.size < keysMax) this.#refused.set(keyId, (refusals ?? 0) + 1);
+    else addTo(this.#groups, groupOf(nameOf(keyId)), 1);
+  }
+
+  byName(): GuardCounts {
+    const refused = new Map(this.#groups);
+    for (const [keyId, refusals] of this.#refused) addTo(refused, nameOf(keyId), refusals);
+    return { requests: this.requests, refused, active: new Set([...this.#active].map(nameOf)) };
+  }
+}
+
+interface CountedRequest {
+  readonly keyId: string;
+  readonly decision: Decision;
+  readonly units: number;
 }
 
 /**
@@ -75,7 +91,7 @@ export function addRefusals(
   refusals: number,
   namesMax: number,
 ): void {
-  refused.set(name, (refused.get(name) ?? 0) + refusals);
+  addTo(refused, name, refusals);
   if (refused.size <= namesMax) return;
   const groups = byGroup(refused);
   refused.clear();
@@ -85,11 +101,16 @@ export function addRefusals(
 /** Adds up the refusals of each group. */
 export function byGroup(refused: ReadonlyMap<string, number>): Map<string, number> {
   const groups = new Map<string, number>();
-  for (const [name, refusals] of refused) {
-    const group = name.slice(0, groupDigits);
-    groups.set(group, (groups.get(group) ?? 0) + refusals);
-  }
+  for (const [name, refusals] of refused) addTo(groups, groupOf(name), refusals);
   return groups;
+}
+
+function addTo(sums: Map<string, number>, name: string, refusals: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + refusals);
+}
+
+function groupOf(name: string): string {
+  return name.slice(0, groupDigits);
 }
 
 export function isGroup(name: string): boolean {

@@ -2,7 +2,7 @@ import type { GuardedEdit } from '../../keys/guards.ts';
 import type { Decision } from '../../shared/model.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import type { CountedPeriod } from './decide-guard.ts';
-import { addCounts, countRequest, type GuardCounts, noCounts } from './guard-counts.ts';
+import { addCounts, type GuardCounts, RequestCounts } from './guard-counts.ts';
 
 interface Period {
   /** The clock of `performance.now()`, because the store computes the time of the counts from their age. */
@@ -17,7 +17,7 @@ interface Period {
 export class UnsentCounts {
   readonly #edit: GuardedEdit;
   readonly #bounds: Bounds;
-  #now = noCounts();
+  #now = new RequestCounts();
   #fromMs: number;
   #waiting: Period[] = [];
   /** The report that was sent and not confirmed. */
@@ -33,7 +33,7 @@ export class UnsentCounts {
   /** Counts a decided request of a key of the plan. The request costs `units`. */
   count(keyId: string, decision: Decision, units: number): void {
     if (decision.rateLimit.nowMs >= this.#edit.guard.untilMs) return;
-    countRequest(this.#now, this.#edit, { keyId, decision, units }, this.#bounds.guardKeysPerSlotMax);
+    this.#now.count(this.#edit, { keyId, decision, units }, this.#bounds.guardKeysPerSlotMax);
   }
 
   /** Returns the next report: the counts of the last report again if the store has not confirmed them, and otherwise all new counts. */
@@ -55,7 +55,7 @@ export class UnsentCounts {
 
   /** Drops all counts, because the guard ignores them after a revert and after a retry. */
   clear(): void {
-    this.#now = noCounts();
+    this.#now = new RequestCounts();
     this.#waiting = [];
     this.#sent = undefined;
   }
@@ -63,10 +63,11 @@ export class UnsentCounts {
   /** Ends the present period. Periods of one slot are merged. */
   #close(nowMs: number): void {
     const { guardSlotMs, guardSlots, guardKeysPerSlotMax } = this.#bounds;
-    const [counts, fromMs] = [this.#now, this.#fromMs];
+    const fromMs = this.#fromMs;
     this.#fromMs = nowMs;
-    if (counts.requests === 0) return;
-    this.#now = noCounts();
+    if (this.#now.requests === 0) return;
+    const counts = this.#now.byName();
+    this.#now = new RequestCounts();
     const last = this.#waiting.at(-1);
     if (last !== undefined && nowMs - last.fromMs <= guardSlotMs) {
       addCounts(last.counts, counts, guardKeysPerSlotMax);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { countRequest, type GuardCounts, noCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
+import { type GuardCounts, RequestCounts } from '../../../gateway/fleet/guard/guard-counts.ts';
 import { type GuardedEdit, guardedEditOf } from '../../../gateway/keys/guards.ts';
 import type { Decision, Guard } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
@@ -53,9 +53,9 @@ export function countsOf(
   { admitted = 0, refused = {} }: Requests,
   bounds: Bounds,
 ): GuardCounts {
-  const counts = noCounts();
+  const counts = new RequestCounts();
   const count = (keyId: string, kind: Decision['kind']) =>
-    countRequest(counts, edit, { keyId, decision: decisionOf(kind), units: 1 }, bounds.guardKeysPerSlotMax);
+    counts.count(edit, { keyId, decision: decisionOf(kind), units: 1 }, bounds.guardKeysPerSlotMax);
   const keys =
     typeof admitted === 'number'
       ? Array.from({ length: admitted }, (_, index) => `other-${index}`)
@@ -64,5 +64,5 @@ export function countsOf(
   for (const [key, refusals] of Object.entries(refused)) {
     for (let i = 0; i < refusals; i++) count(key, 'refused');
   }
-  return counts;
+  return counts.byName();
 }

@@ -189,7 +189,7 @@ for (const form of allRedisForms)
       expect(reply.state.revert).toMatchObject({ requests: 100, refused: 5 });
       const fields = Object.keys(await redis.commands.hgetall(name));
       expect(fields.filter((field) => !/^(counts|refused|active):\d+$/.test(field)).toSorted()).toEqual(
-        ['process:p1', 'scanned', 'state', 'tidied'].toSorted(),
+        ['process:p1', 'scanned', 'state', 'tidied', 'total'].toSorted(),
       );
     });
 
