@@ -8,7 +8,7 @@ export const redisKeys = {
     name: (prefix: string, keyId: string) => `${prefix}:{${keyId}}`,
     pattern: '<prefix>:{<key id>}',
     type: 'hash',
-    bytesMax: 480,
+    bytesMax: 1_500,
   },
   credits: {
     /** In the slot of the counts, so one script can write both keys. */
