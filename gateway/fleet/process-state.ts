@@ -67,7 +67,7 @@ export interface Fault {
  */
 export type Severity = 'bad' | 'warning' | 'notice';
 
-/** The state of an upstream in one process. Each process has its own health checks and requests in flight. */
+/** The state of an upstream in one process. Each process has its own requests in flight, and its own view of the health of targets. */
 export interface UpstreamSeen {
   readonly name: string;
   readonly url: string;

@@ -138,6 +138,19 @@ export const redisKeys = {
     type: 'string',
     bytesMax: 120,
   },
+  healthFailing: {
+    /** All keys of health checks are in one slot of a Cluster, so one script call can write several of them. */
+    name: (prefix: string) => `${prefix}:fleet:{health}:failing`,
+    pattern: '<prefix>:fleet:{health}:failing',
+    type: 'hash',
+    bytesMax: 600_000,
+  },
+  healthCheckers: {
+    name: (prefix: string, id: string) => `${prefix}:fleet:{health}:checkers:${id}`,
+    pattern: '<prefix>:fleet:{health}:checkers:<digest of the check>',
+    type: 'string',
+    bytesMax: 160,
+  },
   changes: {
     /** `changesReports` is in the same slot of a Cluster, so one script can write both keys. */
     name: (prefix: string) => `${prefix}:fleet:{changes}`,

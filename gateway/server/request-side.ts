@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { hostname } from 'node:os';
 import type { KeyChange } from '../fleet/changes.ts';
 import { accessLine } from '../observe/access-line.ts';
 import { createBasePathWatch } from '../observe/base-path-watch.ts';
@@ -7,6 +8,7 @@ import { createRecentFigures } from '../observe/metrics/recent-figures.ts';
 import { createRequestMetrics } from '../observe/metrics/request-metrics.ts';
 import { Exchange, failureOf, ownMsOf, upstreamMsOf } from '../request/exchange.ts';
 import { createForwarder } from '../request/forward/forwarder.ts';
+import { createFleetHealth } from '../request/forward/upstream/fleet/fleet-health.ts';
 import { createListener } from '../request/listen/listener.ts';
 import { createPageAssets } from '../request/pages/own-pages.ts';
 import { UnreadPages } from '../request/pages/unread-pages.ts';
@@ -32,7 +34,10 @@ interface RequestSideOptions {
   readonly settings: Settings;
   /** A random id per start of the process. */
   readonly processId: string;
-  readonly stores: Pick<Stores, 'limiter' | 'directory' | 'leaks' | 'guards' | 'usage' | 'flushed'>;
+  readonly stores: Pick<
+    Stores,
+    'limiter' | 'directory' | 'leaks' | 'guards' | 'usage' | 'flushed' | 'records'
+  >;
   readonly log: Pick<Log, 'logger' | 'access'>;
   /** Called for each logged change of a target's health. */
   readonly onEvent: (event: TargetEvent) => void;
@@ -53,7 +58,7 @@ interface RequestSideOptions {
 export function createRequestSide({
   settings,
   processId,
-  stores: { limiter, directory, leaks, guards, usage, flushed },
+  stores: { limiter, directory, leaks, guards, usage, flushed, records },
   log: { logger, access },
   onEvent,
   onKeyChange,
@@ -84,8 +89,10 @@ export function createRequestSide({
   const basePathWatch = createBasePathWatch(logger, bounds);
   const recentFigures = createRecentFigures(metrics, { nowMs, bounds });
   const atTurnEnd = createEventLoopBatch();
+  const fleetHealth = records && createFleetHealth({ records, processId, bounds });
   const forwarder = createForwarder({
     upstreams: settings.upstreams,
+    sharedChecks: fleetHealth && { fleet: fleetHealth, machine: hostname() },
     log: logger,
     onEvent,
     bounds,
@@ -213,6 +220,7 @@ export function createRequestSide({
         },
       });
       await forwarder.close();
+      fleetHealth?.close();
       recentFigures.close();
       basePathWatch.close();
     },

@@ -428,6 +428,26 @@ export const defaultBounds = Object.freeze({
    */
   healthPauseMs: 200,
   healthTimeoutMs: 350,
+  /**
+   * If N processes check the same target, each process checks a healthy target every `healthFleetPauseMs` × N on average, or every
+   * `healthOwnPauseMaxMs` if this is shorter. A process never checks more often than every `healthTurnMs` × N. A process repeats a failed
+   * check of a healthy target once, so a target gets at most 100 checks a second.
+   */
+  healthFleetPauseMs: 100,
+  healthOwnPauseMaxMs: 10_000,
+  healthTurnMs: 20,
+  /** The periods in which processes count how many processes check a target, and the number of targets in one call. */
+  healthCheckersPeriodMs: 10_000,
+  healthCheckersAtOnce: 250,
+  /** The number of processes that must agree before a target counts as failing, or as healthy again, for the whole fleet. */
+  healthReportersMin: 3,
+  /**
+   * The maximum number of failing targets in Redis, how long Redis keeps a failing target after the last report, and the maximum length of
+   * the reason.
+   */
+  healthFailingMax: 1_000,
+  healthFailingKeptMs: 30_000,
+  healthReasonCharsMax: 200,
   /** The maximum number of attempts of one request, including the first. */
   attemptsMax: 3,
   /** The pause before attempt n is random (full jitter): between 0 and min(cap, base × 2^(n−1)). */

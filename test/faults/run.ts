@@ -269,7 +269,11 @@ const measurements: readonly Measurement[] = [
       };
     },
   },
-  ...(['one dies', 'one hangs', 'one flaps', 'all gone'] as const).map(targets),
+  ...(['one dies', 'one hangs', 'one flaps', 'all gone'] as const).map((fault) => targets(fault)),
+  ...([3, 8] as const).flatMap((processes) => [
+    targets('one dies', processes),
+    targets('one hangs', processes),
+  ]),
   {
     rows: '22',
     what: '4,000 idle sockets, 100 slow headers, 100 slow bodies, 100 slow readers; default timeouts',
@@ -586,19 +590,26 @@ function greedyKeys(greed: Greed, keys: number): Measurement {
   };
 }
 
-function targets(fault: TargetFault): Measurement {
+function targets(fault: TargetFault, processes = 1): Measurement {
+  const through = processes === 1 ? '' : ` through ${processes} processes on one Redis`;
   return {
     rows: fault === 'all gone' ? '11, 12' : '11',
-    what: `POSTs under load to three targets: ${fault}`,
+    what: `POSTs under load to three targets${through}: ${fault}`,
     async measure() {
-      const found = await measureTargetFault(fault, 250);
+      const found = await measureTargetFault(fault, { totalTimeoutMs: 250, processes });
+      const { checksPerSecond } = found;
+      const checks =
+        checksPerSecond === undefined
+          ? ''
+          : `Each target got ${checksPerSecond.toFixed(1)} health checks a second before the fault. `;
       return {
-        figure: `${found.duplicated} POSTs were duplicated. The responses were ${statuses(found.statuses)}. The last failing request began ${ms(found.lastFailedBeganAfterMs)} after the fault, and got its response ${ms(found.lastErrorAfterMs)} after the fault. Later requests got ${statuses(found.afterwards)}.`,
+        figure: `${checks}${found.duplicated} POSTs were duplicated. The responses were ${statuses(found.statuses)}. The last failing request began ${ms(found.lastFailedBeganAfterMs)} after the fault, and got its response ${ms(found.lastErrorAfterMs)} after the fault. Later requests got ${statuses(found.afterwards)}.`,
         holds:
           found.duplicated === 0 &&
           found.failures.length === 0 &&
           found.badRefusals === 0 &&
           found.running &&
+          (checksPerSecond ?? 0) <= 100 &&
           (fault === 'all gone' || found.lastFailedBeganAfterMs <= healthIntervalMs) &&
           Object.keys(found.afterwards).join() === '201',
       };

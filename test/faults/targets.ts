@@ -6,11 +6,14 @@ import { originOf, readiness } from '../support/fleet.ts';
 import { makeCustomKey, startGateway, testConfig } from '../support/gateway-process.ts';
 import { countStatuses, type LoadResponse, startLoad } from '../support/load.ts';
 import { okResponse, type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
+import { startRedis } from '../support/start-redis.ts';
 import { until } from '../support/until.ts';
 
 export type TargetFault = 'one dies' | 'one hangs' | 'one flaps' | 'all gone';
 
 export interface TargetFaults {
+  /** The health checks that each target received per second before the fault; undefined for a single process. */
+  readonly checksPerSecond: number | undefined;
   readonly statuses: Record<number, number>;
   /** The errors of requests without a complete response. */
   readonly failures: readonly string[];
@@ -31,11 +34,14 @@ const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const response201 = okResponse('{"id":1}', 201);
 
 /**
- * Sends POSTs under load through one gateway to three targets of one host name. One or all of the targets fail and recover. A hanging
+ * Sends POSTs under load through one or several processes to three targets of one host name. One or all of the targets fail and recover. A hanging
  * target holds each request for `totalTimeoutMs`. When the hanging target has ended its requests, it has the fewest requests in flight. The
  * gateway therefore chooses the hanging target again, unless the health checks of this target have failed.
  */
-export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: number): Promise<TargetFaults> {
+export async function measureTargetFault(
+  fault: TargetFault,
+  { totalTimeoutMs, processes = 1 }: { readonly totalTimeoutMs: number; readonly processes?: number },
+): Promise<TargetFaults> {
   const key = makeCustomKey(1_000_000_000, 1_000_000_000);
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-hosts-'));
   const hostsFile = join(folder, 'hosts');
@@ -56,24 +62,30 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
   }
   for (const host of hosts) await open(host);
 
-  const gateway = await startGateway(
-    testConfig({
-      upstream: { url: `http://targets.test:${port}`, health: '/healthz' },
-      keys: [key.entry],
-    }),
-    { tuning: { hostsFile, bounds: { upstreamTotalTimeoutMs: totalTimeoutMs, sweepIntervalMs: 20 } } },
-  );
+  const redis = processes > 1 ? await startRedis() : undefined;
+  const start = () =>
+    startGateway(
+      testConfig({
+        upstream: { url: `http://targets.test:${port}`, health: '/healthz' },
+        keys: [key.entry],
+        ...(redis && { redis: { url: redis.url, prefix: 'targets' } }),
+      }),
+      { tuning: { hostsFile, bounds: { upstreamTotalTimeoutMs: totalTimeoutMs, sweepIntervalMs: 20 } } },
+    );
+  const gateways = await Promise.all(Array.from({ length: processes }, start));
   let posts = 0;
-  const post = { origins: [originOf(gateway)], secrets: [key.secret], path: '/v1/pets' };
+  const post = { origins: gateways.map(originOf), secrets: [key.secret], path: '/v1/pets' };
   const postBody = () => `{"name":"post-${posts++}","categoryId":1}`;
   const load = startLoad({ ...post, clients: 12, pauseMs: 2, postBody });
   try {
     await until('targets are in use', () => all.every(({ requests }) => requests.length > 10));
+    const checksPerSecond = processes > 1 ? await measureChecks(all) : undefined;
     let faultAtMs = 0;
     await cause(fault, { backends, open, onFault: () => (faultAtMs = performance.now()) });
-    await until('all targets are healthy again', async () => {
-      const { targets = [] } = (await readiness(gateway)).body.upstreams.default ?? {};
-      return targets.length === hosts.length && targets.every(({ healthy }) => healthy);
+    await until('all targets are healthy again for all processes', async () => {
+      const bodies = await Promise.all(gateways.map(async (gateway) => (await readiness(gateway)).body));
+      const seen = bodies.flatMap(({ upstreams }) => upstreams.default?.targets ?? []);
+      return seen.length === hosts.length * processes && seen.every(({ healthy }) => healthy);
     });
     const { responses, failures } = await load.stop();
     const afterwards = await startLoad({ ...post, clients: 4, requestsMax: 60, postBody }).done;
@@ -81,6 +93,7 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
     const sinceFaultMs = (times: readonly number[]) => Math.max(faultAtMs, ...times) - faultAtMs;
     const received = all.flatMap(({ requests }) => requests.map(({ rawBody }) => nameIn(rawBody)));
     return {
+      checksPerSecond,
       statuses: countStatuses(responses),
       failures,
       duplicated: received.length - new Set(received).size,
@@ -88,14 +101,24 @@ export async function measureTargetFault(fault: TargetFault, totalTimeoutMs: num
       lastErrorAfterMs: sinceFaultMs(errors.map(({ atMs }) => atMs)),
       lastFailedBeganAfterMs: sinceFaultMs(errors.map(({ atMs, tookMs }) => atMs - tookMs)),
       afterwards: countStatuses(afterwards.responses),
-      running: gateway.child.exitCode === null,
+      running: gateways.every(({ child }) => child.exitCode === null),
     };
   } finally {
     await load.stop();
-    await gateway.stop('SIGKILL');
+    await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
+    await redis?.stop();
     await Promise.all([...backends.values()].map((backend) => backend.close()));
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The average number of health checks per second and target. Processes count each other in the first seconds. */
+async function measureChecks(backends: readonly RecordingBackend[]): Promise<number> {
+  await sleep(2_000);
+  const sum = () => backends.reduce((total, { healthChecks }) => total + healthChecks, 0);
+  const [before, startMs] = [sum(), performance.now()];
+  await sleep(3_000);
+  return ((sum() - before) * 1_000) / (performance.now() - startMs) / backends.length;
 }
 
 interface Causing {

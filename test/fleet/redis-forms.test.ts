@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createChanges } from '../../gateway/fleet/changes.ts';
 import { createEvents } from '../../gateway/fleet/events.ts';
 import { createPresence } from '../../gateway/fleet/presence.ts';
+import { createFleetHealth } from '../../gateway/request/forward/upstream/fleet/fleet-health.ts';
 import { connectRedis, removeAll } from '../support/connect-redis.ts';
 import { processState } from '../support/process-state.ts';
 import { freshPrefix } from '../support/redis.ts';
@@ -9,7 +10,7 @@ import { allRedisForms, startForm } from '../support/start-form.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
 
-const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20 });
+const bounds = tunedBounds({ ...patientStore, presenceIntervalMs: 20, healthCheckersPeriodMs: 2_000 });
 
 describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
   const place = startForm(form);
@@ -45,5 +46,21 @@ describe.each(allRedisForms)('processes that share Redis, $name,', (form) => {
     await expect
       .poll(async () => (await second.events.read({ limit: 9 })).events.map((one) => one.processes))
       .toEqual([2]);
+  });
+
+  it('count each other, and agree that a target is failing', async () => {
+    const records = await connectRedis({ prefix: freshPrefix(), place: place(), bounds });
+    onTestFinished(() => removeAll(records));
+    const targets = ['p1', 'p2', 'p3'].map((processId) => {
+      const fleet = createFleetHealth({ records, processId, bounds });
+      onTestFinished(fleet.close);
+      return ['target', 'another target'].map((id) => fleet.join(id, () => {}))[0];
+    });
+    await expect.poll(() => targets.map((target) => target?.checkers())).toEqual([3, 3, 3]);
+    for (const target of targets)
+      target?.report({ health: 'down', reason: 'refused', atMs: performance.now() - 60_000 });
+    await expect
+      .poll(() => targets.map((target) => target?.opinion()?.kind))
+      .toEqual(['failing', 'failing', 'failing']);
   });
 });

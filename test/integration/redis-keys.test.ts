@@ -11,6 +11,7 @@ import { toLimits } from '../../gateway/keys/limit-fields.ts';
 import { newEventId } from '../../gateway/notify/queue/delivery-queue.ts';
 import { createRedisQueue } from '../../gateway/notify/queue/redis-queue.ts';
 import { type RedisKeyKind, redisKeys } from '../../gateway/redis/redis-keys.ts';
+import { createFleetHealth } from '../../gateway/request/forward/upstream/fleet/fleet-health.ts';
 import { createLimiter } from '../../gateway/request/limit/limiter.ts';
 import { thresholdWindows } from '../../gateway/request/limit/store/thresholds.ts';
 import { windowIndex } from '../../gateway/shared/calendar-windows.ts';
@@ -26,6 +27,7 @@ import { settingsOf } from '../support/settings-of.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
 import { patientStore } from '../support/tuning.ts';
+import { until } from '../support/until.ts';
 
 const prefix = 'a-prefix-of-20-chars';
 const before = { perSecond: 100, perMinute: 600, perHour: 1_000, perDay: 10_000, perMonth: 100_000 };
@@ -215,6 +217,14 @@ it('every key in Redis is in the table of keys.md, with its type, its expiry, an
   const never = { ...edit, guard: { ...edit.guard, refusedShareMax: 2 } };
   const reply = await guard.report(never, { known: firstState, number: 1, periods });
   expect(reply).toMatchObject({ kind: 'replied', state: firstState });
+
+  const [target] = ['one', 'two', 'three'].map((processId) => {
+    const fleet = createFleetHealth({ records: connection, processId, bounds });
+    onTestFinished(fleet.close);
+    return fleet.join('digest-16-chars.', () => {});
+  });
+  await until('the checkers are counted', () => (target?.checkers() ?? 0) >= 3);
+  target?.report({ health: 'down', reason: 'r'.repeat(300), atMs: performance.now() });
 
   // The gateway probes Redis with a key that exists only briefly in each second, so the loop lists the keys repeatedly.
   const seen = new Map<string, string>();

@@ -14,7 +14,9 @@ for (const [fault, statuses] of faults)
     tags: fault === 'one dies' ? [] : ['full'],
   }, async () => {
     // A hanging target holds its requests until this timeout. A healthy target responds earlier, even on the slowest machine.
-    const found = await measureTargetFault(fault, fault === 'one hangs' ? 4_000 : 60_000);
+    const found = await measureTargetFault(fault, {
+      totalTimeoutMs: fault === 'one hangs' ? 4_000 : 60_000,
+    });
     expect(found.duplicated).toBe(0);
     expect(found.failures).toEqual([]);
     expect(statuses).toEqual(expect.arrayContaining(Object.keys(found.statuses)));

@@ -55,6 +55,9 @@ it('no script needs keys of several slots, which a Redis Cluster keeps apart', (
     ...['add-event.lua: KEYS[5]', 'add-event.lua: KEYS[index]', 'claim-due.lua: KEYS[5]'].map(inQueue),
     ...['leave-receivers.lua: KEYS[5]', 'note-receivers.lua: KEYS[5]'].map(inQueue),
     ...['2', '3', '4', 'i'].map((key) => inQueue(`queue-state.lua: KEYS[${key}]`)),
+    // All keys of health checks have the same hash tag.
+    'request/forward/upstream/fleet/count-checkers.lua: KEYS[i]',
+    'request/forward/upstream/fleet/fleet-health.ts: numberOfKeys: number',
     // Both names have the key's id as their hash tag.
     'request/limit/credit/give-back.lua: KEYS[2]',
     'request/limit/credit/redis-credits.ts: numberOfKeys: 2',

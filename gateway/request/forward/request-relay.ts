@@ -251,6 +251,7 @@ export class RequestRelay implements ResponseHandler, BodyListener {
   }
 
   onHead(head: ResponseHead, wholeBody: string | undefined): void {
+    if (this.target !== undefined) this.target.hasResponded = true;
     try {
       this.beginResponse(head, wholeBody);
     } catch (bug) {

@@ -6,6 +6,7 @@ export function isSecureUrl({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
-function isLoopback(host: string): boolean {
+/** @param host the host of a URL, with IPv6 addresses in brackets */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

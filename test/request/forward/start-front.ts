@@ -9,6 +9,7 @@ import {
   type Forwarder,
   type ForwardOutcome,
 } from '../../../gateway/request/forward/forwarder.ts';
+import type { SharedChecks } from '../../../gateway/request/forward/upstream/watch-health.ts';
 import { createListener } from '../../../gateway/request/listen/listener.ts';
 import type { ClientResponse } from '../../../gateway/request/respond/client-response.ts';
 import { type ErrorCode, errorBody, errors } from '../../../gateway/shared/errors.ts';
@@ -40,6 +41,8 @@ export interface FrontOptions {
   readonly keepForwarded?: boolean;
   /** Called before a request is forwarded, in place of the check of the limits. */
   readonly before?: (res: ClientResponse) => Promise<unknown>;
+  /** The health checks that the front shares with other fronts. */
+  readonly sharedChecks?: SharedChecks;
   /** With a certificate, the listener accepts only TLS. */
   readonly certificate?: Certificate;
 }
@@ -70,6 +73,7 @@ export async function startFront({
   responseFields = [],
   keepForwarded = false,
   before = async () => {},
+  sharedChecks,
   certificate,
 }: FrontOptions): Promise<Front> {
   const bounds = { ...defaultBounds, ...patientForwarding, ...overrides };
@@ -80,6 +84,7 @@ export async function startFront({
     nowMs: Date.now,
     bounds,
     ...(resolve && { resolve }),
+    sharedChecks,
   });
   const outcomes: ForwardOutcome[] = [];
   const bugs: unknown[] = [];

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { TargetSeen } from '../../../fleet/process-state.ts';
 import { bareHostname } from '../../../shared/addresses/address-group.ts';
@@ -12,6 +11,7 @@ import { createTargetTls, type TargetTls } from '../../transport/target-tls.ts';
 import { checkConnection, checkHealth, type Finding, type Health } from './check-health.ts';
 import { chooseTarget } from './choose-target.ts';
 import { hostAndPort, type ResolveTargets, targetOf } from './resolve-targets.ts';
+import { pauseFor, type SharedChecks, watchHealth } from './watch-health.ts';
 
 /** One address of an upstream, with its connections and its health. */
 export interface Target {
@@ -29,6 +29,8 @@ export interface Target {
   since: Instant;
   /** The number of unfinished requests to the target, including requests that wait for a connection. */
   inFlight: number;
+  /** Set to true when the head of a response arrives. */
+  hasResponded: boolean;
   /** The target's limit of WebSockets, shared among keys. Handshakes count as WebSockets. */
   readonly tunnelPlaces: Shares;
 }
@@ -58,6 +60,8 @@ export interface UpstreamDeps {
   /** Called when the health of a target changes. */
   readonly onEvent?: ((event: TargetEvent) => void) | undefined;
   readonly atTurnEnd: AtTurnEnd;
+  /** Undefined without Redis. */
+  readonly sharedChecks?: SharedChecks | undefined;
 }
 
 interface TargetsOptions extends UpstreamDeps {
@@ -86,6 +90,7 @@ export function createTargets({
   log,
   onEvent,
   atTurnEnd,
+  sharedChecks: shared,
 }: TargetsOptions) {
   const { protocol, hostname, port } = targetOf(upstream.url);
   const { ca, serverName = hostname, own } = upstream.tls ?? {};
@@ -155,24 +160,23 @@ export function createTargets({
       reason: undefined,
       since: instantNow(),
       inFlight: 0,
+      hasResponded: false,
       tunnelPlaces: new Shares(bounds.tunnelsPerTargetMax),
       stop: new AbortController(),
       healthPool: new ConnectionPool({ ...options, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
     };
-    void watch(target);
+    void watchHealth({
+      target,
+      upstream,
+      host,
+      check: () => check(target),
+      setHealth: (finding) => setHealth(target, finding),
+      shared,
+      bounds,
+      random,
+      stop: target.stop.signal,
+    });
     return target;
-  }
-
-  async function watch(target: WatchedTarget): Promise<void> {
-    const { stop } = target;
-    do {
-      let finding = await check(target);
-      // A failed check of a healthy target is repeated immediately, because one check may fail while this process is busy.
-      if (finding.health !== 'healthy' && target.health === 'healthy') finding = await check(target);
-      if (stop.signal.aborted) return;
-      // A target that was down and is now silent has not recovered, so its health remains `down`.
-      if (finding.health !== 'silent' || target.health !== 'down') setHealth(target, finding);
-    } while (await pauseFor(bounds.healthPauseMs, stop.signal));
   }
 
   function check({ address, url, healthPool: pool }: WatchedTarget): Promise<Finding> {
@@ -270,8 +274,3 @@ const changes: Readonly<Record<Health, string>> = {
   silent: 'target is silent and gets no requests while another target is healthy',
   down: 'target is down and gets no requests',
 };
-
-/** Waits without keeping the process alive. @returns false when the signal was aborted during the wait */
-function pauseFor(ms: number, signal: AbortSignal): Promise<boolean> {
-  return sleep(ms, true, { ref: false, signal }).catch(() => false);
-}
