@@ -54,7 +54,7 @@ export function createProgram(): Command {
   const keys = program.command('keys').description('issue, change and list API keys');
   addTokenCommand(program);
   addReadingCommands(program, keys);
-  addMakegoodCommand(program);
+  addMakegoodCommand(program, defaultBounds);
   addWebhookCommands(program);
   addPlanCommands(program);
   addWhatIfCommands(program);

@@ -626,12 +626,15 @@ export const defaultBounds = Object.freeze({
   creditsShownMax: 5,
   creditHoursPerCallMax: 48,
   /**
-   * A run that gives back failed units works at most `makegoodPartMs` for one part. It reads and credits `makegoodKeysAtOnce` keys at the
-   * same time, and then pauses, so that other requests are served meanwhile.
+   * A run that gives back failed units works at most `makegoodPartMs` for one part. After each part, the token pauses (`adminRestFactor`). A
+   * run reads and credits `makegoodKeysAtOnce` keys at the same time, and then pauses for `makegoodPauseMs`. If the gateway is busy or Redis
+   * is away, the command requests a part again after `makegoodRetryMs`, at most `makegoodRetries` times.
    */
-  makegoodPartMs: 2_000,
-  makegoodKeysAtOnce: 50,
-  makegoodPauseMs: 5,
+  makegoodPartMs: 500,
+  makegoodKeysAtOnce: 25,
+  makegoodPauseMs: 1,
+  makegoodRetries: 20,
+  makegoodRetryMs: 1_000,
   /** The maximum number of named keys that a run could not read, and the time after which a run counts as ended if no part follows. */
   makegoodKeysNamedMax: 20,
   makegoodIdleMs: 60_000,

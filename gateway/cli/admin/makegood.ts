@@ -1,11 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type MakegoodShown, makegoodShown } from '../../admin/keys/makegood/makegood-view.ts';
 import { counted } from '../../fleet/wording.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
+import { createProgress } from '../what-if/progress.ts';
 import type { AdminClient, Reply } from './admin-client.ts';
 import { type PeriodOptions, periodQuery } from './period.ts';
 
@@ -16,7 +19,7 @@ interface MakegoodOptions extends Asking, PeriodOptions {
 }
 
 /** Adds the command that gives keys back the units of failed requests. */
-export function addMakegoodCommand(program: Command): void {
+export function addMakegoodCommand(program: Command, bounds: Bounds): void {
   withGateway(program.command('makegood'))
     .description(
       'give keys back the units that they were charged for requests that failed with 5xx or were cut; each unit is given back once, however often the command runs',
@@ -39,7 +42,7 @@ export function addMakegoodCommand(program: Command): void {
     )
     .action(async ({ upstream, plan, dryRun, ...options }: MakegoodOptions) => {
       const asked = periodQuery(options, Date.now());
-      const reply = await run(clientOf(options), { ...asked, upstream, plan, dryRun });
+      const reply = await run(clientOf(options), { ...asked, upstream, plan, dryRun }, bounds);
       const warnings = warningsOf(reply.body, asked);
       for (const warning of warnings) console.error(`warning: ${warning}`);
       show(options, reply, (body, screen) => makegoodLines(body, { upstream, plan }, screen));
@@ -48,19 +51,27 @@ export function addMakegoodCommand(program: Command): void {
 }
 
 /**
- * Requests the parts of a run one after the other.
+ * Requests the parts of a run one after the other. At a terminal, a line shows the number of examined keys.
  *
  * @throws a CommandError
  */
-async function run(client: Pick<AdminClient, 'send'>, asked: object): Promise<Reply<MakegoodShown>> {
+async function run(
+  client: Pick<AdminClient, 'send'>,
+  asked: object,
+  bounds: Pick<Bounds, 'makegoodRetries' | 'makegoodRetryMs'>,
+): Promise<Reply<MakegoodShown>> {
   const ask = (body: object) => client.send({ method: 'POST', path: '/makegood', body }, makegoodShown);
+  const progress = createProgress(process.stderr, process.env);
   const first = await ask(asked);
   const { from, to, behind } = first.body;
   let last = first;
   while (last.body.next !== undefined) {
     // All parts need the same period, so later parts use the period of the first part.
-    last = await ask({ ...asked, from, to, after: last.body.next }).catch(continueLater);
+    const part = { ...asked, from, to, after: last.body.next };
+    last = await repeated(() => ask(part), bounds);
+    progress.show(last.body.examinedKeys);
   }
+  progress.end();
   if (behind === undefined) return last;
   return {
     body: { ...last.body, behind },
@@ -68,12 +79,28 @@ async function run(client: Pick<AdminClient, 'send'>, asked: object): Promise<Re
   };
 }
 
-/** @throws a CommandError with the reason and advice */
-function continueLater(error: unknown): never {
-  if (!(error instanceof CommandError)) throw error;
-  const advice =
-    'The run ended early, and some keys got their units back. Run the command again: it continues, and gives no unit back twice.';
-  throw new CommandError(`${error.message} ${advice}`, error.kind, error);
+/**
+ * Repeats a request while the gateway is busy or Redis is away. A repeated part gives no unit back twice.
+ *
+ * @throws a CommandError with the reason and advice
+ */
+async function repeated<Result>(
+  ask: () => Promise<Result>,
+  { makegoodRetries, makegoodRetryMs }: Pick<Bounds, 'makegoodRetries' | 'makegoodRetryMs'>,
+): Promise<Result> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      if (error.kind !== 'passing' || retries === makegoodRetries) {
+        const advice =
+          'The run ended early, and some keys got their units back. Run the command again: it continues, and gives no unit back twice.';
+        throw new CommandError(`${error.message} ${advice}`, error.kind, error);
+      }
+      await sleep(makegoodRetryMs);
+    }
+  }
 }
 
 function warningsOf(

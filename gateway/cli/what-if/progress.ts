@@ -3,7 +3,8 @@ import { terminalOf } from '../../shared/terminal/terminal.ts';
 
 /** A progress bar at a terminal. */
 export interface Progress {
-  show(done: number, of: number): void;
+  /** @param of the number of all keys; undefined if it is not known */
+  show(done: number, of?: number): void;
   end(): void;
 }
 
@@ -19,6 +20,7 @@ export function createProgress(stream: NodeJS.WriteStream, env: NodeJS.ProcessEn
     show(done, of) {
       if (!isLive || performance.now() - startedMs < shownAfterMs) return;
       isShown = true;
+      if (of === undefined) return void stream.write(`\r${figure(done)} keys\u001b[K`);
       const filled = of === 0 ? barColumns : Math.round((barColumns * Math.min(done, of)) / of);
       const bar = `${'█'.repeat(filled)}${'░'.repeat(barColumns - filled)}`;
       stream.write(`\r${bar} ${figure(done)} of ${figure(of)} keys\u001b[K`);

@@ -235,14 +235,15 @@ export function createUsageRecorder({
     readonly atOnce: number;
     readonly isWanted: (source: Source) => boolean;
   }): Promise<boolean> {
-    const all = [operations, ...slices.flatMap((slice) => [...slice])];
-    let isSent = true;
+    const sendIfWanted = (source: Source) => isWanted(source) && sendParts(source);
+    let isSent = await sendIfWanted(operations);
+    const all = slices.flatMap((slice) => [...slice]);
     for (let from = 0; from < all.length; from += atOnce) {
       const part = all.slice(from, from + atOnce);
-      const sent = await Promise.all(part.map((source) => isWanted(source) && sendParts(source)));
+      const sent = await Promise.all(part.map(sendIfWanted));
       if (sent.includes(false)) isSent = false;
+      await noteActive(part);
     }
-    await noteActive([...keys.values()]);
     return isSent;
   }
 
