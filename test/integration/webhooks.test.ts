@@ -4,7 +4,7 @@ import { webhookEventTypes } from '../../gateway/shared/model.ts';
 import { digestSecret } from '../../gateway/shared/secrets.ts';
 import { askAdmin, makeToken } from '../support/admin-client.ts';
 import { type Fleet, readiness, startFleetHere } from '../support/fleet.ts';
-import { makeKey, plans, type RunningGateway } from '../support/gateway-process.ts';
+import { makeKey, plans as plansOfTests, type RunningGateway } from '../support/gateway-process.ts';
 import { type RecordingBackend, startRecordingBackend } from '../support/recording-backend.ts';
 import { patientGateway } from '../support/tuning.ts';
 import { until } from '../support/until.ts';
@@ -21,19 +21,23 @@ const { token, entry } = makeToken('write', 'alice');
 const banned = makeKey({ id: 'banned', plan: 'enterprise', limits: { perMinute: 1 } });
 const counted = makeKey({ id: 'counted', plan: 'enterprise', limits: { perMonth: 10 } });
 const leaked = makeKey({ id: 'leaked', plan: 'pro' });
+const guarded = makeKey({ id: 'guarded', plan: 'guarded' });
+const guard = { before: { perDay: 9 }, refusedAtMost: '50 %', until: '2100-01-01' };
+const plans = { ...plansOfTests, guarded: { perDay: 1, guard } };
 const made = makeKey({ id: 'expiring' });
 const expiring = {
   ...made,
   entry: { ...made.entry, secrets: made.entry.secrets.map((one) => ({ ...one, expires: soon(10) })) },
 };
 /** Everything that no body may contain. */
-const secrets = [hookSecret, token, banned.secret, counted.secret, leaked.secret, expiring.secret];
+const secrets = [hookSecret, token, ...[banned, counted, leaked, guarded, expiring].map((one) => one.secret)];
 
 const bounds = {
   ...patientGateway,
   eventsMergedWithinMs: 600_000,
   changesMergedWithinMs: 600_000,
   noticeScanIntervalMs: 200,
+  guardRequestsMin: 2,
 };
 const api = {
   openapi: '3.1.0',
@@ -61,7 +65,7 @@ beforeAll(async () => {
     files: {
       hook: hookSecret,
       'openapi.yaml': api,
-      'keys.yaml': [banned.entry, counted.entry, leaked.entry, expiring.entry],
+      'keys.yaml': [banned.entry, counted.entry, leaked.entry, guarded.entry, expiring.entry],
     },
     config: {
       upstream: { url: backend.url, health: '/healthz' },
@@ -158,6 +162,11 @@ it('each threshold is one event over both processes, in ascending order', async 
   const reached = receiver.received.filter(({ type }) => type === 'quota.threshold').map(({ data }) => data);
   expect(reached.map(({ percent }) => percent)).toEqual([50, 80, 100]);
   expect(reached[0]).toMatchObject({ key: 'counted', window: 'month', used: 5, limit: 10, source: 'shared' });
+});
+
+it('a revert that both processes see is one event', async () => {
+  for (const index of [0, 1] as const) await send(member(index), guarded.secret);
+  expect(await arrives('plan.reverted')).toMatchObject({ plan: 'guarded', requests: 2, refused: 1 });
 });
 
 it('a target that fails its health check and recovers is one event each', async () => {

@@ -38,7 +38,9 @@ function whatChanged({ action, by, files, key, text, before, after, inForce }) {
     action === 'reload'
       ? html`${who}${inForce && ` · in force on ${count(inForce.processes)} of ${counted(inForce.of, 'process', 'processes')}`} ·
           configuration ${shortVersion(before && String(before))} → ${shortVersion(after && String(after))}`
-      : members(Object(before), Object(after));
+      : action.startsWith('plan.')
+        ? who
+        : members(Object(before), Object(after));
   return html`${textWithKey(text, key)} <span class="muted members">${details}</span>`;
 }
 
