@@ -102,9 +102,10 @@ describe('the load of a fleet', () => {
     expect(load.lookUps).toBeCloseTo((10 * 100) / 604_801, 9);
     // A process notes that a key is active at the key's first request after 60 s, which arrives after 61 s on average.
     expect(load.activeEntries).toBeCloseTo((10 * 100) / 61, 6);
-    // Every process checks every target five times a second.
-    expect(load.checks).toBe(150);
-    expect(load.gatewayCpu).toMatchObject({ requests: 0.1, checks: 0.15 });
+    // Ten processes together check each of three targets ten times a second. Each process shares its results five times a second.
+    expect(load.checks).toBe(30);
+    expect(load.healthCalls).toBe(50);
+    expect(load.gatewayCpu).toMatchObject({ requests: 0.1, checks: 0.03 + 50 * 0.00001 });
     expect(load.redisCpu.decisions).toBeCloseTo(decisions * 0.00002, 9);
     expect(load.redisCpu.replicas).toBeCloseTo((decisions + load.batches) * 2 * 0.000001, 9);
     expect(load.hottest.requests).toBeCloseTo(10, 9);

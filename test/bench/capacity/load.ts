@@ -1,3 +1,7 @@
+import {
+  countedEarlier,
+  soloCheckersMax,
+} from '../../../gateway/request/forward/upstream/fleet/fleet-health.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { type KeyGroup, sumOver } from './key-groups.ts';
 import type { Costs } from './unit-costs.ts';
@@ -20,7 +24,7 @@ export interface Fleet {
   /** The number of masters of the Cluster. */
   readonly shards: number;
   readonly replicas: number;
-  /** The number of backend addresses. Every process checks every address. */
+  /** The number of backend addresses. All processes share the checks of each address. */
   readonly targets: number;
 }
 
@@ -32,6 +36,8 @@ export interface Load {
   /** The number of entries in the index of active keys. */
   readonly activeEntries: number;
   readonly checks: number;
+  /** The calls in which processes share the results of their health checks. */
+  readonly healthCalls: number;
   readonly gatewayCpu: GatewayCpu;
   /** The CPU of all masters. */
   readonly redisCpu: RedisCpu;
@@ -65,9 +71,11 @@ interface RedisCpu {
   readonly replicas: number;
   readonly idle: number;
   /**
-   * The CPU of three lists: the list of processes, the record of all operations, and the index of active keys. Each list is in one slot.
+   * The CPU of four lists: the list of processes, the failing targets, the record of all operations, and the index of active keys. Each
+   * list is in one slot.
    */
   readonly presence: number;
+  readonly health: number;
   readonly operations: number;
   readonly activeIndex: number;
 }
@@ -81,8 +89,8 @@ export const activeEntriesMax = defaultBounds.usageActiveKeysMax / notedSeconds;
 /** The time after which a process reads a cached key again, although the key has not changed. */
 const generationSeconds = seconds(defaultBounds.directoryGenerationKeptMs);
 const refusalSeconds = seconds(defaultBounds.refusalRememberedMs);
-/** The pause between two checks of a target. The duration of the check itself is negligible. */
-const checkSeconds = seconds(defaultBounds.healthPauseMs);
+/** The interval at which a process counts the processes that check its targets. */
+const checkersSeconds = seconds(defaultBounds.healthCheckersPeriodMs * countedEarlier);
 /** The number of senders that a usage record stores, as in `usage/store/add-counts.lua`. */
 export const sendersMax = 128;
 
@@ -116,7 +124,8 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   const lookUps = directory
     ? overAll((rate) => rate * Math.exp(-rate * cache.seconds) + renewals(generationSeconds, rate))
     : 0;
-  const checks = (processes * targets) / checkSeconds;
+  const checks = targets * checksATarget(processes);
+  const healthCalls = processes > soloCheckersMax ? processes / seconds(defaultBounds.healthPauseMs) : 0;
 
   // In each turn, one read receives all calls to one server, and one write sends all replies.
   const callsATurn = (decisions * costs.turnSeconds) / (processes * shards);
@@ -134,12 +143,13 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
     lookUps,
     activeEntries,
     checks,
+    healthCalls,
     gatewayCpu: {
       requests: requestsPerSecond * ((1 - refusedShare) * costs.requestCpu + refusedShare * costs.refusedCpu),
       calls: decisions * (costs.callCpu + readShare * costs.callReadCpu),
       record: batches * costs.batchCpu,
       lookUps: lookUps * costs.lookUpCpu + unpacked * costs.unpackCpu,
-      checks: checks * costs.checkCpu,
+      checks: checks * costs.checkCpu + healthCalls * (costs.callCpu + costs.callReadCpu),
     },
     redisCpu: {
       decisions: decisions * (costs.decisionCpu + readShare * costs.readCpu),
@@ -148,6 +158,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       replicas: (decisions + batches) * replicas * costs.replicaCpu,
       idle: shards * costs.serverCpu,
       presence: processes * costs.presenceCpu,
+      health: healthCalls * costs.healthCpu + ((processes * targets) / checkersSeconds) * costs.checkerCpu,
       operations: operations * costs.operationsCpu,
       activeIndex: activeEntries * costs.activeKeyCpu,
     },
@@ -172,6 +183,19 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
       packed: directory ? Math.max(0, cache.keys - defaultBounds.directoryCachedKeysMax) : 0,
     },
   };
+}
+
+/**
+ * The number of health checks per second that a healthy target gets from all processes (`request/forward/upstream/README.md`). The duration of
+ * the check itself is negligible.
+ */
+export function checksATarget(processes: number): number {
+  const { healthPauseMs, healthFleetPauseMs, healthOwnPauseMaxMs, healthTurnMs } = defaultBounds;
+  const shared = Math.max(
+    Math.min(healthFleetPauseMs * processes, healthOwnPauseMaxMs),
+    healthTurnMs * processes,
+  );
+  return processes / seconds(processes > soloCheckersMax ? Math.max(healthPauseMs, shared) : healthPauseMs);
 }
 
 /**

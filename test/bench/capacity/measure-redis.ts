@@ -4,6 +4,7 @@ import type { ProcessState } from '../../../gateway/fleet/process-state.ts';
 import { createRedisDirectoryStore } from '../../../gateway/keys/directory/store/redis-directory-store.ts';
 import { openRedis } from '../../../gateway/redis/open-redis.ts';
 import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
+import { createFleetHealth } from '../../../gateway/request/forward/upstream/fleet/fleet-health.ts';
 import type { QuotaCall } from '../../../gateway/request/limit/store/decide-quota.ts';
 import { createRedisQuotaStore } from '../../../gateway/request/limit/store/redis-quota-store.ts';
 import { calendarWindowsMs } from '../../../gateway/shared/calendar-windows.ts';
@@ -36,6 +37,8 @@ type RedisCost = Extract<
   | 'senderCpu'
   | 'readKeyCpu'
   | 'presenceCpu'
+  | 'healthCpu'
+  | 'checkerCpu'
   | 'operationsCpu'
   | 'activeKeyCpu'
   | 'replicaCpu'
@@ -209,6 +212,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
     usages.get(redis)?.add(operationsBatch(operations, number + n)),
   );
   const presenceCpu = await measurePresence(at, seconds);
+  const health = await measureHealth(at, seconds);
   for (const usage of [...usages.values(), ...usageCopied.values()]) usage.close();
   at.close();
   atCopied.close();
@@ -228,6 +232,7 @@ async function measureMaster(cluster: RedisCluster, copied: RedisCluster, size: 
     activeKeyCpu: active.cpuSeconds / (active.calls * noted),
     operationsCpu: allOperations.cpuSeconds / allOperations.calls,
     presenceCpu,
+    ...health,
     serverCpu: idle.cpuSeconds / seconds,
   };
 }
@@ -263,6 +268,39 @@ async function measurePresence({ connections, counts }: Opened, seconds: number)
   const done = since(before, await counts());
   await Promise.all(all.map((one) => one.close()));
   return done.cpuSeconds / done.presences;
+}
+
+/** Measures calls that share four results of health checks while no target fails, and calls that count processes for 200 targets. */
+export async function measureHealth(at: Opened, seconds: number) {
+  const { connections, counts } = at;
+  for (const records of connections) createFleetHealth({ records, processId: '', bounds });
+  const ids = Array.from({ length: 200 }, (_, target) => `digest-of-16-${target}`);
+  const { healthFailingKeptMs, healthFailingMax, healthTimeoutMs } = bounds;
+  const shared = await at.during(seconds, ({ commands }, n) => {
+    const checked = [0, 50, 100, 150].map((shift) => ids[(n + shift) % ids.length] ?? '');
+    const results = checked.flatMap((id) => [id, 'healthy', '100', '3', '']);
+    const failing = redisKeys.healthFailing.name(prefix);
+    const sizes = [healthFailingKeptMs, healthFailingMax, healthTimeoutMs];
+    return commands.shareHealth(failing, 'process-of-16', '0', ...sizes, ...results);
+  });
+
+  const names = ids.map((id) => redisKeys.healthCheckers.name(prefix, id));
+  const beforeCount = await counts();
+  const calls = 20 * connections.length;
+  await inTurns(calls, connections, ({ commands }, n) =>
+    // Half of the calls count the process in a new period.
+    commands.countCheckers(
+      names.length,
+      ...names,
+      10_000,
+      ...ids.map(() => (n % 2 === 0 ? 0 : Math.floor(Date.now() / 10_000))),
+    ),
+  );
+  const counted = since(beforeCount, await counts());
+  return {
+    healthCpu: shared.cpuSeconds / shared.calls,
+    checkerCpu: counted.cpuSeconds / (calls * ids.length),
+  };
 }
 
 type Opened = Awaited<ReturnType<typeof open>>;

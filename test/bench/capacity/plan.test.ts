@@ -68,6 +68,7 @@ describe('a fleet for random inputs', () => {
       readKeyCpu: 4e-5,
       activeKeyCpu: 6e-7,
       presenceCpu: 2e-5,
+      healthCpu: 2e-5,
       operationsCpu: 4e-4,
       replicaCpu: 1e-6,
       checkCpu: 8e-5,

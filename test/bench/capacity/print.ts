@@ -76,7 +76,7 @@ function gatewaysTable({
     ['calls to Redis', calls, 'callCpu, callReadCpu'],
     ['the usage record', record, 'batchCpu'],
     ['look-ups in the directory, and keys that are unpacked', lookUps, 'lookUpCpu, unpackCpu'],
-    ['health checks', checks, 'checkCpu'],
+    ['health checks', checks, 'checkCpu, callCpu, callReadCpu'],
   ];
   return {
     title: 'Gateways',
@@ -151,6 +151,11 @@ function redisTable({
       'the list of processes, and the record of all operations',
       `${cores(redisCpu.presence)} for the list and ${cores(redisCpu.operations)} for the record, each on one slot`,
       'presenceCpu, operationsCpu',
+    ],
+    [
+      'calls that share the results of health checks/s',
+      `${count(load.healthCalls)}, which take ${redisCpu.health.toFixed(2)} cores on one slot`,
+      'healthPauseMs, healthCheckersPeriodMs; healthCpu, checkerCpu',
     ],
     [
       'replication, and the work of idle servers',

@@ -28,6 +28,8 @@ export const costNames = {
   senderCpu: 'Redis, additional CPU of a batch for each process that serves the key',
   readKeyCpu: 'Redis, CPU of a look-up in the directory (three commands and a script)',
   presenceCpu: 'Redis, CPU of the state that one of 100 processes publishes each second',
+  healthCpu: 'Redis, CPU of one call in which a process shares four results of health checks',
+  checkerCpu: 'Redis, CPU of counting one process that checks one target',
   operationsCpu: 'Redis, CPU of one batch with all operations (50 operations)',
   activeKeyCpu: 'Redis, CPU of one entry in the index of active keys',
   replicaCpu: 'Redis, CPU of a master for sending one decision to one replica',

@@ -1,5 +1,6 @@
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import type { Inputs } from './inputs.ts';
+import { checksATarget } from './load.ts';
 import { type Plan, planFleet } from './plan.ts';
 import type { Costs } from './unit-costs.ts';
 
@@ -34,7 +35,6 @@ const checksShareMax = 0.1;
 
 const room = ({ inputs }: Plan) => 1 - inputs.headroom;
 const perKey = ({ inputs, processes }: Plan) => Math.min(inputs.perKey, processes);
-const checksATarget = ({ load, inputs }: Plan) => load.checks / inputs.targets;
 const requestsATarget = ({ inputs }: Plan) => inputs.requestsPerSecond / inputs.targets;
 const count = (value: number) => Math.round(value).toLocaleString('en');
 const core = (value: number) => `${value.toFixed(2)} cores`;
@@ -86,10 +86,18 @@ const kinds: readonly Kind[] = [
   },
   {
     name: 'a target gets one health check for ten requests',
-    used: (plan) => checksATarget(plan) / (checksShareMax * requestsATarget(plan)),
-    now: (plan) => `${count(checksATarget(plan))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
+    used: (plan) => checksATarget(plan.processes) / (checksShareMax * requestsATarget(plan)),
+    now: (plan) =>
+      `${count(checksATarget(plan.processes))} checks/s beside ${count(requestsATarget(plan))} requests/s`,
     remedy:
-      'a balancer in front of each group of targets, because each process checks each address five times a second. No request fails because of the checks, but the checks cost gateways and targets CPU time',
+      'a balancer in front of each group of targets. No request fails because of the checks, but the checks cost gateways and targets CPU time',
+  },
+  {
+    name: 'the failing targets on one slot',
+    used: (plan) => plan.load.redisCpu.health / room(plan),
+    now: (plan) =>
+      `${count(plan.load.healthCalls)} calls/s, which take ${core(plan.load.redisCpu.health)}. Each process makes five calls a second`,
+    remedy: 'divide the fleet into environments, each with its own prefix and Redis',
   },
   {
     name: 'connections to a master of Redis',

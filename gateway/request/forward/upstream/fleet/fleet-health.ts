@@ -51,6 +51,9 @@ const [shareScript, countScript] = ['share-health.lua', 'count-checkers.lua'].ma
 /** Up to this number of processes do not share their checks of a target. Together they check the target at most ten times a second. */
 export const soloCheckersMax = 2;
 
+/** A process is counted at intervals of this share of a period, so that it misses no period. */
+export const countedEarlier = 0.9;
+
 /**
  * Shares the results of health checks with other processes, so that each of N processes needs to make only a part of the checks.
  * `../README.md` states what counts as evidence. No request waits for Redis here.
@@ -99,7 +102,7 @@ export function createFleetHealth({
     if (nowMs >= countAtMs) {
       countPauseMs = Math.min(
         Math.max(2 * countPauseMs, bounds.healthPauseMs),
-        bounds.healthCheckersPeriodMs / 2,
+        bounds.healthCheckersPeriodMs * countedEarlier,
       );
       countAtMs = nowMs + countPauseMs;
       await count(nowMs);
