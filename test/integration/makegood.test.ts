@@ -373,6 +373,19 @@ it('a key that failed requests have used up may call again on every process', as
   }
 });
 
+it('a process whose clock is wrong gives back the failures until now', async () => {
+  const key = makeKey({ plan: 'free' });
+  const { fleet, backend } = await start(startFleetHere, [key], {
+    gateways: 2,
+    starts: [{ tuning: { bounds } }, { tuning: { bounds, clockSkewMs: -90_000 } }],
+  });
+  backend.be('503');
+  await send(member(fleet, 0), key.secret, '/report');
+  const period = { from: agoIso(600_000), to: agoIso(-600_000) };
+  const { body } = await ask(member(fleet, 1), 'POST', '/makegood', period);
+  expect(body).toMatchObject({ failedUnits: 5, givenBack: { day: 5, month: 5 } });
+});
+
 it('a run names a killed process, whose last failures are lost', { tags: 'full' }, async () => {
   const key = makeKey({ plan: 'free' });
   const { fleet, backend } = await start(startFleet, [key], {

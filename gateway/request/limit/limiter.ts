@@ -178,7 +178,13 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       return reply;
     },
     /** Returns the last credits of each key, the newest first; undefined for a key whose part of the store does not reply. */
-    readCredits: (keyIds: readonly string[]) => backing.credits.read(keyIds),
+    readCredits: (keyIds: readonly string[]) =>
+      Promise.all(
+        keyIds.map(async (keyId) => {
+          const isThere = backing.health.partOf(keyId).available();
+          return isThere ? (await backing.credits.read([keyId]))[0] : undefined;
+        }),
+      ),
     /**
      * Marks a threshold as reported. Called when the queue of webhooks has stored the report. Until then, the store returns the threshold
      * with each decision on the key, so that a process that dies loses no report.

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FlushedFleet, FlushFleet } from '../../../fleet/flush/flush-fleet.ts';
+import type { Limiter } from '../../../request/limit/limiter.ts';
+import type { Settings } from '../../../shared/model.ts';
 import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
 import { others } from '../../../usage/record/key-usage.ts';
 import type { Usage } from '../../../usage/usage.ts';
@@ -23,7 +25,8 @@ import { type PartSources, runPart } from './run-part.ts';
 export interface MakegoodSources {
   /** The usage record; undefined when it is switched off. */
   readonly usage: Pick<Usage, 'reader' | 'state' | 'keptUntilMs'> | undefined;
-  readonly limiter: PartSources['limiter'];
+  /** The limiter, whose store's clock may differ from the clock of this process. */
+  readonly limiter: PartSources['limiter'] & Pick<Limiter, 'readStoreNowMs'>;
   readonly flushFleet: FlushFleet;
   readonly runs: Pick<RecordedRuns, 'note'>;
 }
@@ -33,7 +36,7 @@ export interface MakegoodSources {
  * limited time for a response, and the client requests the next part. Before the first part, all processes send their counts.
  */
 export function makegoodRoute(
-  keys: Pick<KeySources, 'settings' | 'directory' | 'nowMs' | 'bounds'>,
+  keys: Pick<KeySources, 'settings' | 'directory' | 'bounds'>,
   sources: MakegoodSources,
 ): Route {
   const { bounds } = keys;
@@ -46,8 +49,9 @@ export function makegoodRoute(
       const { usage, limiter, flushFleet, runs } = sources;
       if (!body.dryRun && token.may !== 'write') return errorResponse('read_only_token');
       if (usage === undefined) return errorResponse('conflict', notRecorded);
-      const period = keptPeriod({ fromMs: body.from, toMs: body.to }, usage.state(), keys.nowMs());
-      const fault = faultOf(keys, body, period);
+      const nowMs = await limiter.readStoreNowMs();
+      const period = keptPeriod({ fromMs: body.from, toMs: body.to }, usage.state(), nowMs);
+      const fault = faultOf(keys.settings(), body, period, nowMs);
       if (fault !== undefined) return errorResponse('invalid_request', fault);
       const position = body.after === undefined ? firstPosition() : parseCursor(body.after);
       if (position === undefined)
@@ -60,7 +64,7 @@ export function makegoodRoute(
         name: position.run,
         ...period,
         isDryRun,
-        oldestHour: Math.floor(keptFromMs(keys, usage) / (60 * bounds.windowsMs.minute)),
+        oldestHour: Math.floor(keptFromMs(usage, nowMs) / (60 * bounds.windowsMs.minute)),
         keptUntilMs: usage.keptUntilMs(period.toMs),
       };
       const of = { keys, reader: usage.reader, limiter };
@@ -91,20 +95,20 @@ function firstPosition(): MakegoodCursor {
 }
 
 /** The beginning of the usage record. */
-function keptFromMs({ nowMs }: Pick<KeySources, 'nowMs'>, usage: Pick<Usage, 'state'>): number {
-  return keptPeriod({ fromMs: 0, toMs: 0 }, usage.state(), nowMs()).fromMs;
+function keptFromMs(usage: Pick<Usage, 'state'>, nowMs: number): number {
+  return keptPeriod({ fromMs: 0, toMs: 0 }, usage.state(), nowMs).fromMs;
 }
 
 /** @param kept the recorded part of the period */
 function faultOf(
-  { settings, nowMs }: Pick<KeySources, 'settings' | 'nowMs'>,
+  { upstreams, plans }: Pick<Settings, 'upstreams' | 'plans'>,
   { from, to, upstream, plan }: MakegoodBody,
   kept: Period,
+  nowMs: number,
 ): string | undefined {
-  const { upstreams, plans } = settings();
   const names = upstreams.map(({ name }) => name);
   if (from > to) return 'The member `from` must not be later than `to`.';
-  if (from > nowMs()) return 'The member `from` must not be in the future.';
+  if (from > nowMs) return 'The member `from` must not be in the future.';
   if (kept.fromMs > kept.toMs)
     return `The period is before the beginning of the usage record, ${isoOf(kept.fromMs)}.`;
   if (upstream !== undefined && upstream !== others && !names.includes(upstream))
