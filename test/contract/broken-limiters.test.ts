@@ -11,15 +11,17 @@ import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-q
 import type { Grant, Limits } from '../../gateway/shared/model.ts';
 import { allRedisForms, startForm, tagsOf } from '../support/start-form.ts';
 import { brokenThresholds } from './broken-thresholds.ts';
+import { brokenTrials } from './broken-trials.ts';
 import { decide, guarantees, sharedGuarantees } from './quota-store-guarantees.ts';
 import { type MakeStore, redisSubject } from './redis-subject.ts';
 import { thresholdGuarantees } from './threshold-guarantees.ts';
+import { trialGuarantees } from './trial-guarantees.ts';
 
 /**
  * Checks that the contract detects mistakes. Each limiter in the list makes one classic mistake, and the guarantee in the same row must
  * fail.
  */
-const all = { ...guarantees, ...thresholdGuarantees, ...sharedGuarantees };
+const all = { ...guarantees, ...thresholdGuarantees, ...trialGuarantees, ...sharedGuarantees };
 const burst = 'many simultaneous requests of several clients are admitted up to exactly the limit';
 const minuteRefusal = 'a request refused by the minute is charged in neither window';
 const list = 'any list of windows is charged as one: in all of them or in none';
@@ -159,6 +161,7 @@ const broken: readonly { mistake: string; caughtBy: string; make: MakeStore }[] 
     make: (deps) => altered((store) => decideNewer(store, deps))(deps),
   },
   ...brokenThresholds,
+  ...brokenTrials,
 ];
 
 for (const form of allRedisForms) {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMemoryQuotaStore } from '../../gateway/request/limit/store/memory-quota-store.ts';
 import type { QuotaStore } from '../../gateway/request/limit/store/quota-store.ts';
 import { createRedisQuotaStore } from '../../gateway/request/limit/store/redis-quota-store.ts';
+import { alignLimits } from '../../gateway/request/limit/store/trial-counts.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
 import { keysWithoutExpiry } from '../support/keys-without-expiry.ts';
 import { limitsOf } from '../support/limits-of.ts';
@@ -16,6 +17,7 @@ import {
 } from './quota-store-guarantees.ts';
 import { type RedisSubject, redisSubject } from './redis-subject.ts';
 import { thresholdGuarantees } from './threshold-guarantees.ts';
+import { trialGuarantees } from './trial-guarantees.ts';
 
 for (const form of allRedisForms)
   describe(`the Redis store on ${form.name}`, { tags: tagsOf(form, ['a Cluster']) }, () => {
@@ -38,6 +40,7 @@ for (const form of allRedisForms)
     for (const [name, check] of Object.entries({
       ...guarantees,
       ...thresholdGuarantees,
+      ...trialGuarantees,
       ...sharedGuarantees,
     })) {
       it.concurrent(name, () => check(subject));
@@ -72,6 +75,21 @@ for (const form of allRedisForms)
         ...{ strikes: '1', strikesFromMs: String(nowMs) },
       });
       expect(await subject.client.pexpiretime(key)).toBe((state.day + 1) * lengths.day + 1000);
+    });
+
+    it('keeps no field for a trial whose counts equal the counts of the plan, and the hash lives as long as a ban of the trial', async () => {
+      const store = await subject.open(await freshLengths(subject));
+      const bans = { after: 1, withinMs: 60_000, forMs: 60_000, maxMs: 86_400_000 };
+      const tried = alignLimits(limitsOf({ perDay: 9 }), limitsOf({ perDay: 2 }));
+      const call = { ...callOf(tried.limits), ...tried, bans };
+      const key = `${subject.prefix}:{${call.keyId}}`;
+      await decide(store, { ...call, requests: 2 });
+      expect(await subject.client.hexists(key, 'trial')).toBe(0);
+      const { nowMs } = await decide(store, { ...call, requests: 1 });
+      expect(await subject.client.hexists(key, 'trial')).toBe(1);
+      expect(await subject.client.pexpiretime(key)).toBe(nowMs + bans.forMs + bans.maxMs + 1000);
+      await store.reset(call.keyId, bans);
+      expect(await subject.client.hexists(key, 'trial')).toBe(0);
     });
 
     it('includes its earlier decisions when one call decides the same key again, for any length of the windows', async () => {
@@ -126,7 +144,7 @@ describe('the memory store', () => {
     },
     nowMs: () => Promise.resolve(Date.now()),
   };
-  for (const [name, check] of Object.entries({ ...guarantees, ...thresholdGuarantees })) {
+  for (const [name, check] of Object.entries({ ...guarantees, ...thresholdGuarantees, ...trialGuarantees })) {
     it.concurrent(name, () => check(subject));
   }
 });

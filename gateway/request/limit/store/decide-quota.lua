@@ -298,7 +298,7 @@ for each = 1, #KEYS do
           banned = banned + requests
         else
           if units == 0 then fitting = requests
-          else fitting = math.max(0, math.min(requests, math.floor((room - charged) / units))) end
+          elseif room - charged >= units then fitting = math.min(requests, math.floor((room - charged) / units)) end
           if fitting > slots then fitting = math.max(0, slots) end
           slots = slots - fitting
           admitted, charged = admitted + fitting, charged + fitting * units
@@ -366,8 +366,8 @@ for each = 1, #KEYS do
           trialBefore = stored[numbers + 2]
           trialAfter = trialBefore
           -- The counts of the trial before the call, or false if they are equal to the counts of the plan.
-          local known = trialBefore and string.byte(trialBefore) == trialWindows and #trialBefore == 19 + 13 * windows
-            and { struct.unpack(trialForm, trialBefore) }
+          local known = trialBefore and #trialBefore == 19 + 13 * windows and { struct.unpack(trialForm, trialBefore) }
+          if known and known[1] ~= trialWindows then known = false end
           room = math.huge
           for i = 1, windows do
             local number, used, limit = reply[windowFieldsAt + 2 * i], reply[windowFieldsAt + 2 * i + 1] - charged, ARGV[trialAt + i]
@@ -404,9 +404,10 @@ for each = 1, #KEYS do
             end
             unsentHere = unsentAt and unsentAt + 5 + 2 * windows
             crowdedOfPlan, chargedOfPlan = crowded, charged
-            places, slots, admittedOf = slots + admitted, math.huge, runs or { admitted }
-            requests, units, runs = tonumber(asked), 1, nil
-            if requests == nil then
+            places, slots, admittedOf = slots + admitted, math.huge, runs or most and { admitted }
+            if runs == nil then
+              requests = admitted + refused + banned + crowded
+            else
               runs = {}
               for number, cost in string.gmatch(asked, '(%d+)%*(%d+)') do
                 runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(cost)
