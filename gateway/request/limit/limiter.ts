@@ -146,8 +146,6 @@ export function createLimiter({ redis, log, nowMs, planOf, onEvent, bounds, ...d
       const status = statusOf(key, known.state, { windowsMs, nowMs: known.nowMs });
       return { kind: 'read', status, source: 'local' };
     },
-    /** Whether the store makes the decisions on a key now. */
-    reachesStore: (keyId: string) => backing.health.partOf(keyId).available(),
     /** Reads the counts of keys from the store without charging anything. The results have the order of the keys. */
     async read(of: readonly Key[]) {
       await backing.health.started;

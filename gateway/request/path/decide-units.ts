@@ -34,9 +34,9 @@ async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<type
 /**
  * Whether the key of a decision is current. The store decides only requests of current keys, and a process refuses requests from memory only
  * just after a decision of the store. Other decisions do not show whether a key of the directory has changed, so such a key is read again if
- * the process has not read it recently. While the store is away, the request does not wait for this read.
+ * the process has not read it recently. If the store does not reply to this read, the cached key counts as current.
  *
- * If the key has changed, the decision is withdrawn: the request is decided again, and no longer counts towards the concurrency limit.
+ * If the key has changed, the decision has no effect except its charge, and the request no longer counts towards the concurrency limit.
  */
 export async function isCurrent(
   key: Key,
@@ -45,10 +45,9 @@ export async function isCurrent(
 ): Promise<boolean> {
   if (decision.source !== 'local' && decision.kind !== 'crowded') return true;
   if (directory === undefined || key.generation === undefined || decision.kind === 'unavailable') return true;
-  const confirmed = directory.confirm(key.id, key.generation);
-  const current = !limiter.reachesStore(key.id) || (await confirmed);
-  if (!current && decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
-  return current;
+  if (await directory.confirm(key.id, key.generation)) return true;
+  if (decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
+  return false;
 }
 
 /** Reads a changed key, or the leaked secrets of the configuration, again. Then decides the request with the new limits. */
