@@ -336,7 +336,7 @@ export const defaultBounds = Object.freeze({
    * The maximum number of recently changed keys that a process remembers, so that a look-up that began before a change does not cache the
    * old key.
    */
-  directoryOwnChangesMax: 10_000,
+  directoryKnownChangesMax: 10_000,
   /**
    * The record of a new key must be written within `directoryCreatedWithinMs` after the key's id was added to the list of ids. An id in the
    * list counts as left over if it has no record after `directoryLeftoverMs`. `directoryLeftoverMs` is longer than

@@ -120,11 +120,18 @@ export class HeldKeys {
     if (held !== undefined) this.extendPeriods(held, nowMs);
   }
 
-  /** Removes a key that has changed. @param generation when given, only a cached key of this generation is removed */
-  drop(id: string, generation?: number): void {
+  /**
+   * Removes a key that has changed.
+   *
+   * @param generation when given, only a cached key of this generation is removed
+   * @returns whether a key was removed
+   */
+  drop(id: string, generation?: number): boolean {
     const held = this.byId.get(id);
-    if (held === undefined) this.packed?.remove(id, generation);
-    else if (generation === undefined || held.generation === generation) this.release(held);
+    if (held === undefined) return this.packed?.remove(id, generation) ?? false;
+    const isOther = generation !== undefined && held.generation !== generation;
+    if (!isOther) this.release(held);
+    return !isOther;
   }
 
   /** Drops unknown digests that may belong to a key now. */

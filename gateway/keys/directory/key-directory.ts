@@ -47,7 +47,10 @@ export function createKeyDirectory({
   const warn = createWarnOfKey(log, { idsMax: bounds.warnedKeysMax });
   const counts = new Map<LookUpOutcome, number>(lookUpOutcomes.map((outcome) => [outcome, 0]));
   let changes = 0;
-  /** The number of the last change that this process made to each key, by key id. The latest change comes last. */
+  /**
+   * The number of the last change that this process knows of each key, by key id. The process knows the changes that it made, and the changes
+   * that a decision has revealed. The latest change comes last.
+   */
   const changed = new Map<string, number>();
   const lookUps = createLookUps({
     store,
@@ -98,7 +101,9 @@ export function createKeyDirectory({
     /** The figures of this process: look-ups by outcome, and the number of cached keys. */
     counts: () => ({ lookUps: counts as ReadonlyMap<LookUpOutcome, number>, heldKeys: held.size }),
     /** Removes a cached key of an outdated generation, so the next request reads the key again. */
-    drop: (keyId: string, generation: number | undefined) => held.drop(keyId, generation),
+    drop(keyId: string, generation: number | undefined): void {
+      if (held.drop(keyId, generation)) noteChange(keyId);
+    },
     /** Returns the plan of a cached key. */
     planOf: (keyId: string) => held.planOf(keyId),
 
@@ -126,14 +131,18 @@ export function createKeyDirectory({
     change: Promise<T>,
   ): Promise<T> {
     const reply = await change;
+    noteChange(id);
+    held.drop(id);
+    held.dropAbsent(secrets.map(({ digest }) => digest));
+    return reply;
+  }
+
+  function noteChange(id: string): void {
     changes++;
     changed.delete(id);
     changed.set(id, changes);
     const [oldest] = changed.keys();
-    if (oldest !== undefined && changed.size > bounds.directoryOwnChangesMax) changed.delete(oldest);
-    held.drop(id);
-    held.dropAbsent(secrets.map(({ digest }) => digest));
-    return reply;
+    if (oldest !== undefined && changed.size > bounds.directoryKnownChangesMax) changed.delete(oldest);
   }
 }
 

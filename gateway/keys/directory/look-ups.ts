@@ -35,7 +35,7 @@ export function createLookUps({
   readonly held: HeldKeys;
   /** Settles when the store is connected or its start timeout has passed. */
   readonly started: Promise<unknown>;
-  readonly changes: OwnChanges;
+  readonly changes: KnownChanges;
   readonly count: (outcome: LookUpOutcome) => void;
   /** The gateway's clock, epoch ms. */
   readonly nowMs: () => number;
@@ -91,10 +91,15 @@ export function createLookUps({
     return reading;
   }
 
-  /** Reads a cached key again. @returns the present generation of the key; -1 without a key; undefined when the store does not answer */
+  /**
+   * Reads a cached key again.
+   *
+   * @returns the present generation of the key; -1 without a key, or if the key changed meanwhile; undefined when the store does not answer
+   */
   async function readGeneration(id: string): Promise<number | undefined> {
     const before = changes.count();
     const found = await store.read(id, bounds.directoryLookUpDeadlineMs);
+    if (changes.lastOf(id) > before) return -1;
     switch (found.kind) {
       case 'away':
         held.extendKey(id, nowMs());
@@ -103,8 +108,7 @@ export function createLookUps({
         held.drop(id);
         return -1;
       case 'found':
-        keep(found, before);
-        return found.generation;
+        return keep(found, before)?.generation;
     }
   }
 
@@ -132,7 +136,7 @@ export function createLookUps({
     }
   }
 
-  /** Reads the key again when this process changed it during the read. */
+  /** Reads the key again if the process learned of a change of the key during the read. */
   async function ask(digest: string): Promise<LookUpResult> {
     for (let reads = 0; reads <= bounds.directoryRereadsMax; reads++) {
       const before = changes.count();
@@ -150,17 +154,17 @@ export function createLookUps({
   }
 
   /**
-   * Discards a record that was read before this process changed the key. The generations of the in-memory store are always 0, so they do
-   * not reveal outdated records.
+   * Discards a record if the process learned of a change of the key after the read began. Otherwise a slow read could restore a cached key
+   * that a decision has shown to be outdated.
    */
   function keep(found: FoundKey, changesBefore: number): HeldKey | undefined {
     return changes.lastOf(found.key.id) <= changesBefore ? held.keep(found, nowMs()) : undefined;
   }
 }
 
-/** The key changes that this process has made, numbered from 1. */
-export interface OwnChanges {
+/** The key changes that this process knows, numbered from 1. */
+export interface KnownChanges {
   count(): number;
-  /** The number of the key's last change. The number is 0 if this process has not changed the key, or has forgotten the change. */
+  /** The number of the key's last change. The number is 0 if this process knows no change of the key, or has forgotten the change. */
   lastOf(id: string): number;
 }

@@ -91,12 +91,19 @@ export class PackedHeldKeys {
     return packed;
   }
 
-  /** Removes the key with this id. @param generation when given, only a key of this generation is removed */
-  remove(id: string, generation?: number): void {
+  /**
+   * Removes the key with this id.
+   *
+   * @param generation when given, only a key of this generation is removed
+   * @returns whether a key was removed
+   */
+  remove(id: string, generation?: number): boolean {
     const place = this.byId.find(hashOf(id), (each) => idOf(this.recordAt(each)) === id);
-    if (place === undefined) return;
+    if (place === undefined) return false;
     const record = this.recordAt(place);
-    if (generation === undefined || generationOf(record) === generation) this.takeOut(record, place);
+    if (generation !== undefined && generationOf(record) !== generation) return false;
+    this.takeOut(record, place);
+    return true;
   }
 
   private recordAt(place: number): Record {

@@ -183,6 +183,20 @@ describe('confirming that a cached key is current', () => {
     expect(held.find('removed', nowMs)).toBeUndefined();
   });
 
+  it('does not cache or confirm a key that was read before a decision showed that the key has changed', async () => {
+    const { held, stored, confirm, readAgain, advance, change } = open({ directoryCachedMs: 60_000 });
+    const old = found('acme', 'd', 7);
+    held.keep(old, nowMs);
+    stored.set('acme', old);
+    advance(60_000);
+    const slow = [confirm('acme', 7), readAgain('acme')];
+    expect(held.drop('acme', 7)).toBe(true);
+    change('acme');
+    expect((await Promise.all(slow))[0]).toBe(false);
+    expect(held.find('d', nowMs)).toBeUndefined();
+    expect(held.drop('acme', 7)).toBe(false);
+  });
+
   it('asks the store once a second while it does not answer, and reads a bounded number of keys at the same time', async () => {
     const { held, stored, reads, confirm, advance } = open({
       ...{ directoryCachedMs: 60_000, directoryAbsentMs: 1_000, directoryLookUpsMax: 1 },

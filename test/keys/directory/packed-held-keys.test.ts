@@ -49,10 +49,10 @@ it('removes a key by its id, and only of the given generation', () => {
   const packed = new PackedHeldKeys(1_048_576);
   const key = keyOf('acme', ['a']);
   packed.add(key);
-  packed.remove('other');
-  packed.remove('acme', key.generation - 1);
+  expect(packed.remove('other')).toBe(false);
+  expect(packed.remove('acme', key.generation - 1)).toBe(false);
   expect(packed.size).toBe(1);
-  packed.remove('acme', key.generation);
+  expect(packed.remove('acme', key.generation)).toBe(true);
   expect(packed.take(digestSecret('a'))).toBeUndefined();
   packed.add(key);
   packed.remove('acme');
