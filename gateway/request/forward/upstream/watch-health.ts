@@ -45,6 +45,7 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
   const sharedTarget = shared?.fleet.join(
     identityOf(target.url, upstream, host, shared.machine),
     (opinion) => {
+      if (stop.aborted) return;
       if (opinion === undefined) setHealth(healthy);
       else if (target.health === 'healthy') setHealth(opinion);
     },

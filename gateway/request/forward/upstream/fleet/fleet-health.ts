@@ -98,23 +98,31 @@ export function createFleetHealth({
   async function exchange(): Promise<void> {
     isBusy = true;
     isUrgent = false;
-    const nowMs = performance.now();
-    if (nowMs >= countAtMs) {
-      countPauseMs = Math.min(
-        Math.max(2 * countPauseMs, bounds.healthPauseMs),
-        bounds.healthCheckersPeriodMs * countedEarlier,
-      );
-      countAtMs = nowMs + countPauseMs;
-      await count(nowMs);
+    let isShared = false;
+    try {
+      if (performance.now() >= countAtMs) await count();
+      isShared = [...entries.values()].some(({ checkers }) => checkers > soloCheckersMax);
+      if (isShared) await share();
+      else forget();
+    } finally {
+      isBusy = false;
+      const sharePauseMs = bounds.healthPauseMs * (0.9 + 0.2 * random());
+      schedule(isUrgent ? 0 : isShared ? sharePauseMs : countAtMs - performance.now());
     }
-    const isShared = [...entries.values()].some(({ checkers }) => checkers > soloCheckersMax);
-    if (isShared) await share();
-    isBusy = false;
-    if (isUrgent) schedule(0);
-    else schedule(isShared ? bounds.healthPauseMs * (0.9 + 0.2 * random()) : countAtMs - performance.now());
   }
 
-  async function count(nowMs: number): Promise<void> {
+  /** Forgets what the fleet has reported. Until the next exchange, this process checks as often as a single process. */
+  function forget(): void {
+    version = undefined;
+    results = [];
+    for (const entry of entries.values()) entry.opinion = undefined;
+  }
+
+  async function count(): Promise<void> {
+    const nowMs = performance.now();
+    const longestPauseMs = bounds.healthCheckersPeriodMs * countedEarlier;
+    countPauseMs = Math.min(Math.max(2 * countPauseMs, bounds.healthPauseMs), longestPauseMs);
+    countAtMs = nowMs + countPauseMs;
     const ids = [...entries.keys()];
     for (let start = 0; start < ids.length; start += bounds.healthCheckersAtOnce) {
       const part = ids.slice(start, start + bounds.healthCheckersAtOnce);
@@ -154,8 +162,7 @@ export function createFleetHealth({
       );
     const reply = await replyOrUndefined(records, [failingName], call, bounds.storePatientDeadlineMs);
     if (reply === undefined) {
-      version = undefined;
-      for (const entry of entries.values()) entry.opinion = undefined;
+      forget();
       return;
     }
     const [newVersion, ...list] = reply;
