@@ -52,7 +52,27 @@ const outages: readonly { name: string; begin: () => unknown; end: () => unknown
   },
 ];
 
-describe.each(outages)('while Redis is $name', ({ begin, end }) => {
+describe.each(outages)('while Redis is $name', ({ name, begin, end }) => {
+  it('a process decides the trial from its last counts too, and writes the counts of the trial back afterwards', async () => {
+    const limiter = openLimiter({ tuning, url: server.url });
+    const key = { ...keyOf(10, 100), trial: limitsOf({ perMinute: 6, perDay: 100 }) };
+    const trialsOf = (decisions: readonly Decision[]) => decisions.map(({ trial }) => trial);
+    await decideInTurn(limiter, key, 3);
+    await begin();
+    try {
+      await untilAway(limiter);
+      const alone = await decideTogether(limiter, key, 5);
+      expect(alone.map(({ source }) => source)).toEqual(Array(5).fill('local'));
+      expect(trialsOf(alone)).toEqual([...Array(3).fill('admitted'), ...Array(2).fill('minute')]);
+    } finally {
+      await end();
+    }
+    await untilBack(limiter);
+    const later = trialsOf(await decideInTurn(limiter, key, 4));
+    // A dead Redis has lost the 3 requests from before the outage.
+    expect(later).toEqual([...Array(3).fill(name === 'dead' ? 'admitted' : 'minute'), 'minute']);
+  });
+
   it('a process continues from the last counts of Redis and writes its own back afterwards', async () => {
     const limiter = openLimiter({ tuning, url: server.url });
     const key = keyOf(10, 100);
