@@ -22,7 +22,7 @@ export function addPlanCommands(program: Command): void {
   const plans = asking(program.command('plans'))
     .description('list the plans with their limits, their keys and the states of their guards')
     .enablePositionalOptions()
-    .addHelpText('after', examples('plans', 'plans retry free'))
+    .addHelpText('after', examples('plans', 'plans --json'))
     .action(async (options: Asking) => {
       show(options, await clientOf(options).get('/plans', {}, plansPage), plansLines);
     });
