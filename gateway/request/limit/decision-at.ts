@@ -8,6 +8,7 @@ import {
   limitsAt,
   mostUnits,
   type QuotaOutcome,
+  type Run,
   type TrialDecided,
   trialRuns,
 } from './store/decide-quota.ts';
@@ -58,8 +59,8 @@ function decisionOfPlan(
 /** Returns what the trial decided on the request at `index` of a run. */
 function trialOutcomeAt(
   index: number,
-  { admitted, refused, banned, state, limits, usedLater = 0 }: TrialOfRun,
-  { outcome: { nowMs }, units, windowsMs }: DecidedTogether,
+  { admitted, refused, banned, state, limits, units, usedLater = 0 }: TrialOfRun,
+  { outcome: { nowMs }, windowsMs }: DecidedTogether,
 ): TrialOutcome {
   if (index < admitted) {
     if (units <= 1 || units <= mostUnits(limits, state.grant, nowMs)) return 'admitted';
@@ -89,6 +90,8 @@ export interface DecidedTogether extends Omit<RunTerms, 'trial'>, Partial<Pick<S
 /** The outcome of the trial for a run. The remaining requests exceeded the concurrency limit. */
 interface TrialOfRun extends Omit<Share, 'crowded' | 'usedLater'>, Pick<TrialDecided, 'state'> {
   readonly limits: Limits;
+  /** The cost of each request in the trial. */
+  readonly units: number;
   readonly usedLater?: number;
 }
 
@@ -135,11 +138,14 @@ function triedRuns(
 ): readonly TrialOfRun[] | undefined {
   if (trial === undefined || limits === undefined) return undefined;
   const { state } = trial;
-  if (asked.later === undefined) return [{ ...trial, limits }];
-  return shares(trialRuns(asked, limits, state.grant, nowMs), trial).map((share) => ({
+  const unitsOf = ({ units, trialUnits = units }: Run) => trialUnits;
+  const { later } = asked;
+  if (later === undefined) return [{ ...trial, limits, units: unitsOf(asked) }];
+  return shares(trialRuns(asked, limits, state.grant, nowMs), trial).map((share, at) => ({
     ...share,
     state,
     limits,
+    units: unitsOf(later[at - 1] ?? asked),
   }));
 }
 

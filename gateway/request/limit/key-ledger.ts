@@ -11,6 +11,7 @@ import {
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
+  type Run,
   roomIn,
   trialRuns,
   type Unsent,
@@ -91,7 +92,11 @@ export function createKeyLedger(bounds: Bounds) {
      *
      * @returns undefined when the store must decide
      */
-    refuse(terms: KeyTerms, units: number, nowMs: number): QuotaOutcome | undefined {
+    refuse(
+      terms: KeyTerms,
+      { units, trialUnits = units }: Omit<Run, 'requests'>,
+      nowMs: number,
+    ): QuotaOutcome | undefined {
       const entry = entries.get(terms.keyId);
       if (entry?.seenMs === undefined) return undefined;
       // A negative difference means that a clock was set back. If the difference is too large in either direction, the store decides. Its
@@ -101,10 +106,11 @@ export function createKeyLedger(bounds: Bounds) {
       const tried = alignLimits(terms.limits, terms.trial);
       if (!isSame(entry.seen, tried)) return undefined;
       const { state, unsent } = entry;
-      if (!mayRefuse(state, tried.limits, unsent)) return undefined;
-      if (tried.trial && !mayRefuse(trialStateOf(state, tried.trial), tried.trial, unsent?.trial ?? unsent))
+      if (!mayRefuse(state, tried.limits, unsent, units)) return undefined;
+      const { trial } = tried;
+      if (trial && !mayRefuse(trialStateOf(state, trial), trial, unsent?.trial ?? unsent, trialUnits))
         return undefined;
-      const call = { keyId, ...tried, bans, requests: 1, units };
+      const call = { keyId, ...tried, bans, requests: 1, units, trialUnits };
       const outcome = decideQuota(state, call, windowsMs, nowMs);
       if (outcome.admitted === 1 || outcome.trial?.admitted === 1) return undefined;
       entry.state = outcome.state;
@@ -112,9 +118,14 @@ export function createKeyLedger(bounds: Bounds) {
         keep(entry, decidedAlone(unsent, outcome, call, nowMs));
       return outcome;
 
-      function mayRefuse(counts: Readonly<QuotaState>, limits: Limits, held: Unsent | undefined): boolean {
+      function mayRefuse(
+        counts: Readonly<QuotaState>,
+        limits: Limits,
+        held: Unsent | undefined,
+        cost: number,
+      ): boolean {
         if (counts.bannedUntilMs > nowMs) return true;
-        return roomIn(counts, limits, nowMs) < units && mayHoldStrike(counts.strikes, held, bans);
+        return roomIn(counts, limits, nowMs) < cost && mayHoldStrike(counts.strikes, held, bans);
       }
     },
 
@@ -124,14 +135,14 @@ export function createKeyLedger(bounds: Bounds) {
      */
     decideAlone(
       terms: KeyTerms,
-      { requests, units, later }: Asked,
+      { requests, units, trialUnits, later }: Asked,
       nowMs: number,
       mayBeCharged: boolean,
       slots?: number,
     ) {
       const entry = entryOf(terms, alignLimits(terms.limits, terms.trial));
       const { keyId, bans, thresholds } = terms;
-      const call = { keyId, ...entry.tried, bans, thresholds, requests, units, later };
+      const call = { keyId, ...entry.tried, bans, thresholds, requests, units, trialUnits, later };
       const outcome = decideQuota(entry.state, call, windowsMs, nowMs, slots);
       const { state, reached } = outcome;
       entry.state = reached === undefined ? state : { ...state, told: tellAll(state.told, reached) };
@@ -244,7 +255,11 @@ export function createKeyLedger(bounds: Bounds) {
     }
   }
 
-  function toCall(entry: Entry, { requests, units, later }: Asked, generation?: number): QuotaCall {
+  function toCall(
+    entry: Entry,
+    { requests, units, trialUnits, later }: Asked,
+    generation?: number,
+  ): QuotaCall {
     const { keyId, tried, bans, thresholds, unsent } = entry;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
@@ -252,7 +267,7 @@ export function createKeyLedger(bounds: Bounds) {
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, ...tried, bans, thresholds, requests, units, later, generation, unsent };
+    return { keyId, ...tried, bans, thresholds, requests, units, trialUnits, later, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {

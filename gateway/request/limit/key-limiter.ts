@@ -95,12 +95,15 @@ export function createKeyLimiter(deps: {
   let reports = 0;
 
   return {
-    decide(key: Key, rules: QuotaRules, units: number): Promise<Decision | StaleKey> {
+    /** @param unitsInTrial the cost in the trial of the key's plan */
+    decide(key: Key, rules: QuotaRules, units: number, unitsInTrial = units): Promise<Decision | StaleKey> {
+      const trialUnits = key.trial === undefined || unitsInTrial === units ? undefined : unitsInTrial;
+      const cost = { units, trialUnits };
       const open = openBatchOf(key);
-      if (open !== undefined && canJoin(open, key, rules)) return join(open, units);
+      if (open !== undefined && canJoin(open, key, rules)) return join(open, cost);
       // If the key has an open batch, the request is not refused from memory, because earlier requests wait in the batch.
-      const refused = open === undefined ? refuseFromMemory(key, rules.bans, units) : undefined;
-      return refused === undefined ? join(openBatch(key, rules, units), units) : Promise.resolve(refused);
+      const refused = open === undefined ? refuseFromMemory(key, rules.bans, cost) : undefined;
+      return refused === undefined ? join(openBatch(key, rules, cost), cost) : Promise.resolve(refused);
     },
     /** Returns the local counts of a key. If `onFailure` is `refuse`, returns `unavailable`. Called while the store is unavailable. */
     readAlone(key: Key) {
@@ -167,8 +170,9 @@ export function createKeyLimiter(deps: {
     return generation ?? (-deps.leaksReadMs() || undefined);
   }
 
-  function join(batch: Batch, units: number): Promise<Decision | StaleKey> {
-    const run = openRun(batch, units);
+  function join(batch: Batch, cost: Cost): Promise<Decision | StaleKey> {
+    const { units } = cost;
+    const run = openRun(batch, cost);
     const at = batch.later?.length ?? 0;
     const index = run.requests;
     run.requests += 1;
@@ -182,7 +186,7 @@ export function createKeyLimiter(deps: {
     );
   }
 
-  function openBatch(key: Key, rules: QuotaRules, units: number): Batch {
+  function openBatch(key: Key, rules: QuotaRules, { units, trialUnits }: Cost): Batch {
     const batch: Batch = {
       keyId: key.id,
       limits: key.limits,
@@ -192,6 +196,7 @@ export function createKeyLimiter(deps: {
       thresholds: rules.thresholds,
       concurrent: key.concurrent,
       units,
+      trialUnits,
       requests: 0,
       later: undefined,
       size: 0,
@@ -219,13 +224,14 @@ export function createKeyLimiter(deps: {
   function refuseFromMemory(
     { id: keyId, limits, trial, concurrent }: Key,
     bans: BanPolicy,
-    units: number,
+    cost: Cost,
   ): Decision | undefined {
+    const { units } = cost;
     const storeNowMs = clock.nowMs();
     const repeated = repeatBan(keyId, { units, trial }, storeNowMs);
     if (repeated !== undefined) return repeated;
     const terms = { source, limits, trial, windowsMs };
-    const asked = { requests: 1, units };
+    const asked = { requests: 1, ...cost };
     if (concurrent !== undefined && active.of(keyId) >= concurrent) {
       const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
       if (state.bannedUntilMs <= storeNowMs) {
@@ -237,7 +243,7 @@ export function createKeyLimiter(deps: {
         return onlyDecision(asked, outcome, terms);
       }
     }
-    const outcome = ledger.refuse({ keyId, limits, trial, bans }, units, storeNowMs);
+    const outcome = ledger.refuse({ keyId, limits, trial, bans }, cost, storeNowMs);
     if (outcome === undefined) return undefined;
     const decision = onlyDecision(asked, outcome, terms);
     // A refusal by a window of the trial counts towards the next ban of the trial, so it is not repeated.
@@ -359,7 +365,7 @@ export function createKeyLimiter(deps: {
     const terms = lastTerms.get(keyId);
     if (terms === undefined || active.isAsking(keyId)) return;
     // No request waits for the reply to this report, so a failure needs no handling here.
-    openBatch(terms.key, terms.rules, 1).answer.promise.catch(() => {});
+    openBatch(terms.key, terms.rules, { units: 1 }).answer.promise.catch(() => {});
   }
 
   async function send(part: StorePart, calls: readonly QuotaCall[], sentMs: number) {
@@ -449,15 +455,18 @@ function onlyDecision(...call: Parameters<typeof decidedRuns>): Decision {
 }
 
 /** Returns the last run of a batch, or starts a new run if the last run has another cost. */
-function openRun(batch: Batch, units: number): OpenRun {
+function openRun(batch: Batch, { units, trialUnits }: Cost): OpenRun {
   const { later } = batch;
   const last = later?.at(-1) ?? batch;
-  if (last.units === units) return last;
-  const run = { units, requests: 0 };
+  if (last.units === units && last.trialUnits === trialUnits) return last;
+  const run = { units, trialUnits, requests: 0 };
   if (later === undefined) batch.later = [run];
   else later.push(run);
   return run;
 }
+
+/** The cost of one request in the plan and in the trial. */
+type Cost = Omit<Run, 'requests'>;
 
 interface OpenRun extends Run {
   requests: number;

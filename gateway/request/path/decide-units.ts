@@ -8,7 +8,8 @@ import { refuseUnauthenticated, refuseUnread } from './refuse-unauthenticated.ts
 
 /**
  * Decides a request that costs `units` units. A request that costs more than a limit of its key is first decided with the cost 0, so that a
- * ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request.
+ * ban is detected. If the returned decision contains fewer units than the request costs, the caller must refuse the request. The trial of
+ * the plan decides each request once with its cost, because the limits of the trial may be higher.
  */
 export function decideUnits(
   key: Key,
@@ -23,12 +24,15 @@ export function decideUnits(
 
 /** A grant can raise the limits. Only a decision shows the limits of a grant. */
 async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<typeof decideUnits>) {
-  const free = await limiter.decide(key, rules, 0);
+  const free = await limiter.decide(key, rules, 0, units);
   const isRaised = free.kind === 'admitted' && free.rateLimit.windows.every(({ limit }) => limit >= units);
   if (!isRaised) return free;
   // The second decision counts the request again, so the first decision must no longer count towards the concurrency limit.
   if (key.concurrent !== undefined) limiter.release(key.id);
-  return limiter.decide(key, rules, units);
+  const decision = await limiter.decide(key, rules, units, 0);
+  return free.trial === undefined || decision.kind === 'stale'
+    ? decision
+    : { ...decision, trial: free.trial };
 }
 
 /**

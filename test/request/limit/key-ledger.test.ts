@@ -27,7 +27,8 @@ it('strikes in an unanswered call count once, even if other keys push the key ou
   const ledger = createKeyLedger(few);
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, one), reply(0));
-  for (let strike = 0; strike < 5; strike++) expect(ledger.refuse(terms, 1, nowMs)?.refused).toBe(1);
+  for (let strike = 0; strike < 5; strike++)
+    expect(ledger.refuse(terms, { units: 1 }, nowMs)?.refused).toBe(1);
   const call = ledger.openCall(terms, one);
   expect(call.unsent?.strikes).toBe(5);
 
@@ -41,12 +42,12 @@ it('a report does not prolong the time in which a request is refused without the
   const terms = termsOf('acme');
   ledger.settle(ledger.openCall(terms, one), reply(0));
   const laterMs = nowMs + few.refusalRememberedMs - 1;
-  expect(ledger.refuse(terms, 1, laterMs)?.refused).toBe(1);
+  expect(ledger.refuse(terms, { units: 1 }, laterMs)?.refused).toBe(1);
   const [report] = ledger.openReports(1);
   if (report === undefined) throw new Error('a refusal waits for a report');
   ledger.settle(report, { ...reply(1), nowMs: laterMs });
-  expect(ledger.refuse(terms, 1, laterMs)?.refused).toBe(1);
-  expect(ledger.refuse(terms, 1, laterMs + 1)).toBeUndefined();
+  expect(ledger.refuse(terms, { units: 1 }, laterMs)?.refused).toBe(1);
+  expect(ledger.refuse(terms, { units: 1 }, laterMs + 1)).toBeUndefined();
 });
 
 it('decisions without the store are sent in units', () => {
@@ -63,8 +64,8 @@ it('a request is refused without the store only if its units do not fit', () => 
   const ledger = createKeyLedger(few);
   const terms = { ...termsOf('acme'), limits: limitsOf({ perMinute: 3, perDay: 100 }) };
   ledger.settle(ledger.openCall(terms, one), reply(0));
-  expect(ledger.refuse(terms, 3, nowMs)?.refused).toBe(1);
-  expect([0, 1, 2].map((units) => ledger.refuse(terms, units, nowMs))).toEqual(Array(3).fill(undefined));
+  expect(ledger.refuse(terms, { units: 3 }, nowMs)?.refused).toBe(1);
+  expect([0, 1, 2].map((units) => ledger.refuse(terms, { units }, nowMs))).toEqual(Array(3).fill(undefined));
 });
 
 it('a refusal is kept until a grant begins, to the millisecond', () => {
@@ -74,7 +75,7 @@ it('a refusal is kept until a grant begins, to the millisecond', () => {
   const [fromMs, untilMs] = [nowMs + 10, nowMs + 20];
   const grant = { limits: limitsOf({ perMinute: 5, perDay: 5 }), fromMs, untilMs };
   ledger.settle(ledger.openCall(terms, one), { ...spent, state: { ...spent.state, grant } });
-  expect(ledger.refuse(terms, 1, fromMs - 1)?.refused).toBe(1);
-  expect(ledger.refuse(terms, 1, fromMs)).toBeUndefined();
+  expect(ledger.refuse(terms, { units: 1 }, fromMs - 1)?.refused).toBe(1);
+  expect(ledger.refuse(terms, { units: 1 }, fromMs)).toBeUndefined();
   expect(ledger.decideAlone(terms, { requests: 9, units: 1 }, fromMs, false).admitted).toBe(4);
 });

@@ -52,17 +52,20 @@ export const bans: fc.Arbitrary<BanPolicy> = fc.record({
 /** The cost of a request, which is mostly 1. */
 export const units: fc.Arbitrary<number> = fc.constantFrom(1, 1, 1, 2, 5, 0);
 
+/** Requests of equal cost. The cost in the trial mostly is the same. */
+const run = (requests: fc.Arbitrary<number>) => ({
+  requests,
+  units,
+  trialUnits: fc.constantFrom(...Array<undefined>(8).fill(undefined), 0, 1, 5),
+});
+
 /** The requests of a call, as one or more groups of requests with equal cost. */
 export const runs: fc.Arbitrary<Asked> = fc.record(
   {
-    requests: fc.integer({ min: 0, max: 20 }),
-    units,
-    later: fc.array(fc.record({ requests: fc.integer({ min: 1, max: 5 }), units }), {
-      minLength: 1,
-      maxLength: 6,
-    }),
+    ...run(fc.integer({ min: 0, max: 20 })),
+    later: fc.array(fc.record(run(fc.integer({ min: 1, max: 5 }))), { minLength: 1, maxLength: 6 }),
   },
-  { requiredKeys: ['requests', 'units'] },
+  { requiredKeys: ['requests', 'units', 'trialUnits'] },
 );
 
 /** Percentages of a limit, mostly several. */

@@ -50,7 +50,7 @@ ARGV  the arguments of the keys, one key after the other. Each key has these arg
 
   2. The number of requests to decide. If the number is 0, the script only adds the decisions of item 4. If not all requests cost
      1 unit, the argument is a list of runs in order of arrival. Each run has the number of requests and the cost of each request,
-     for example `3*5,1*1`.
+     for example `3*5,1*1`. If the requests have another cost in the trial, this cost follows, for example `3*0*5`.
 
   3. The changedMs that the process has read for the key. For a key of the configuration, the argument is empty, or `-` and the
      time of the last leak that the process knows. The script then compares this time with the mark in the field `grant`.
@@ -387,6 +387,7 @@ for each = 1, #KEYS do
           end
           -- If the plan admits all requests, and the trial has room for them, the trial admits them too, and the differences do not change.
           again = again or unsentAt or charged > room or refused + banned + crowded > 0 or known and known[2 * windows + 4] > nowMs
+            or runs and string.find(asked, '%*%d+%*')
           if again then
             isTrial, counts, countsAt, limitsAt, stride = true, known, 0, trialAt, 1
             if known then
@@ -409,8 +410,8 @@ for each = 1, #KEYS do
               requests = admitted + refused + banned + crowded
             else
               runs = {}
-              for number, cost in string.gmatch(asked, '(%d+)%*(%d+)') do
-                runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(cost)
+              for number, cost, inTrial in string.gmatch(asked, '(%d+)%*(%d+)%*?(%d*)') do
+                runs[#runs + 1], runs[#runs + 2] = tonumber(number), tonumber(inTrial) or tonumber(cost)
               end
               requests, units = runs[1], runs[2]
             end

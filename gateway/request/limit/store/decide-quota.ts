@@ -116,7 +116,10 @@ export function mostUnits(trial: Limits, grant: Grant | undefined, nowMs: number
 /** Returns the requests of a call as the trial charges them. */
 export function trialRuns(asked: Asked, trial: Limits, grant: Grant | undefined, nowMs: number): Asked {
   const most = mostUnits(trial, grant, nowMs);
-  const tried = ({ requests, units }: Run) => ({ requests, units: units > most ? 0 : units });
+  const tried = ({ requests, units, trialUnits = units }: Run) => ({
+    requests,
+    units: trialUnits > most ? 0 : trialUnits,
+  });
   return { ...tried(asked), ...(asked.later && { later: asked.later.map(tried) }) };
 }
 
@@ -215,6 +218,8 @@ export interface Run {
   readonly requests: number;
   /** The cost of each request in whole units. A request that costs 0 is refused only during a ban. */
   readonly units: number;
+  /** The cost of each request in the trial, if it differs from `units` (`request/path/decide-units.ts`). */
+  readonly trialUnits?: number | undefined;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   type QuotaCall,
   type QuotaOutcome,
   type QuotaState,
+  type Run,
   reachedIn,
   type TrialDecided,
   type Unsent,
@@ -192,11 +193,17 @@ function limitArgument(max: number): number | 'inf' {
   return max === Number.POSITIVE_INFINITY ? 'inf' : max;
 }
 
-function askedArgument({ requests, units, later }: Asked): string {
-  if (later === undefined) return units === 1 ? String(requests) : `${requests}*${units}`;
-  let text = `${requests}*${units}`;
-  for (const run of later) text += `,${run.requests}*${run.units}`;
+function askedArgument(asked: Asked): string {
+  const { requests, units, later } = asked;
+  if (later === undefined)
+    return units === 1 && asked.trialUnits === undefined ? String(requests) : runArgument(asked);
+  let text = runArgument(asked);
+  for (const run of later) text += `,${runArgument(run)}`;
   return text;
+}
+
+function runArgument({ requests, units, trialUnits }: Run): string {
+  return trialUnits === undefined ? `${requests}*${units}` : `${requests}*${units}*${trialUnits}`;
 }
 
 function leaseArgument({ max, process, active, leaseMs }: Concurrency): string {

@@ -87,9 +87,9 @@ it('a trial decides n requests of any costs at once as it decides them one by on
           nowMs += pauseMs;
           const batch = together.decide(runs, nowMs, slots);
           let left = slots;
-          const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units }) =>
+          const singles = [runs, ...(runs.later ?? [])].flatMap(({ requests, units, trialUnits }) =>
             Array.from({ length: requests }, () => {
-              const [single] = oneByOne.decide({ requests: 1, units }, nowMs, left);
+              const [single] = oneByOne.decide({ requests: 1, units, trialUnits }, nowMs, left);
               if (single?.kind === 'admitted' && left !== undefined) left -= 1;
               return single;
             }),
@@ -158,19 +158,20 @@ function oneKey(limits: Limits, bans: BanPolicy, trial?: Limits) {
   let state: Readonly<QuotaState> = emptyQuotaState;
   return {
     /**
-     * Decides requests one after the other, like a gateway. A request that costs more than a limit is decided with the cost 0, and then gets
+     * Decides requests with their cost in the trial one after the other, like a gateway. A request that costs more than a limit is decided with the cost 0, and then gets
      * 403. Returns what the responses name.
      */
     decideAsGateway(asked: Asked, nowMs: number): readonly string[] {
-      return [asked, ...(asked.later ?? [])].flatMap(({ requests, units }) =>
-        Array.from({ length: requests }, () => {
-          const inForce = limitsAt(nowMs, limits, state.grant);
-          const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
-          const isDear = limits.some(({ max }) => max < units) && least.max < units;
-          const [decision] = this.decide({ requests: 1, units: isDear ? 0 : units }, nowMs);
-          if (decision?.kind === 'admitted' && isDear) return least.window;
-          return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
-        }),
+      return [asked, ...(asked.later ?? [])].flatMap(
+        ({ requests, units: ofPlan, trialUnits: units = ofPlan }) =>
+          Array.from({ length: requests }, () => {
+            const inForce = limitsAt(nowMs, limits, state.grant);
+            const least = inForce.reduce((one, other) => (other.max < one.max ? other : one));
+            const isDear = limits.some(({ max }) => max < units) && least.max < units;
+            const [decision] = this.decide({ requests: 1, units: isDear ? 0 : units }, nowMs);
+            if (decision?.kind === 'admitted' && isDear) return least.window;
+            return decision?.kind === 'refused' ? decision.rateLimit.inForce.name : (decision?.kind ?? '');
+          }),
       );
     },
     change(verb: (before: Readonly<QuotaState>) => QuotaState): void {
