@@ -23,7 +23,7 @@ let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
   const tuning = {
     windowsMs: freshWindows(Date.now()),
-    bounds: { ...patientGateway, planDistributionKeptMs: 0, usageFlushIntervalMs: 200 },
+    bounds: { ...patientGateway, planDistributionKeptMs: 0, metricsKeptMs: 0, usageFlushIntervalMs: 200 },
   };
   fleet = await startFleetHere({
     starts: [{ tuning }, { tuning }, { tuning }],
