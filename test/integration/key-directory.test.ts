@@ -312,6 +312,31 @@ describe('keys that a process has cached for longer than a minute', () => {
   }
 });
 
+describe('keys that a process has packed, because it used other keys more recently', () => {
+  beforeAll(() => start({ ...patientStore, ...alwaysOld, directoryCachedKeysMax: 1 }));
+  afterAll(stop);
+
+  it('are served without a further look-up', async () => {
+    const secrets = ['a', 'b', 'c'].map((name) => `${secret}-${name}`);
+    for (const one of secrets) await directory.issue(`${id}-${one}`, [one]);
+    const lookUps = await countLookUps(async () => {
+      for (const one of [...secrets, ...secrets, ...secrets]) {
+        expect(await statusesOf(one)).toEqual([200, 200, 200]);
+      }
+    });
+    expect(lookUps).toBe(secrets.length * fleet.origins.length);
+  });
+
+  it.each(endings)('get 401 from every process with the next request when they are %s', async (_, change) => {
+    await directory.issue(id, [secret]);
+    await directory.issue(`${id}-other`, [`${secret}-other`]);
+    expect(await statusesOf(secret)).toEqual([200, 200, 200]);
+    expect(await statusesOf(`${secret}-other`)).toEqual([200, 200, 200]);
+    await change(id);
+    expect(await statusesOf(secret)).toEqual([401, 401, 401]);
+  });
+});
+
 describe('keys that a process has cached for longer than a minute, when Redis replies too late for a decision', () => {
   const late = { storeDeadlineMs: 150, storeFailuresMax: 1_000_000 };
   beforeAll(() => start({ ...patientStore, ...alwaysOld, ...late }, { relayed: true }));
