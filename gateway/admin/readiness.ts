@@ -1,4 +1,4 @@
-import { reasonText } from '../fleet/guard/revert-text.ts';
+import { reasonText, revertedLimitsText } from '../fleet/guard/revert-text.ts';
 import { counted } from '../fleet/wording.ts';
 import type { LimitsByField } from '../keys/limit-fields.ts';
 
@@ -59,9 +59,10 @@ export interface RevertedPlan {
   /** The requests of the ten minutes before `since`, and the requests of these that the edit refused. */
   readonly requests: number;
   readonly refused: number;
-  /** The limits of the edit, and the limits that apply now. */
-  readonly before: LimitsByField;
-  readonly after: LimitsByField;
+  /** The limits of the edit, which do not apply now. */
+  readonly edit: LimitsByField;
+  /** The limits from before the edit, which apply now. */
+  readonly inForce: LimitsByField;
 }
 
 interface UsageReadiness {
@@ -163,7 +164,7 @@ export function judgeReadiness(state: GatewayState): Readiness {
   for (const reverted of state.revertedPlans) {
     const { plan, since } = reverted;
     reasons.push(
-      `plan ${plan} is guarded: its limits from before the edit apply since ${since}, because ${reasonText(reverted)}`,
+      `plan ${plan} is guarded: its limits from before the edit apply since ${since} (${revertedLimitsText(reverted)}), because ${reasonText(reverted)}`,
     );
   }
   if (state.usage?.pausedBecause !== undefined) {

@@ -200,8 +200,8 @@ function withShortMembers<One extends Pick<KeyChange, 'before' | 'after'>>(
 /** Returns the change of a plan that its guard has reverted. */
 export function revertChange({
   plan,
-  before,
-  after,
+  edit: before,
+  inForce: after,
   sinceMs,
   requests,
   refused,

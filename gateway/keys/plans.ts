@@ -20,7 +20,7 @@ function planAt(plan: Plan, nowMs: number, reverts: Reverts | undefined): Plan {
   const edit = guardedEditOf(plan, limits);
   const revert = edit && reverts?.get(edit.identity);
   if (edit === undefined || revert === undefined) return { ...plan, limits };
-  return { ...plan, limits: edit.guard.before, reverted: { ...revert, limits } };
+  return { ...plan, limits: edit.guard.before, reverted: { ...revert, edit: limits } };
 }
 
 /** Returns the edits that guards watch, or have reverted, at `nowMs` on the store's clock. @param plans the configured plans */

@@ -140,9 +140,9 @@ function membersOf(notice: Notice): Members {
       return { plan, cause, list: { name: 'edits', items: edits } };
     }
     case 'plan_reverted': {
-      const { plan, sinceMs, requests, refused, refusedShareMax, before, after } = notice;
+      const { plan, sinceMs, requests, refused, refusedShareMax, edit, inForce } = notice;
       const refusedAtMost = percentText(refusedShareMax);
-      return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, before, after };
+      return { plan, sinceAt: isoOf(sinceMs), requests, refused, refusedAtMost, edit, inForce };
     }
     case 'recording_resumed':
     case 'certificate_expiring':

@@ -272,9 +272,9 @@ export function createAdminSide({
   function revertedPlans(): readonly RevertedPlan[] {
     return [...plansInForce(settings).values()].flatMap(({ name: plan, limits, reverted }) => {
       if (reverted === undefined) return [];
-      const { sinceMs, requests, refused, limits: tried } = reverted;
-      const change = { before: toLimitFields(tried), after: toLimitFields(limits) };
-      return [{ plan, since: isoOf(sinceMs), requests, refused, ...change }];
+      const { sinceMs, requests, refused } = reverted;
+      const [edit, inForce] = [toLimitFields(reverted.edit), toLimitFields(limits)];
+      return [{ plan, since: isoOf(sinceMs), requests, refused, edit, inForce }];
     });
   }
 

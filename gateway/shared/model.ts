@@ -67,7 +67,7 @@ export type Reverts = ReadonlyMap<string, Revert>;
 /** The revert of a plan in force. */
 export interface Reverted extends Revert {
   /** The limits of the edit, which do not apply since `sinceMs`. */
-  readonly limits: Limits;
+  readonly edit: Limits;
 }
 
 /** All limits of a plan from one time until the next scheduled change. Times are epoch ms on the store's clock. */

@@ -109,14 +109,18 @@ for (const form of ['one Redis', 'a Cluster'] as const) {
     const { requests, refused } = plan.reverted;
     expect(plan).toMatchObject({
       windows: [{ name: 'day', limit: 1_000_000 }],
-      reverted: { limits: { perDay: 20 } },
+      reverted: { edit: { perDay: 20 } },
     });
     expect([requests >= 100 && requests <= 160, refused / requests >= 0.03 && refused <= 40]).toEqual([
       true,
       true,
     ]);
-    expect(await readiness(one)).toMatchObject({ httpStatus: 200, body: { status: 'degraded' } });
     const { sinceAt } = plan.reverted;
+    const limits = { edit: { perDay: 20 }, inForce: before };
+    expect(await readiness(one)).toMatchObject({
+      httpStatus: 200,
+      body: { status: 'degraded', revertedPlans: [{ plan: 'free', since: sinceAt, ...limits }] },
+    });
     const change = {
       action: 'plan.reverted',
       by: 'guard',
@@ -139,8 +143,8 @@ for (const form of ['one Redis', 'a Cluster'] as const) {
         requests,
         refused,
         refusedAtMost: '3 %',
-        before: { perDay: 20 },
-        after: before,
+        edit: { perDay: 20 },
+        inForce: before,
       },
     });
 

@@ -67,8 +67,8 @@ const notices: { readonly [Kind in Notice['kind']]: readonly Extract<Notice, { k
       requests: 4_100,
       refused: 132,
       refusedShareMax: 0.03,
-      before: { perMinute: 40, perDay: 1_000 },
-      after: { perMinute: 60, perDay: 1_000 },
+      edit: { perMinute: 40, perDay: 1_000 },
+      inForce: { perMinute: 60, perDay: 1_000 },
     },
   ],
   plan_retried: [

@@ -158,7 +158,7 @@ function textOf(change: RecordedChange, nowMs: number): string {
     }
     case 'plan.reverted': {
       const { requests = 0, refused = 0 } = change.figures ?? {};
-      return revertText({ ...change, requests, refused });
+      return revertText({ plan: change.plan, requests, refused, edit: change.before, inForce: change.after });
     }
     case 'plan.retried':
       return retryText(change);

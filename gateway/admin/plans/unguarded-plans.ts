@@ -90,7 +90,7 @@ function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEd
 /** Whether a reverted plan keeps its limits and its guard. The plan then stays reverted. */
 function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boolean {
   if (reverted === undefined) return false;
-  return isDeepStrictEqual([toLimits(reverted.limits), guard], [limitsIn(plan), plan.guard]);
+  return isDeepStrictEqual([toLimits(reverted.edit), guard], [limitsIn(plan), plan.guard]);
 }
 
 /** Returns the reason why the guard of the plan is not suitable for the edit; undefined if it is suitable. */

@@ -84,7 +84,7 @@ function namedIn(members: Members, list: string, name: string): ReadonlyMap<stri
 /** Returns a plan as the configuration states it. A guard that has reverted the plan did not change the configuration. */
 function configured({ reverted, ...rest }: Members): Members {
   if (!isMapping(reverted)) return rest;
-  const windows = toLimits(reverted.limits as LimitsByField).map(({ window, max }) => ({
+  const windows = toLimits(reverted.edit as LimitsByField).map(({ window, max }) => ({
     name: window,
     limit: max,
   }));

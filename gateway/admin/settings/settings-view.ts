@@ -69,7 +69,7 @@ export const planShown = z.object({
       refused: count.describe(
         'The requests of these that a window refused because the edit made it smaller.',
       ),
-      limits: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
+      edit: limitsByField.describe('The limits of the edit, which do not apply since `sinceAt`.'),
     })
     .optional()
     .describe(
@@ -359,7 +359,7 @@ export function planView({
       sinceAt: isoOf(reverted.sinceMs),
       requests: reverted.requests,
       refused: reverted.refused,
-      limits: toLimitFields(reverted.limits),
+      edit: toLimitFields(reverted.edit),
     },
   };
 }

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { plansPage } from '../../admin/plans/plans-view.ts';
 import { retriedPlan } from '../../admin/plans/retry-route.ts';
 import { limitsText } from '../../admin/settings/diff-settings.ts';
-import { changeText, reasonText } from '../../fleet/guard/revert-text.ts';
+import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
 import { figure, percent } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
@@ -62,7 +62,7 @@ function plansLines({ plans, isComplete }: PlansShown, screen: Screen): readonly
   );
   const reverts = plans.flatMap(({ name, windows, reverted }) => {
     if (reverted === undefined) return [];
-    const change = changeText({ before: reverted.limits, after: toLimitFields(limitsOf(windows)) });
+    const change = revertedLimitsText({ edit: reverted.edit, inForce: toLimitFields(limitsOf(windows)) });
     const text = `The guard reverted ${name} at ${instant(reverted.sinceAt)} UTC (${change}), because ${reasonText(reverted)}.`;
     return wrapText(text, screen.columns);
   });

@@ -9,10 +9,10 @@ export interface PlanReverted extends Revert {
   readonly plan: string;
   /** The share of refused requests at which the guard reverts the plan. */
   readonly refusedShareMax: number;
-  /** The limits of the edit, which applied before the revert. */
-  readonly before: LimitsByField;
-  /** The limits from before the edit, which apply after the revert. */
-  readonly after: LimitsByField;
+  /** The limits of the edit, which applied until the revert. */
+  readonly edit: LimitsByField;
+  /** The limits from before the edit, which apply since the revert. */
+  readonly inForce: LimitsByField;
 }
 
 /** An operator lets a reverted plan try its edit again. */
@@ -29,8 +29,8 @@ export interface PlanRetried {
 
 export function revertOf({ plan, limits, guard }: GuardedEdit, revert: Revert): PlanReverted {
   const { refusedShareMax } = guard;
-  const [before, after] = [toLimitFields(limits), toLimitFields(guard.before)];
-  return { kind: 'plan_reverted', plan, ...revert, refusedShareMax, before, after };
+  const [edit, inForce] = [toLimitFields(limits), toLimitFields(guard.before)];
+  return { kind: 'plan_reverted', plan, ...revert, refusedShareMax, edit, inForce };
 }
 
 /** @param by the name of the token */
@@ -41,7 +41,7 @@ export function retryOf({ plan, limits, guard }: GuardedEdit, by: string): PlanR
 
 /** "The guard of plan free returned it to its earlier limits (40 → 60 a minute), because …" */
 export function revertText(revert: Omit<PlanReverted, 'kind' | 'sinceMs' | 'refusedShareMax'>): string {
-  return `The guard of plan ${revert.plan} returned it to its earlier limits (${changeText(revert)}), because ${reasonText(revert)}.`;
+  return `The guard of plan ${revert.plan} returned it to its earlier limits (${revertedLimitsText(revert)}), because ${reasonText(revert)}.`;
 }
 
 /** "alice let plan free try its edit again (60 → 40 a minute)." */
@@ -54,8 +54,12 @@ export function reasonText({ requests, refused }: Pick<Revert, 'requests' | 'ref
   return `the edit refused ${figure(refused)} of ${figure(requests)} requests (${percent(refused / requests)}) in ten minutes`;
 }
 
-/** "40 → 60 a minute" */
-export function changeText({ before, after }: Pick<PlanReverted, 'before' | 'after'>): string {
+/** The limits before and after a revert: "40 → 60 a minute". */
+export function revertedLimitsText({ edit, inForce }: Pick<PlanReverted, 'edit' | 'inForce'>): string {
+  return changeText({ before: edit, after: inForce });
+}
+
+function changeText({ before, after }: Pick<PlanRetried, 'before' | 'after'>): string {
   return planWindows
     .map((window) => [window, before[limitFieldOf[window]], after[limitFieldOf[window]]] as const)
     .filter(([, from, to]) => from !== to)

@@ -104,7 +104,7 @@ describe('no warning is about a plan', () => {
     sinceAt: '2026-11-26T11:00:00.000Z',
     requests: 100,
     refused: 5,
-    limits: { perMinute: 40, perDay: 1_000 },
+    edit: { perMinute: 40, perDay: 1_000 },
   };
   it.each([
     ['that stays the same', now, now],

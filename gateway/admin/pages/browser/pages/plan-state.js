@@ -25,14 +25,14 @@ export function guardStates(plans) {
 /** @param {Plan} plan a reverted plan */
 function revertedText({ name, guard, reverted }) {
   if (reverted === undefined) return '';
-  const { sinceAt, requests, refused, limits } = reverted;
+  const { sinceAt, requests, refused, edit } = reverted;
   const command = `tollgate plans retry ${name}`;
   return html`<p class="sentence bad">
       <b>${name}</b> is back at ${limitsInWords(guard?.before ?? {})}: its guard reverted
       it${' '}<${Instant} atMs=${Date.parse(sinceAt)} />.
     </p>
     <p>
-      The edit to ${limitsInWords(limits)} refused ${count(refused)} of ${count(requests)} requests
+      The edit to ${limitsInWords(edit)} refused ${count(refused)} of ${count(requests)} requests
       (${percent(refused / requests)}) in ten minutes. Edit the plan, or let it try the edit again:
     </p>
     <p><code>${command}</code>${' '}<${CopyButton} text=${command} label="Copy the command" /></p>`;
