@@ -119,7 +119,8 @@ async function travel(exchange: Exchange, stations: Stations): Promise<Ending> {
     ({ key, decision } = again);
   }
   const decided = decide(authenticated, key, decision);
-  stations.usage?.decided(key.id, decision, decided.address, key.digestStart, key.trial);
+  const tried = key.trial && { limits: key.trial, cost: units };
+  stations.usage?.decided(key.id, decision, decided.address, key.digestStart, tried);
   snapshot.guarded?.get(key.plan)?.(key.id, decision, units);
   if (decision.kind !== 'admitted') return refused(decided, limitRefusal(decision, snapshot.counted));
 

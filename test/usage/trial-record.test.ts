@@ -23,7 +23,8 @@ const edited: Limits = [
 interface Event {
   readonly keyId: string;
   readonly atMs: number;
-  readonly isAdmitted: boolean;
+  /** `403`: the request costs more than a limit of the plan. */
+  readonly now: 'admitted' | 'refused' | '403';
   /** Absent for a request of a plan without a trial. */
   readonly tried?: { readonly trial: 'small' | 'edited'; readonly outcome: TrialOutcome } | undefined;
 }
@@ -46,7 +47,7 @@ const events = fc.array(
   fc.record({
     keyId: fc.constantFrom('acme', 'umbrella'),
     atMs: times,
-    isAdmitted: fc.boolean(),
+    now: fc.constantFrom('admitted', 'refused', '403'),
     tried: fc.option(
       fc.record({
         trial: fc.constantFrom('small', 'edited'),
@@ -58,18 +59,19 @@ const events = fc.array(
   { maxLength: 40 },
 );
 
-function count({ recorder }: Usage, { keyId, atMs, isAdmitted, tried }: Event): void {
+function count({ recorder }: Usage, { keyId, atMs, now, tried }: Event): void {
   const inForce = { name: 'minute', limit: 60, remaining: 0, resetMs: 0, windowSeconds: 60 } as const;
+  const cost = 5;
   const figures = {
-    units: 1,
+    units: now === '403' ? 0 : cost,
     rateLimit: { nowMs: atMs, windows: [inForce], inForce },
     source: 'shared',
     ...(tried && { trial: tried.outcome }),
   } as const;
-  const decision: Decision = isAdmitted
-    ? { ...figures, kind: 'admitted' }
-    : { ...figures, kind: 'refused', retryAtMs: 0 };
-  recorder.decided(keyId, decision, '192.0.2.1', '01234567', tried && { small, edited }[tried.trial]);
+  const decision: Decision =
+    now === 'refused' ? { ...figures, kind: 'refused', retryAtMs: 0 } : { ...figures, kind: 'admitted' };
+  const ofTrial = tried && { limits: { small, edited }[tried.trial], cost };
+  recorder.decided(keyId, decision, '192.0.2.1', '01234567', ofTrial);
 }
 
 /** What the trial `small` decided on the requests of a key in a period of whole minutes. */
@@ -90,7 +92,7 @@ function expected(all: readonly Event[], keyId: string, fromMs: number, toMs: nu
     requests: own.length,
     refused: refused.length,
     refusedBy: Object.fromEntries([...byOutcome].map(([outcome, those]) => [outcome, those.length])),
-    refusedNow: own.filter(({ isAdmitted }) => !isAdmitted).length,
+    refusedNow: own.filter(({ now }) => now !== 'admitted').length,
     firstMs: minutes(own)[0],
     firstRefusedMs: minutes(refused)[0],
     lastRefusedMs: minutes(refused).at(-1),
@@ -140,7 +142,7 @@ describe('the record of a trial', () => {
   it('begins at zero when the trial is edited', async () => {
     const usage = openInMemory();
     onTestFinished(() => usage.close());
-    const at = { keyId: 'acme', atMs: today, isAdmitted: true };
+    const at = { keyId: 'acme', atMs: today, now: 'admitted' } as const;
     count(usage, { ...at, tried: { trial: 'small', outcome: 'minute' } });
     count(usage, { ...at, tried: { trial: 'edited', outcome: 'admitted' } });
     count(usage, { ...at, tried: { trial: 'small', outcome: 'admitted' } });
@@ -154,7 +156,7 @@ describe('the record of a trial', () => {
   it('does not exist for a plan without a trial', async () => {
     const usage = openInMemory();
     onTestFinished(() => usage.close());
-    count(usage, { keyId: 'acme', atMs: today, isAdmitted: false });
+    count(usage, { keyId: 'acme', atMs: today, now: 'refused' });
     const [record] = usage.recorder.unsent([{ kind: 'day', keyId: 'acme', day: Math.floor(today / dayMs) }]);
     const fields = [...(record?.counted.keys() ?? [])];
     expect(fields.filter((field) => field.startsWith('trial'))).toEqual([]);

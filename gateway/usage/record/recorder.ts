@@ -18,9 +18,9 @@ import { type EndedRequest, OperationsUsage } from './operations-usage.ts';
 export interface UsageRecorder {
   /**
    * Counts a decided request of a key. The argument `secret` has the first digits of the digest of the presented
-   * secret. The argument `trial` has the limits of the trial that made `decision.trial`.
+   * secret.
    */
-  decided(keyId: string, decision: Decision, address: string, secret: string, trial?: Limits): void;
+  decided(keyId: string, decision: Decision, address: string, secret: string, tried?: Tried): void;
   /** Counts a request that has ended. */
   ended(exchange: EndedExchange): void;
   /**
@@ -40,6 +40,14 @@ export interface UsageRecorder {
   send(): Promise<boolean>;
   /** Sends all counts that can be sent before the deadline. */
   close(): Promise<void>;
+}
+
+/** A request that the trial of the key's plan has decided. */
+export interface Tried {
+  /** The limits of the trial that made `decision.trial`. */
+  readonly limits: Limits;
+  /** The cost of the request. If the decision has fewer units, the plan refuses the request with 403. */
+  readonly cost: number;
 }
 
 export interface EndedExchange extends EndedRequest {
@@ -167,7 +175,7 @@ export function createUsageRecorder({
   const timer = setInterval(flushSlice, bounds.usageFlushIntervalMs / bounds.usageSlicesPerFlush).unref();
 
   return {
-    decided(keyId, decision, address, secret, trial) {
+    decided(keyId, decision, address, secret, tried) {
       const source = sourceOf(keyId);
       const { counted } = source;
       source.decided += 1;
@@ -178,8 +186,9 @@ export function createUsageRecorder({
         address,
         secret,
       );
-      if (decision.trial !== undefined && trial !== undefined)
-        counted.tried(trialName(trial), outcomeIndex[decision.trial], decision.kind !== 'admitted');
+      if (decision.trial === undefined || tried === undefined) return;
+      const isRefusedNow = decision.kind !== 'admitted' || decision.units < tried.cost;
+      counted.tried(trialName(tried.limits), outcomeIndex[decision.trial], isRefusedNow);
     },
     ended(exchange) {
       counted.ended(exchange);

@@ -46,7 +46,7 @@ async function open(overrides: Record<string, unknown> = {}, own: Parameters<typ
     const decision = { kind, units: 1, rateLimit, source: 'shared', trial } as Decision;
     const limits = plansInForce(settings).get('free')?.trial;
     for (let time = 0; time < times; time++)
-      usage.recorder.decided(key, decision, '192.0.2.1', '01234567', limits);
+      usage.recorder.decided(key, decision, '192.0.2.1', '01234567', limits && { limits, cost: 1 });
   };
   return { sources, settings, count };
 }
