@@ -79,3 +79,34 @@ it('a refusal is kept until a grant begins, to the millisecond', () => {
   expect(ledger.refuse(terms, { units: 1 }, fromMs)).toBeUndefined();
   expect(ledger.decideAlone(terms, { requests: 9, units: 1 }, fromMs, false).admitted).toBe(4);
 });
+
+it('a key is refused without the store only if the trial refuses the request too', () => {
+  const ledger = createKeyLedger(few);
+  const tried = { ...termsOf('acme'), trial: limitsOf({ perMinute: 9, perDay: 9 }) };
+  const trial = { ...emptyQuotaState, windows: 0b1010, minute: Math.floor(nowMs / calendarWindowsMs.minute) };
+  const { state, ...rest } = reply(0);
+  const banned = { ...state, bannedUntilMs: nowMs + 60_000, banLevel: 1, trial };
+  ledger.settle(ledger.openCall(tried, one), { ...rest, state: banned });
+  expect(ledger.refuse(tried, { units: 1 }, nowMs)).toBeUndefined();
+  // Another process may have banned the key in the trial.
+  expect(ledger.refuse(tried, { units: 0 }, nowMs)).toBeUndefined();
+  const trialIsBanned = { ...banned, trial: { ...trial, bannedUntilMs: nowMs + 50_000 } };
+  ledger.settle(ledger.openCall(tried, one), { ...rest, state: trialIsBanned });
+  expect(ledger.refuse(tried, { units: 1 }, nowMs)).toMatchObject({ banned: 1, trial: { banned: 1 } });
+});
+
+it('a refusal that only the trial counts as a strike is reported as a strike of the trial', () => {
+  const ledger = createKeyLedger(few);
+  const tried = { ...termsOf('acme'), trial: limitsOf({ perMinute: 1, perDay: 9 }) };
+  const { state, ...rest } = reply(0);
+  const trial = { ...emptyQuotaState, windows: 0b1010 };
+  ledger.settle(ledger.openCall(tried, one), {
+    ...{ ...rest, state: { ...state, bannedUntilMs: nowMs + 60_000, banLevel: 1, trial } },
+  });
+  expect(ledger.refuse(tried, { units: 1 }, nowMs)).toMatchObject({ banned: 1, trial: { refused: 1 } });
+  const [report] = ledger.openReports(1);
+  expect(report).toMatchObject({
+    requests: 0,
+    unsent: { strikes: 0, trial: { strikes: 1, bannedUntilMs: 0 } },
+  });
+});
