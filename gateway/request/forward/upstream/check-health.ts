@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { startDeadline } from '../../../shared/structures/within-deadline.ts';
 import type { ConnectionPool } from '../../transport/connection-pool.ts';
 import type { ActiveConnection, ResponseHandler, TargetRequest } from '../../transport/target-request.ts';
 import { connectionErrorText, type TargetTls } from '../../transport/target-tls.ts';
@@ -39,16 +40,15 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
       body: undefined,
       chunked: false,
     };
-    const timer = setTimeout(() => {
+    const cancelDeadline = startDeadline(timeoutMs, () => {
       end({ health: 'silent', reason: `no response to the health check within ${timeoutMs} ms` });
       // If the connection is not established yet, the pool continues to establish it for the next check.
       if (connection === undefined) pool.withdraw(request, handler);
       else connection.abort();
-    }, timeoutMs);
-    timer.unref();
+    });
 
     function end(finding: Finding): void {
-      clearTimeout(timer);
+      cancelDeadline();
       resolve(finding);
     }
 
@@ -88,13 +88,12 @@ export function checkConnection({
 }): Promise<Finding> {
   return new Promise((resolve) => {
     const socket = tls === undefined ? connect({ host, port }) : connectTls({ host, port, ...tls });
-    const timer = setTimeout(() => {
+    const cancelDeadline = startDeadline(timeoutMs, () => {
       end({ health: 'silent', reason: `no connection within ${timeoutMs} ms` });
-    }, timeoutMs);
-    timer.unref();
+    });
 
     function end(finding: Finding): void {
-      clearTimeout(timer);
+      cancelDeadline();
       socket.destroy();
       resolve(finding);
     }

@@ -51,7 +51,7 @@ export class CheckTurns {
     const sinceMs = nowMs - this.startedMs;
     const calmMs = Math.min(healthFleetPauseMs * checkers, healthOwnPauseMaxMs);
     // Pauses between 0 and twice `calmMs` spread the checks evenly over time, also after a fault that made all processes check at once.
-    return sinceMs >= Math.max(healthPauseMs, turnMs, isSuspect ? 0 : calmMs * this.spread);
+    return sinceMs >= Math.max(healthPauseMs, isSuspect ? 0 : calmMs * this.spread);
   }
 
   /**

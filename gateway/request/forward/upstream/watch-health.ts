@@ -77,7 +77,7 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
     const finding = isProvenByResponse ? healthy : await check();
     const endedMs = performance.now();
     // If the timeout fired far too late, this process was paused or lacked CPU time. Such a result proves nothing to other processes.
-    const isReliable = endedMs - beganMs < 2 * bounds.healthTimeoutMs;
+    const isReliable = endedMs - beganMs < 1.5 * bounds.healthTimeoutMs;
     const isHealthy = finding.health === 'healthy';
     if (!stop.aborted && (isHealthy || isReliable))
       sharedTarget?.report({ ...finding, atMs: isHealthy ? endedMs : beganMs });
