@@ -30,6 +30,18 @@ export const keyActions = [
 
 export type KeyAction = (typeof keyActions)[number];
 
+/** The actions of all changes. */
+export const changeActions = [
+  ...keyActions,
+  'token',
+  'plan.reverted',
+  'plan.retried',
+  'reload',
+  'reload_failed',
+] as const satisfies readonly Change['action'][];
+
+const knownActions: ReadonlySet<string> = new Set(changeActions);
+
 /** The changed members of the key. The values are JSON. The members contain no secret and no complete digest. */
 export type ChangedMembers = Readonly<Record<string, unknown>>;
 
@@ -170,9 +182,10 @@ export function createChanges({
         }
       }
     },
+    /** During a rolling upgrade, the record may have actions that only the newer version knows. These changes are omitted. */
     async read(options: PageQuery): Promise<ChangesPage> {
-      const { entries: changes, ...page } = await list.read(options);
-      return { ...page, changes };
+      const { entries, ...page } = await list.read(options);
+      return { ...page, changes: entries.filter(({ action }) => knownActions.has(action)) };
     },
     close: list.close,
   };

@@ -112,9 +112,10 @@ export function createEvents({
     list.record({ what: ['more', kind, processId], mergedWithinMs: 0, entry: { kind, text, count } });
   }
 
+  /** During a rolling upgrade, the list may have events of kinds that only the newer version knows. These events are omitted. */
   async function read(options: PageQuery): Promise<EventsPage> {
-    const { entries: events, ...page } = await list.read(options);
-    return { ...page, events };
+    const { entries, ...page } = await list.read(options);
+    return { ...page, events: entries.filter(({ kind }) => Object.hasOwn(eventTable, kind)) };
   }
 
   return {

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Change, createChanges } from '../../gateway/fleet/changes.ts';
 import { openRedis } from '../../gateway/redis/open-redis.ts';
+import { redisKeys } from '../../gateway/redis/redis-keys.ts';
 import { defaultBounds } from '../../gateway/shared/timeouts-and-sizes.ts';
+import { inspect } from '../support/inspect.ts';
 import { freshPrefix, redisUrl } from '../support/redis.ts';
 import { startRedis } from '../support/start-redis.ts';
 import { tunedBounds } from '../support/tuned-bounds.ts';
@@ -120,6 +122,20 @@ it('changes of keys are listed one by one, in order, even if several processes m
     (await one.read({ limit: 20 })).changes.map(({ process, processes }) => `${process} ${processes}`).sort();
   await expect.poll(listed).toEqual([...Array(6).fill('p1 1'), ...Array(2).fill('p2 1')]);
   expect((await other.read({ limit: 1 })).changes[0]).toMatchObject(revoke);
+});
+
+it('a change whose action only a newer version of the gateway knows is not listed', async () => {
+  const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const changes = changesOf('p', redis);
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  const entry = JSON.stringify({ action: 'plan.renamed', by: 'alice', plan: 'free', process: 'q' });
+  const stream = redisKeys.changes.name(redis.prefix);
+  await inspector.xadd(stream, '*', 'what', '["plan.renamed"]', 'at', 1, 'entry', entry);
+  changes.record(reload('a', 'b'));
+  await expect
+    .poll(async () => (await changes.read({ limit: 10 })).changes.map(({ action }) => action))
+    .toEqual(['reload']);
 });
 
 it('the record shortens long members, and keeps 10,000 changes by default', async () => {

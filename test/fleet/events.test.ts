@@ -253,6 +253,19 @@ it('foreign entries in the stream are not listed', async () => {
   await expect.poll(() => listed(events)).toEqual(['ban acme 1']);
 });
 
+it('an event of a kind that only a newer version of the gateway knows is not listed', async () => {
+  const redis = { url: redisUrl(), prefix: freshPrefix() };
+  const events = eventsOf('p', redis);
+  const inspector = inspect(redis.url);
+  onTestFinished(() => inspector.disconnect());
+  const entry = JSON.stringify({ kind: 'plan_renamed', text: 'free was renamed.', process: 'q' });
+  const stream = redisKeys.events.name(redis.prefix);
+  await inspector.xadd(stream, '*', 'what', '["plan_renamed"]', 'at', startMs, 'entry', entry);
+  events.record(ban('acme'));
+  await expect.poll(() => listed(events)).toEqual(['ban acme 1']);
+  expect((await events.list({ limit: 10 })).events).toMatchObject([{ kind: 'ban', group: 'ban' }]);
+});
+
 const nowMs = Date.parse('2026-11-22T10:31:00Z');
 const untilMs = nowMs + 120_000;
 const acme = { keyId: 'acme', plan: 'free', untilMs } as const;

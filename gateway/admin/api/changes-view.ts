@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type ChangesPage, keyActions, type RecordedChange } from '../../fleet/changes.ts';
+import { type ChangesPage, changeActions, type RecordedChange } from '../../fleet/changes.ts';
 import { type EventKind, eventGroups, eventTable } from '../../fleet/event-text.ts';
 import { retryText, revertText } from '../../fleet/guard/revert-text.ts';
 import { keyChangeText } from '../../fleet/key-change-text.ts';
@@ -33,14 +33,7 @@ export const changesPage = z.object({
   changes: list(
     z.object({
       ...listedShape,
-      action: words(
-        ...keyActions,
-        'token',
-        'plan.reverted',
-        'plan.retried',
-        'reload',
-        'reload_failed',
-      ).describe(
+      action: words(...changeActions).describe(
         'The change of a key, or of many keys by an `import`. `token` is a change of the tokens of this API. A guard makes the change `plan.reverted`, and `plan.retried` ends a revert. `reload` and `reload_failed` are loads of the configuration.',
       ),
       by: z
