@@ -58,10 +58,41 @@ local function sum(one, other)
   return merged
 end
 
-local function packedSum(stored, added)
-  local values = cmsgpack.unpack(stored)
+-- Adds a short list to a list like `sum`, but changes the list. This takes less time than to make a new list.
+local function addTo(list, added)
+  local size = #list
+  if size % 2 == 1 then error('no counts') end
+  local i, number, before, target = 1, list[1], 0, 0
+  for j = 1, #added, 2 do
+    target = target + added[j]
+    while number and number < target do
+      if not (list[i] >= 0 and list[i + 1] >= 0) then error('no counts') end
+      before = number
+      i = i + 2
+      number = list[i] and number + list[i]
+    end
+    local value = added[j + 1]
+    if number == target then
+      list[i + 1] = target == 0 and math.max(list[i + 1], value) or list[i + 1] + value
+    else
+      if number then list[i] = number - target end
+      table.insert(list, i, target - before)
+      table.insert(list, i + 1, value)
+      number = target
+      size = size + 2
+    end
+  end
+  for rest = i, size do if not (list[rest] >= 0) then error('no counts') end end
+  return list
+end
+
+-- Each insertion moves the later items of a list, so many insertions would take longer than a new list.
+local shortSize = 16
+
+local function packedSum(stored, packed)
+  local values, added = cmsgpack.unpack(stored), cmsgpack.unpack(packed)
   if type(values) ~= 'table' then error('no counts') end
-  return cmsgpack.pack(sum(values, cmsgpack.unpack(added)))
+  return cmsgpack.pack(#added <= shortSize and addTo(values, added) or sum(values, added))
 end
 
 -- The list of batch numbers is edited as MessagePack. To unpack and pack the numbers of 128 processes would take longer than to add the

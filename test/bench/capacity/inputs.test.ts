@@ -114,15 +114,16 @@ test('the counts of Redis distinguish scripts by the commands that only one scri
     'used_memory_rss:99999',
     'mem_clients_normal:1000',
     'mem_clients_slaves:500',
-    'cmdstat_evalsha:calls=100,usec=1',
+    'cmdstat_evalsha:calls=90,usec=1',
     'cmdstat_eval:calls=3,usec=1',
-    'cmdstat_type:calls=20,usec=1',
+    'cmdstat_time:calls=83,usec=1',
+    'cmdstat_expireat:calls=20,usec=1',
     'cmdstat_zrangebyscore:calls=8,usec=1',
     'cmdstat_get:calls=11,usec=1',
     'cmdstat_getdel:calls=77,usec=1',
   ].join('\r\n');
   expect(countsIn(info)).toEqual({
     ...{ cpuSeconds: 3.75, octets: 1_500, replicatedOctets: 70, memoryBytes: 7_500 },
-    ...{ decisions: 72, batches: 20, presences: 8, lookUps: 3 },
+    ...{ decisions: 72, batches: 20, batchCalls: 10, presences: 8, lookUps: 3 },
   });
 });

@@ -31,7 +31,9 @@ export interface Fleet {
 /** The figures per second for the whole fleet. CPU is in CPU seconds per second, which is the number of cores. */
 export interface Load {
   readonly decisions: number;
+  /** The batches of the usage record, and the calls that add these batches. */
   readonly batches: number;
+  readonly batchCalls: number;
   readonly lookUps: number;
   /** The number of entries in the index of active keys. */
   readonly activeEntries: number;
@@ -109,7 +111,8 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
 
   const decisionsOf = (rate: number) => callsOf(rate, refusedShare, costs);
   const decisions = overAll(decisionsOf);
-  const batches = recorded ? overAll((rate) => shareSeenWithin(flushSeconds, rate) / flushSeconds) : 0;
+  const batches = recorded ? batchesOf(groups, rateOf, perKey, processes) : 0;
+  const batchCalls = processes * batchCallsOf(batches / processes, shards);
   const activeEntries = recorded
     ? Math.min(
         overAll((rate) => renewals(notedSeconds, rate)),
@@ -140,6 +143,7 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
   return {
     decisions,
     batches,
+    batchCalls,
     lookUps,
     activeEntries,
     checks,
@@ -147,13 +151,13 @@ export function loadOf(traffic: Traffic, fleet: Fleet, costs: Costs): Load {
     gatewayCpu: {
       requests: requestsPerSecond * ((1 - refusedShare) * costs.requestCpu + refusedShare * costs.refusedCpu),
       calls: decisions * (costs.callCpu + readShare * costs.callReadCpu),
-      record: batches * costs.batchCpu,
+      record: batches * costs.batchCpu + batchCalls * costs.callReadCpu,
       lookUps: lookUps * costs.lookUpCpu + unpacked * costs.unpackCpu,
       checks: checks * costs.checkCpu + healthCalls * (costs.callCpu + costs.callReadCpu),
     },
     redisCpu: {
       decisions: decisions * (costs.decisionCpu + readShare * costs.readCpu),
-      record: batches * (costs.usageCpu + senders * costs.senderCpu),
+      record: batches * (costs.usageCpu + senders * costs.senderCpu) + batchCalls * costs.readCpu,
       lookUps: lookUps * costs.readKeyCpu,
       replicas: (decisions + batches) * replicas * costs.replicaCpu,
       idle: shards * costs.serverCpu,
@@ -196,6 +200,80 @@ export function checksATarget(processes: number): number {
     healthTurnMs * processes,
   );
   return processes / seconds(processes > soloCheckersMax ? Math.max(healthPauseMs, shared) : healthPauseMs);
+}
+
+/**
+ * The number of batches of the usage record per second. A process flushes its keys in rounds. It sends a key if at least
+ * `usageQuietRequestsMax` requests are unsent, or if the key has waited for `usageQuietRounds` rounds. A process sends
+ * keys earlier if more than `usageKeysMax` keys would wait.
+ */
+function batchesOf(
+  groups: readonly KeyGroup[],
+  rateOf: (group: KeyGroup) => number,
+  perKey: number,
+  processes: number,
+): number {
+  const within = (roundsMax: number) =>
+    perKey * sumOver(groups, (group) => batchesOfKey(rateOf(group), roundsMax));
+  /** The number of keys with unsent counts, in a process that sends each key after this number of rounds. */
+  const waiting = (rounds: number) => (rounds * flushSeconds * within(rounds)) / processes;
+  let [low, high]: [number, number] = [1, defaultBounds.usageQuietRounds];
+  if (waiting(high) <= defaultBounds.usageKeysMax) return within(high);
+  // An error of a hundredth of a round is negligible.
+  while (high - low > 0.01) {
+    const middle = (low + high) / 2;
+    if (waiting(middle) > defaultBounds.usageKeysMax) high = middle;
+    else low = middle;
+  }
+  return within(low);
+}
+
+/**
+ * The number of batches per second of one key in one process.
+ *
+ * @param roundsMax the number of rounds after which a quiet key is sent, which may have a fraction
+ */
+export function batchesOfKey(rate: number, roundsMax: number): number {
+  const isAny = shareSeenWithin(flushSeconds, rate);
+  if (isAny === 0) return 0;
+  const roundsWithout = (1 - isAny) / isAny;
+  let rounds = 1;
+  for (let round = 1; round < roundsMax; round++) {
+    const isQuiet = poissonBelow(defaultBounds.usageQuietRequestsMax, rate * round * flushSeconds);
+    if (isQuiet < 1e-9) break;
+    rounds += Math.min(1, roundsMax - round) * isQuiet;
+  }
+  return 1 / ((roundsWithout + rounds) * flushSeconds);
+}
+
+/**
+ * The number of calls per second that add the batches of one process. In each turn, a process sends the keys of one slice, which are on
+ * neighbouring slots, and a call has at most `usageRecordsPerCallMax` batches of one server.
+ */
+export function batchCallsOf(batches: number, shards: number): number {
+  const { usageSlicesPerFlush: slices, usageRecordsPerCallMax: together } = defaultBounds;
+  const turns = slices / flushSeconds;
+  const servers = 1 + (shards - 1) / slices;
+  const ofServer = batches / turns / servers;
+  let calls = 0;
+  for (let full = 0; ; full += together) {
+    const isMore = 1 - poissonBelow(full + 1, ofServer);
+    calls += isMore;
+    if (isMore < 1e-9) return turns * servers * calls;
+  }
+}
+
+/** The probability that fewer than `count` events happen, if their number follows a Poisson distribution with this mean. */
+function poissonBelow(count: number, mean: number): number {
+  // With a large mean, exp(-mean) would be 0. The distribution is then so narrow that its mean decides.
+  if (mean > 600) return mean < count ? 1 : 0;
+  let term = Math.exp(-mean);
+  let sum = 0;
+  for (let events = 0; events < count; events++) {
+    sum += term;
+    term *= mean / (events + 1);
+  }
+  return Math.min(1, sum);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { startCluster } from '../../support/start-cluster.ts';
 import { type Credential, type Credentials, makeCredentials } from '../credentials.ts';
 import { residentBytes } from '../measure-cpu.ts';
@@ -16,12 +17,13 @@ const plan = 'free';
 /** The number of connections to each process. */
 const connections = 64;
 /**
- * The time for which a process caches a key of the directory. A measurement has this duration, so that it includes one look-up of each key.
+ * The time after which a process has sent the counts of every quiet key. A warm-up has this duration, so that the process sends as many
+ * batches as it counts afterwards. A measurement has this duration too, so that it includes a batch of each key.
  */
-const cachedSeconds = 60;
+const quietSeconds = (defaultBounds.usageFlushIntervalMs * defaultBounds.usageQuietRounds) / 1_000;
 
 /**
- * Two gateways on one core use a Cluster of three masters on the other core, under four loads. The measurement takes about six minutes.
+ * Two gateways on one core use a Cluster of three masters on the other core, under four loads. The measurement takes about seven minutes.
  */
 export async function measureFleet({
   dir,
@@ -69,7 +71,7 @@ export async function measureFleet({
       };
       const pids = gateways.map(({ pid }) => pid);
       const before = await readCounts(servers);
-      const [warmUpSeconds, seconds] = quick || used === 1 ? [12, 12] : [12, cachedSeconds];
+      const [warmUpSeconds, seconds] = quick || used === 1 ? [12, 12] : [quietSeconds, quietSeconds];
       await loadAndCount({ ...run, seconds: warmUpSeconds }, pids, cluster);
       const aloneBefore = decidedAlone(gateways);
       const done = await loadAndCount({ ...run, seconds }, pids, cluster);

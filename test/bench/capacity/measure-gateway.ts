@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { defaultBounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { startCluster } from '../../support/start-cluster.ts';
 import { type Credentials, makeCredentials } from '../credentials.ts';
@@ -101,19 +102,25 @@ export async function measureGateway({
       },
     );
     const manyCpu = median(samples.many.map(cpu));
-    // The gateway flushes the usage record up to ten seconds after a request. The measurement ends only after this flush.
-    const withFlush = async (gateway: StartedTollgate, secretsFile: string) => {
+    // The gateway sends the counts of most keys up to a minute after a request. The measurement makes the gateway send all counts at once,
+    // as a flush of the fleet does, and ends after this flush.
+    const withFlush = async (gateway: StartedTollgate, secretsFile: string, prefix: string) => {
       let requests = 0;
       const done = await countDuring([gateway.pid], cluster, async () => {
         requests = (await load(gateway, secretsFile, { seconds: quick ? 1 : 3 })).requests;
+        await cluster.masters[0]?.inspector.set(redisKeys.flush.name(prefix), Date.now(), 'EX', 10);
         await sleep(defaultBounds.usageFlushIntervalMs + 1_000);
       });
-      return { cpu: done.processCpuSeconds / requests, batches: done.batches / requests };
+      const [batches, calls] = [done.batches / requests, done.batchCalls / requests];
+      return { cpu: done.processCpuSeconds / requests - calls * callReadCpu, batches };
     };
     const batchCpus: number[] = [];
     for (let round = 0; round < (quick ? 1 : 3); round++) {
-      const on = { hot: await withFlush(recorded, hotFile), many: await withFlush(recorded, manyFile) };
-      const off = { hot: await withFlush(unrecorded, hotFile), many: await withFlush(unrecorded, manyFile) };
+      const both = async (gateway: StartedTollgate, prefix: string) => ({
+        hot: await withFlush(gateway, hotFile, prefix),
+        many: await withFlush(gateway, manyFile, prefix),
+      });
+      const [on, off] = [await both(recorded, 'recorded'), await both(unrecorded, 'unrecorded')];
       const morePerRequest = on.many.cpu - off.many.cpu - (on.hot.cpu - off.hot.cpu);
       batchCpus.push(morePerRequest / (on.many.batches - on.hot.batches));
     }

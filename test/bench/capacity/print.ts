@@ -74,7 +74,7 @@ function gatewaysTable({
   const parts: [string, number, string][] = [
     ['requests', requests, 'requestCpu, refusedCpu'],
     ['calls to Redis', calls, 'callCpu, callReadCpu'],
-    ['the usage record', record, 'batchCpu'],
+    ['the usage record', record, 'batchCpu, callReadCpu'],
     ['look-ups in the directory, and keys that are unpacked', lookUps, 'lookUpCpu, unpackCpu'],
     ['health checks', checks, 'checkCpu, callCpu, callReadCpu'],
   ];
@@ -124,7 +124,7 @@ function redisTable({
   hotKeyRequestsMax,
   hotKeyCallsMax,
 }: Plan): Table {
-  const { decisions, batches, lookUps, activeEntries, redisCpu, hottest } = load;
+  const { decisions, batches, batchCalls, lookUps, activeEntries, redisCpu, hottest } = load;
   const cores = (value: number) => `${value.toFixed(1)} cores`;
   const rows: [string, string, string][] = [
     [
@@ -134,8 +134,8 @@ function redisTable({
     ],
     [
       'batches of the usage record/s',
-      `${count(batches)}, which take ${cores(redisCpu.record)}`,
-      'usageFlushIntervalMs; usageCpu, senderCpu',
+      `${count(batches)} in ${count(batchCalls)} calls, which take ${cores(redisCpu.record)}`,
+      'usageFlushIntervalMs, usageQuietRounds, usageQuietRequestsMax, usageRecordsPerCallMax; usageCpu, senderCpu, readCpu',
     ],
     [
       'look-ups in the directory/s',
@@ -300,6 +300,7 @@ export function variantsTable(
       row('masters', (plan) => count(plan.shards)),
       row('decision calls/s', (plan) => count(plan.load.decisions)),
       row('batches of the usage record/s', (plan) => count(plan.load.batches)),
+      row('calls with batches/s', (plan) => count(plan.load.batchCalls)),
       row('look-ups in the directory/s', (plan) => count(plan.load.lookUps)),
       row('memory of a process', (plan) => bytes(plan.processBytes)),
       row('memory of all masters', (plan) => bytes(sum(plan.redisBytes))),
