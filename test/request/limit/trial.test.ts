@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { redisKeys } from '../../../gateway/redis/redis-keys.ts';
 import { createLimiter, type Limiter } from '../../../gateway/request/limit/limiter.ts';
 import { decideUnits } from '../../../gateway/request/path/decide-units.ts';
 import type { BanPolicy, Decision, Key, Limits } from '../../../gateway/shared/model.ts';
 import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
-import type { RedisPlace } from '../../support/connect-redis.ts';
+import { connectRedis, type RedisPlace } from '../../support/connect-redis.ts';
 import { freshWindows } from '../../support/fresh-windows.ts';
 import { limitsOf } from '../../support/limits-of.ts';
 import { monitorRedis } from '../../support/monitor-redis.ts';
@@ -120,6 +121,55 @@ it('a trial that begins in the middle of a window begins with the used units, st
   await limiter.close();
 });
 
+it('units that are given back count for the trial too, but never below zero', async () => {
+  const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
+  const key = keyWith(limitsOf({ perDay: 20 }), limitsOf({ perDay: 3 }));
+  const trialsOf = async (requests: number) => {
+    const decisions: Decision[] = [];
+    for (let at = 0; at < requests; at++) decisions.push(...(await decideAll(limiter, key, [1], farAway)));
+    return decisions.map(({ trial }) => trial);
+  };
+  expect(await trialsOf(9)).toEqual([...Array(3).fill('admitted'), ...Array(6).fill('day')]);
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
+  await redis.commands.hset(redisKeys.quota.name(prefix, key.id), 'dayUsed', 1);
+  redis.close();
+  expect(await trialsOf(4)).toEqual([...Array(3).fill('admitted'), 'day']);
+  await limiter.close();
+});
+
+it('the counts of a key are kept while the trial counts a refusal of the key', async () => {
+  const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
+  const key = keyWith(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 2 }));
+  const bans = { ...farAway, withinMs: 36_000_000 };
+  expect((await decideAll(limiter, key, [1, 1, 1], bans)).map(({ trial }) => trial).at(-1)).toBe('second');
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
+  const leftMs = await redis.commands.pttl(redisKeys.quota.name(prefix, key.id));
+  expect(leftMs).toBeGreaterThan(bans.withinMs - 600_000);
+  redis.close();
+  await limiter.close();
+});
+
+it('a key of the directory with a trial and a concurrency limit is stale when it has changed', async () => {
+  const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
+  const redis = await connectRedis({ prefix, place: { url: redisUrl() } });
+  const key = { ...keyWith(limitsOf({ perDay: 9 }), limitsOf({ perDay: 2 })), concurrent: 3, generation: 5 };
+  const changed = (at: number) => redis.commands.hset(redisKeys.quota.name(prefix, key.id), 'changedMs', at);
+  await changed(5);
+  const told = async (...costs: number[]) => {
+    const decisions = await decideAll(limiter, key, costs, farAway);
+    return decisions.map(({ kind, trial }) => `${kind} ${trial}`);
+  };
+  const first = ['admitted admitted', 'admitted day', 'admitted admitted', 'crowded concurrent'];
+  expect(await told(1, 2, 0, 0)).toEqual(first);
+  expect(await told(1)).toEqual(['crowded concurrent']);
+  for (let ended = 0; ended < 3; ended++) limiter.release(key.id);
+  expect(await told(1)).toEqual(['admitted admitted']);
+  await changed(6);
+  expect(await told(1)).toEqual([]);
+  redis.close();
+  await limiter.close();
+});
+
 it('a plan without a trial sends what it sent before there were trials', async () => {
   const server = await startRedis();
   const commands: string[][] = [];
@@ -188,7 +238,7 @@ async function openLimiters(count: number, place: RedisPlace, bounds: Partial<Bo
       planOf: () => 'free',
       bounds: tunedBounds({ ...patientStore, ...bounds, windowsMs }),
     });
-    return { limiter, windowsMs };
+    return { limiter, windowsMs, prefix };
   });
   return limiters as [(typeof limiters)[number], ...typeof limiters];
 }

@@ -130,6 +130,16 @@ it('a trial begins with the counts, strikes and bans of the plan, and again when
   expect(otherWindows.trial?.state).toMatchObject({ hourUsed: 5, strikes: 8 });
 });
 
+it('a trial whose plan gets other limits is decided beside these limits', () => {
+  const trial = limitsOf({ perHour: 3 });
+  for (const limits of [limitsOf({ perHour: 5 }), limitsOf({ perHour: 9 }), limitsOf({ perDay: 9 })])
+    expect(alignLimits(limits, trial).limits).toEqual(expect.arrayContaining([...limits]));
+  expect(alignLimits(limitsOf({ perDay: 9 }), trial)).toEqual({
+    limits: [{ window: 'hour', max: Number.POSITIVE_INFINITY }, ...limitsOf({ perDay: 9 })],
+    trial: [...trial, { window: 'day', max: Number.POSITIVE_INFINITY }],
+  });
+});
+
 it('a request that is decided without the trial counts in the trial as it counts in the plan', () => {
   const limits = limitsOf({ perHour: 10 });
   const call = { keyId: 'k', bans: farAway, units: 1 };
