@@ -732,7 +732,7 @@ export const defaultBounds = Object.freeze({
    */
   fleetFlushTimeoutMs: 5_000,
   fleetFlushPollMs: 200,
-  fleetFlushRecordsAtOnce: 50,
+  fleetFlushRecordsAtOnce: 64,
   /**
    * Commands and pages use an earlier flush that began less than this time ago. The usage record therefore never costs more than if every
    * process sent the counts of all its keys once in this time, however often operators read.
