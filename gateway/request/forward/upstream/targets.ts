@@ -31,6 +31,8 @@ export interface Target {
   inFlight: number;
   /** Set to true when the head of a response arrives. */
   hasResponded: boolean;
+  /** Set when a request cannot connect, on the clock of `performance.now()`. */
+  unreachableMs: number | undefined;
   /** The target's limit of WebSockets, shared among keys. Handshakes count as WebSockets. */
   readonly tunnelPlaces: Shares;
 }
@@ -161,6 +163,7 @@ export function createTargets({
       since: instantNow(),
       inFlight: 0,
       hasResponded: false,
+      unreachableMs: undefined,
       tunnelPlaces: new Shares(bounds.tunnelsPerTargetMax),
       stop: new AbortController(),
       healthPool: new ConnectionPool({ ...options, bounds: { ...bounds, connectionsPerTargetMax: 1 } }),
@@ -245,7 +248,10 @@ export function createTargets({
         random,
       }),
     /** Marks an unreachable target as down until a health check passes. */
-    eject: (target: Target, reason: string) => setHealth(target, { health: 'down', reason }),
+    eject(target: Target, reason: string): void {
+      target.unreachableMs = performance.now();
+      setHealth(target, { health: 'down', reason });
+    },
     state: (): readonly TargetSeen[] =>
       targets.map(({ address, health, since, pool, inFlight, tunnelPlaces, reason }) => ({
         address,

@@ -17,9 +17,12 @@ export interface SharedChecks {
 interface WatchedHealth {
   readonly url: URL;
   readonly health: Health;
+  readonly reason: string | undefined;
   readonly inFlight: number;
   /** Whether a response head has arrived from the target since this was last set to false. */
   hasResponded: boolean;
+  /** When a request could not connect to the target, on the clock of `performance.now()`, since this was last set to undefined. */
+  unreachableMs: number | undefined;
 }
 
 interface WatchOptions {
@@ -52,7 +55,15 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
   );
   let hasJustResponded = false;
   let checkers = 1;
+  /** Whether the target is down only because a request could not connect. */
+  let isEjected = false;
+  /**
+   * Whether a passed check of another process may end an ejection. Only the first ejection after a passed check of this process may end in
+   * this way, because otherwise requests of a process with a broken network would try the target again and again.
+   */
+  let mayRelyOnFleet = true;
   do {
+    followEjection();
     hasJustResponded = target.hasResponded;
     target.hasResponded = false;
     checkers = sharedTarget?.checkers() ?? 1;
@@ -62,12 +73,32 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
   } while (await pauseFor(turns.pauseMs(checkers), stop));
   sharedTarget?.leave();
 
+  /**
+   * Reports that a request could not connect, and ends the ejection after a later passed check of another process. After a short restart of
+   * a target, many processes have ejected it, and their own checks would take turns for seconds.
+   */
+  function followEjection(): void {
+    const { unreachableMs, reason } = target;
+    target.unreachableMs = undefined;
+    if (target.health === 'healthy') isEjected = false;
+    else if (unreachableMs !== undefined) {
+      isEjected = true;
+      sharedTarget?.report({ health: 'down', reason, atMs: unreachableMs });
+    } else if (isEjected && mayRelyOnFleet && sharedTarget?.hasPassedSince()) {
+      isEjected = false;
+      mayRelyOnFleet = false;
+      setHealth(healthy);
+    }
+  }
+
   async function examine(): Promise<void> {
     let finding = await find();
     // A failed check of a healthy target is repeated immediately, because one check may fail while this process is busy.
     if (finding.health !== 'healthy' && target.health === 'healthy') finding = await find();
     // A target that was down and is now silent has not recovered, so its health remains `down`.
     if (!stop.aborted && (finding.health !== 'silent' || target.health !== 'down')) setHealth(finding);
+    isEjected &&= finding.health === 'down';
+    if (finding.health === 'healthy') mayRelyOnFleet = true;
   }
 
   async function find(): Promise<Finding> {

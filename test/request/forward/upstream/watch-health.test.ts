@@ -19,7 +19,14 @@ const bounds = tunedBounds({
 });
 
 interface Watcher {
-  readonly target: { health: Health; hasResponded: boolean; inFlight: number };
+  readonly target: {
+    health: Health;
+    hasResponded: boolean;
+    unreachableMs: number | undefined;
+    inFlight: number;
+  };
+  /** Marks the target as down, as a request does that cannot connect. */
+  eject(): void;
   /** The result of the next checks. */
   result: Health;
   /** How long a check takes. */
@@ -31,13 +38,31 @@ interface Options {
   readonly shared?: SharedChecks;
   readonly path?: string | undefined;
   readonly url?: string;
+  /** Whether no turn of the process comes during the test. */
+  readonly hasNoTurn?: boolean;
 }
 
-function startWatcher({ shared, path = '/healthz', url = 'http://192.0.2.1:80' }: Options = {}): Watcher {
+function startWatcher({
+  shared,
+  path = '/healthz',
+  url = 'http://192.0.2.1:80',
+  hasNoTurn = false,
+}: Options = {}): Watcher {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const target = { url: new URL(url), health: 'healthy' as Health, hasResponded: false, inFlight: 0 };
-  const watcher: Watcher = { target, result: 'healthy', checkMs: 0, checks: 0 };
+  const target = {
+    url: new URL(url),
+    health: 'healthy' as Health,
+    reason: undefined,
+    hasResponded: false,
+    unreachableMs: undefined as number | undefined,
+    inFlight: 0,
+  };
+  const eject = () => {
+    target.health = 'down';
+    target.unreachableMs = performance.now();
+  };
+  const watcher: Watcher = { target, eject, result: 'healthy', checkMs: 0, checks: 0 };
   void watchHealth({
     target,
     upstream: { ...upstreamAt(url), health: path === '' ? undefined : path },
@@ -52,8 +77,8 @@ function startWatcher({ shared, path = '/healthz', url = 'http://192.0.2.1:80' }
       target.health = health;
     },
     shared,
-    bounds,
-    random: Math.random,
+    bounds: hasNoTurn ? { ...bounds, healthTurnMs: 600_000 } : bounds,
+    random: hasNoTurn ? () => 1 : Math.random,
     stop: stop.signal,
   });
   return watcher;
@@ -70,7 +95,8 @@ async function startFleet(count: number, machineOf = (_index: number) => 'one') 
     return { fleet, machine: machineOf(index) };
   });
   return {
-    start: (options: Options = {}) => fleets.map((shared) => startWatcher({ ...options, shared })),
+    start: (options: Options = {}, ofOne: (index: number) => Options = () => ({})) =>
+      fleets.map((shared, index) => startWatcher({ ...options, ...ofOne(index), shared })),
     /** For each address, the number of processes that check it. */
     async checkers() {
       const keys = (await keysOf(records)).filter((key) => key.includes(':checkers:'));
@@ -108,6 +134,21 @@ it('a process that cannot reach a target avoids it until its own check passes, a
   });
   cut.result = 'healthy';
   await expect.poll(() => cut.target.health).toBe('healthy');
+});
+
+it('a process that could not connect to a target uses it again after a check of another process, but only once', async () => {
+  const { start, checkers } = await startFleet(6);
+  const [cut, ...others] = start({}, (index) => (index === 0 ? { hasNoTurn: true } : {}));
+  await expect.poll(checkers).toEqual([6]);
+  if (cut === undefined) throw new Error('six were started');
+  cut.eject();
+  await expect.poll(() => cut.target.health).toBe('healthy');
+  cut.eject();
+  const before = others.map(({ checks }) => checks);
+  await until('each other process has checked ten more times', () => {
+    expect(cut.target.health).toBe('down');
+    return others.every(({ checks }, index) => checks >= (before[index] ?? 0) + 10);
+  });
 });
 
 it('a check that takes far longer than its timeout is no evidence for other processes', async () => {

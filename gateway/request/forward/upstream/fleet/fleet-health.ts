@@ -25,6 +25,10 @@ export interface SharedTarget {
   /** Undefined for a target without failed checks, and while Redis is away. */
   opinion(): FleetOpinion | undefined;
   report(result: CheckResult): void;
+  /**
+   * Whether a check of a process has passed after the last failure that this process reported. False until Redis has received the report.
+   */
+  hasPassedSince(): boolean;
   /** Stops sharing. */
   leave(): void;
 }
@@ -37,6 +41,10 @@ type OnOpinion = (opinion: Extract<FleetOpinion, { kind: 'failing' }> | undefine
 interface Entry {
   readonly listeners: Set<OnOpinion>;
   opinion: FleetOpinion | undefined;
+  /** Whether the last failure that Redis has stored is over. */
+  hasRecovered: boolean;
+  /** When this process last reported a failure, on the clock of `performance.now()`; Infinity before, and when the report may be lost. */
+  reportedMs: number;
   checkers: number;
   /** The last period in which this process was counted; 0 before. */
   countedPeriod: number;
@@ -77,6 +85,8 @@ export function createFleetHealth({
   let results: (string | number)[] = [];
   /** The version of the list of failing targets that this process has; undefined while Redis is away. */
   let version: string | undefined;
+  /** When the last exchange began to which Redis replied. */
+  let exchangedMs = Number.NEGATIVE_INFINITY;
   let countAtMs = Number.NEGATIVE_INFINITY;
   /** The pause before the next count. It is short after the start, because other processes may start at the same time. */
   let countPauseMs = 0;
@@ -115,7 +125,11 @@ export function createFleetHealth({
   function forget(): void {
     version = undefined;
     results = [];
-    for (const entry of entries.values()) entry.opinion = undefined;
+    for (const entry of entries.values()) {
+      entry.opinion = undefined;
+      entry.hasRecovered = false;
+      entry.reportedMs = Number.POSITIVE_INFINITY;
+    }
   }
 
   async function count(): Promise<void> {
@@ -165,6 +179,7 @@ export function createFleetHealth({
       forget();
       return;
     }
+    exchangedMs = nowMs;
     const [newVersion, ...list] = reply;
     if (newVersion === version) return;
     version = newVersion;
@@ -175,6 +190,7 @@ export function createFleetHealth({
 
   function adopt(entry: Entry, stored: FleetOpinion | 'recovered' | undefined): void {
     const before = entry.opinion?.kind;
+    entry.hasRecovered = stored === 'recovered';
     entry.opinion = stored === 'recovered' ? undefined : stored;
     if (entry.opinion?.kind === 'failing') {
       if (before !== 'failing') for (const listener of entry.listeners) listener(entry.opinion);
@@ -194,6 +210,8 @@ export function createFleetHealth({
     const entry = {
       listeners: new Set<OnOpinion>(),
       opinion: undefined,
+      hasRecovered: false,
+      reportedMs: Number.POSITIVE_INFINITY,
       checkers,
       countedPeriod: 0,
       assumed,
@@ -219,11 +237,14 @@ export function createFleetHealth({
       opinion: () => entry.opinion,
       report({ health, reason = '', atMs }) {
         if (!isShared()) return;
+        if (health !== 'healthy') entry.reportedMs = performance.now();
         const agreeing = Math.min(bounds.healthReportersMin, Math.ceil(entry.checkers / 2));
         results.push(id, health, atMs, String(agreeing), reason.slice(0, bounds.healthReasonCharsMax));
         const isNews = health === 'healthy' ? entry.opinion !== undefined : entry.opinion?.kind !== 'failing';
         if (isNews) hurry();
       },
+      // Redis ignores a failure that began before a passed check has ended. The stored failure is then over, too.
+      hasPassedSince: () => entry.hasRecovered && entry.reportedMs < exchangedMs,
       leave() {
         entry.listeners.delete(listener);
         if (entry.listeners.size === 0) entries.delete(id);
