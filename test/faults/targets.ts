@@ -25,6 +25,8 @@ export interface TargetFaults {
   readonly lastErrorAfterMs: number;
   /** The time from the fault to the start of the last request that got an error response. */
   readonly lastFailedBeganAfterMs: number;
+  /** The time from the fault to the last request that the hanging target received; undefined if no target hangs. */
+  readonly lastHungAfterMs: number | undefined;
   /** The statuses of requests that were sent after the end of the fault. */
   readonly afterwards: Record<number, number>;
   readonly running: boolean;
@@ -81,7 +83,17 @@ export async function measureTargetFault(
     await until('targets are in use', () => all.every(({ requests }) => requests.length > 10));
     const checksPerSecond = processes > 1 ? await measureChecks(all) : undefined;
     let faultAtMs = 0;
-    await cause(fault, { backends, open, onFault: () => (faultAtMs = performance.now()) });
+    let lastHungMs: number | undefined;
+    await cause(fault, {
+      backends,
+      open,
+      onFault() {
+        faultAtMs = performance.now();
+      },
+      onHung() {
+        lastHungMs = performance.now();
+      },
+    });
     await until('all targets are healthy again for all processes', async () => {
       const bodies = await Promise.all(gateways.map(async (gateway) => (await readiness(gateway)).body));
       const seen = bodies.flatMap(({ upstreams }) => upstreams.default?.targets ?? []);
@@ -100,6 +112,7 @@ export async function measureTargetFault(
       badRefusals: responses.filter(isBadRefusal).length,
       lastErrorAfterMs: sinceFaultMs(errors.map(({ atMs }) => atMs)),
       lastFailedBeganAfterMs: sinceFaultMs(errors.map(({ atMs, tookMs }) => atMs - tookMs)),
+      lastHungAfterMs: lastHungMs === undefined ? undefined : sinceFaultMs([lastHungMs]),
       afterwards: countStatuses(afterwards.responses),
       running: gateways.every(({ child }) => child.exitCode === null),
     };
@@ -126,9 +139,11 @@ interface Causing {
   readonly open: (host: string) => Promise<void>;
   /** Called at the beginning of each fault. */
   readonly onFault: () => void;
+  /** Called for each request that a hanging target receives. */
+  readonly onHung: () => void;
 }
 
-async function cause(fault: TargetFault, { backends, open, onFault }: Causing): Promise<void> {
+async function cause(fault: TargetFault, { backends, open, onFault, onHung }: Causing): Promise<void> {
   const [first = ''] = hosts;
   switch (fault) {
     case 'one dies':
@@ -150,7 +165,7 @@ async function cause(fault: TargetFault, { backends, open, onFault }: Causing): 
       if (backend === undefined) return;
       const { react } = backend;
       onFault();
-      backend.react = () => {};
+      backend.react = onHung;
       backend.health = undefined;
       await sleep(3_000);
       backend.react = react;
