@@ -52,6 +52,7 @@ beforeAll(async () => {
       free: { perMinute: 60, perDay: 1_000, trial: { perMinute: 40, perDay: 1_000 } },
       own: 'custom',
       lower: { perDay: 40, guard },
+      idle: { perDay: 60, guard },
     },
     keys: [...keys.map(({ key }) => key.entry), late.entry],
     admin: { host: '127.0.0.1', port: 0, tokens: [entry] },
@@ -102,6 +103,8 @@ async function show(path: string, width?: number): Promise<Page> {
 
 it('dragging the line of a limit changes figures, table and address, and the address restores the limit', async () => {
   const page = await show('/plans?plan=free');
+  // The pointer reaches only the visible part of the page, so the viewport shows the whole chart.
+  await page.setViewport({ width: 1280, height: 1_500 });
   expect(await verdictOf(page)).toBe(
     '10 requests of 127 (7.9 %) were refused. Drag a limit, or type a new value.',
   );
@@ -278,6 +281,7 @@ it('the page states which plans are guarded, and which plans a guard has reverte
   const page = await show('/plans?plan=free');
   expect(await textOf(page, '.guard-states li')).toEqual([
     'lower is guarded until 2100-01-01 UTC: it returns to 60 a day if its smaller limits refuse 3 % of its requests in ten minutes. Now they refuse 0 % of 30 requests.',
+    'idle has a guard until 2100-01-01 UTC, but the guard watches nothing now: no limit of the plan is smaller than in before.',
   ]);
   await send(late, 80);
   await until('the guard has reverted the plan', async () => (await lower()).reverted !== undefined);

@@ -17,7 +17,7 @@ export interface KeySources {
   readonly directory?: Pick<DirectoryStore, 'page' | 'readMany'> | undefined;
   /** Returns the leak of a secret of the configuration, by the digest of the secret. Absent where no secret has leaked. */
   readonly leakOf?: ((digest: string) => Leak | undefined) | undefined;
-  /** Returns the figures of each plan with a guard: its requests and refusals of the last ten minutes. */
+  /** Returns the figures of each plan with a window that a guard watches: its requests and refusals of the last ten minutes. */
   readonly guardFigures?:
     | (() => ReadonlyMap<string, GuardFigures> | Promise<ReadonlyMap<string, GuardFigures>>)
     | undefined;

@@ -74,7 +74,8 @@ function guardCell({ guard, reverted, watched }: PlanShown): Cell {
   if (guard === undefined) return { text: '' };
   if (reverted !== undefined) return { text: 'reverted', tone: 'bad' };
   if (Date.parse(guard.untilAt) <= Date.now()) return { text: 'ended' };
-  const { requests = 0, refused = 0 } = watched ?? {};
+  if (watched === undefined) return { text: 'watches no limit now' };
+  const { requests, refused } = watched;
   const share = requests === 0 ? '0 %' : percent(refused / requests);
   return { text: `refused ${share} of ${figure(requests)} requests, at most ${guard.refusedAtMost}` };
 }

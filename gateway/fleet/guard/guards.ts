@@ -83,13 +83,16 @@ export function createGuards({
     started,
     /** The reverts of the configured edits. The result is the same Map until a revert begins or ends. */
     reverts: (): Reverts => reverts,
-    /** The figures of the last ten minutes of each plan with a guard, by the name of the plan. */
+    /**
+     * The figures of the last ten minutes of each plan with a watched window, by the name of the plan. The figures are zero before the first
+     * reply of the store.
+     */
     figures: (): ReadonlyMap<string, GuardFigures> =>
       new Map(
-        edits().flatMap(({ plan, identity }): [string, GuardFigures][] => {
-          const figures = watches.get(identity)?.figures;
-          return figures === undefined ? [] : [[plan, figures]];
-        }),
+        edits().map(({ plan, identity }) => [
+          plan,
+          watches.get(identity)?.figures ?? { requests: 0, refused: 0 },
+        ]),
       ),
     /**
      * Returns a counter for each plan that a guard watches; undefined without such a plan.

@@ -18,6 +18,7 @@ beforeAll(async () => {
         free: { perDay: 1, guard: { before: { perDay: 100, perMonth: 900 }, ...guard } },
         spare: { perDay: 1, guard: { before: { perDay: 2 }, ...guard } },
         over: { perDay: 1, guard: { before: { perDay: 2 }, ...guard, until: '2001-01-01' } },
+        idle: { perDay: 3, guard: { before: { perDay: 2 }, ...guard } },
         enterprise: 'custom',
       },
       keys: [acme.entry],
@@ -43,6 +44,7 @@ it('plans lists the state of each guard, and retry lets a reverted plan try its 
     'free | 1 a day | 1 | refused 0 % of 0 requests, at most 50 %',
     'spare | 1 a day | 0 | refused 0 % of 0 requests, at most 50 %',
     'over | 1 a day | 0 | ended',
+    'idle | 3 a day | 0 | watches no limit now',
     'enterprise | of each key | 0',
   ]);
   const early = await run('plans', 'retry', 'free');

@@ -43,8 +43,10 @@ function guardedText({ name, guard, watched }) {
   if (guard === undefined) return '';
   const { before, refusedAtMost, untilAt } = guard;
   const day = untilAt.slice(0, 16).replace('T00:00', '').replace('T', ' ');
+  if (watched === undefined)
+    return `${name} has a guard until ${day} UTC, but the guard watches nothing now: no limit of the plan is smaller than in before.`;
   const now =
-    watched === undefined || watched.requests === 0
+    watched.requests === 0
       ? ''
       : ` Now they refuse ${percent(watched.refused / watched.requests)} of ${counted(watched.requests, 'request')}.`;
   return `${name} is guarded until ${day} UTC: it returns to ${limitsInWords(before)} if its smaller limits refuse ${refusedAtMost} of its requests in ten minutes.${now}`;
