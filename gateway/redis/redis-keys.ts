@@ -169,7 +169,7 @@ export const redisKeys = {
     name: (prefix: string, identity: string) => `${prefix}:guard:{${identity}}`,
     pattern: '<prefix>:guard:{<identity of a guarded edit>}',
     type: 'hash',
-    bytesMax: 300_000,
+    bytesMax: 500_000,
   },
   events: {
     name: (prefix: string) => `${prefix}:fleet:{events}`,

@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { createAuthority, type KeyPair } from './certificates.ts';
 
 interface BackendTls {
@@ -10,17 +10,19 @@ interface BackendTls {
 let inUse: BackendTls | undefined;
 
 /**
- * From now on, the recording backends of this test file, and the connection pools and gateways that connect to them,
- * use TLS. Call this at the top level of a test file. The next file of the same worker uses cleartext again, because
- * a worker imports this module only once.
+ * During the tests of this file, its recording backends, and the connection pools and gateways that connect to them, use TLS. Call this at
+ * the top level of a test file. The next file of the same worker uses cleartext again. If no test of this file runs, the file changes
+ * nothing.
  */
 export function useTls(): void {
-  const authority = createAuthority();
-  const serverName = 'store.test';
-  inUse = {
-    certificate: authority.issue({ names: [serverName] }),
-    client: { ca: authority.cert, serverName },
-  };
+  beforeAll(() => {
+    const authority = createAuthority();
+    const serverName = 'store.test';
+    inUse = {
+      certificate: authority.issue({ names: [serverName] }),
+      client: { ca: authority.cert, serverName },
+    };
+  });
   afterAll(() => {
     inUse = undefined;
   });
