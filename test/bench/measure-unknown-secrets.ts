@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { directoryOf } from '../support/directory-of.ts';
+import { freePort } from '../support/free-port.ts';
 import { inventedSecret } from '../support/invented-secret.ts';
-import { endProcess } from './processes.ts';
+import { endProcess, type Running, startProcess, untilAnswers } from './processes.ts';
 import { type Load, problemsOf, runWrk, type WrkFigures } from './run-wrk.ts';
 import type { NoteProblems } from './scenarios.ts';
 import type { Stage } from './subjects/subject.ts';
@@ -26,8 +28,10 @@ export interface UnknownSecretsLoad {
 /**
  * `lookedUp`: the gateway looks up each secret in the directory, because the secret has another prefix than Tollgate's secrets.
  * `wrongChecksum`: the secrets have the prefix and a wrong checksum, so the gateway refuses them without a look-up.
+ * `otherProgram`: the requests of `wrongChecksum` go to `refusing-program.ts`, which has the CPUs of the gateway. This flood shows what any
+ * program pays for as many refusals.
  */
-export const floods = ['lookedUp', 'wrongChecksum'] as const;
+export const floods = ['lookedUp', 'wrongChecksum', 'otherProgram'] as const;
 
 export type Flood = (typeof floods)[number];
 
@@ -35,7 +39,10 @@ export type Flood = (typeof floods)[number];
 const invent: Record<Flood, () => string> = {
   lookedUp: randomUUID,
   wrongChecksum: () => inventedSecret(),
+  otherProgram: () => inventedSecret(),
 };
+
+const refusingProgram = fileURLToPath(new URL('./refusing-program.ts', import.meta.url));
 
 /**
  * The numbers of connections with which the key sends requests. 8 connections send about 800 requests a second, and 32 connections send
@@ -76,17 +83,19 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
   await directory.issue('issued', [secret], { plan: 'enterprise', limits });
   directory.close();
 
+  const other = await startRefusingProgram(stage);
   const url = `${gateway.origin}/v1/pets`;
+  const floodUrls: Record<Flood, string> = { lookedUp: url, wrongChecksum: url, otherProgram: other.url };
   const loads = connectionsOfKey.map((connections) => ({
     connections,
     requestsPerSecond: [] as number[],
-    p99Us: { alone: [] as number[], lookedUp: [] as number[], wrongChecksum: [] as number[] },
-    floodPerSecond: { lookedUp: [] as number[], wrongChecksum: [] as number[] },
+    p99Us: { alone: [] as number[], ...noFigures() },
+    floodPerSecond: noFigures(),
   }));
   const takeAlone = (connections: number) =>
     run({ url, secretsFile, connections, pauseMs: loadPauseMs, expectedStatus: 200 }, options);
   const takeBeside = async (connections: number, flood: Flood) => {
-    const flooding = runFlood(url, flood, options);
+    const flooding = runFlood(floodUrls[flood], flood, options);
     await sleep((floodAroundSeconds / 2) * 1_000);
     const own = await takeAlone(connections);
     return { own, floodPerSecond: await flooding };
@@ -108,7 +117,24 @@ export async function measureUnknownSecrets(options: Options): Promise<UnknownSe
     }
   }
   await endProcess(gateway.pid);
+  await endProcess(other.pid);
   return { loads };
+}
+
+function noFigures(): Record<Flood, number[]> {
+  return { lookedUp: [], wrongChecksum: [], otherProgram: [] };
+}
+
+async function startRefusingProgram({
+  dir,
+  subjectCpus,
+}: Stage): Promise<Running & { readonly url: string }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/v1/pets`;
+  const place = { dir, name: 'refusing-program', cpus: subjectCpus };
+  const running = startProcess(process.execPath, [refusingProgram, String(port)], place);
+  await untilAnswers(url, running);
+  return { ...running, url };
 }
 
 /** @returns the number of requests per second */

@@ -306,7 +306,11 @@ function renderUnknownSecrets({ loads }: UnknownSecretsFigures): string {
       spread(spreadOf(p99Us[flood]), ms),
     ]),
   ]);
-  const kinds = ['secrets with another prefix', 'secrets with a wrong checksum'];
+  const kinds = [
+    'secrets with another prefix',
+    'secrets with a wrong checksum',
+    'refusals of another program',
+  ];
   const head = [
     'connections',
     'requests/s',

@@ -74,6 +74,11 @@ export function judgeTargets(report: Pick<Report, 'scenarios' | 'keys' | 'unknow
           atMost: 1.1,
           measured: load && ratioOfMedians(load.p99Us.wrongChecksum, load.p99Us.alone),
         },
+        {
+          figure: `p99, ${connections} connections: beside 2,000 secrets a second with wrong checksums against as many refusals of another program`,
+          atMost: 1.1,
+          measured: load && ratioOfMedians(load.p99Us.wrongChecksum, load.p99Us.otherProgram),
+        },
       ];
     }),
     {
