@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { networkOf } from '../../shared/addresses/address-ranges.ts';
 import type { Decision, Limits } from '../../shared/model.ts';
 import { withinDeadline } from '../../shared/structures/within-deadline.ts';
@@ -141,6 +142,7 @@ export function createUsageRecorder({
     | 'readingCallTimeoutMs'
     | 'usageFieldsPerCallMax'
     | 'fleetFlushRecordsAtOnce'
+    | 'fleetFlushRestFactor'
   >;
 }): UsageRecorder {
   // The name of this process in batches. The name has 48 random bits, because a record drops the batches of a second
@@ -215,12 +217,17 @@ export function createUsageRecorder({
       return new Map(seen.filter(([, lastSeenMs]) => lastSeenMs > 0));
     },
     lost: () => room.lost,
-    send: () => sendEverything({ atOnce: bounds.fleetFlushRecordsAtOnce, isWanted: mayBeSent }),
+    send: () =>
+      sendEverything({
+        atOnce: bounds.fleetFlushRecordsAtOnce,
+        restFactor: bounds.fleetFlushRestFactor,
+        isWanted: mayBeSent,
+      }),
     async close() {
       clearInterval(timer);
       let isLate = false;
       await withinDeadline(
-        sendEverything({ atOnce: bounds.usageReadsPerTurnMax, isWanted: () => !isLate }),
+        sendEverything({ atOnce: bounds.usageReadsPerTurnMax, restFactor: 0, isWanted: () => !isLate }),
         bounds.usageCloseTimeoutMs,
         () => {
           isLate = true;
@@ -236,12 +243,18 @@ export function createUsageRecorder({
     return { sender, ...unsentOn(record.day, source) };
   }
 
-  /** @returns whether the store has added all counts */
+  /**
+   * @param atOnce the number of sources that are sent at the same time
+   * @param restFactor the pause before further sources are sent, in relation to the time for the last sources
+   * @returns whether the store has added all counts
+   */
   async function sendEverything({
     atOnce,
+    restFactor,
     isWanted,
   }: {
     readonly atOnce: number;
+    readonly restFactor: number;
     readonly isWanted: (source: Source) => boolean;
   }): Promise<boolean> {
     const sendIfWanted = (source: Source) => isWanted(source) && sendParts(source);
@@ -249,8 +262,11 @@ export function createUsageRecorder({
     const all = slices.flatMap((slice) => [...slice]);
     for (let from = 0; from < all.length; from += atOnce) {
       const part = all.slice(from, from + atOnce);
+      const beganMs = performance.now();
       const sent = await Promise.all(part.map(sendIfWanted));
       if (sent.includes(false)) isSent = false;
+      const restMs = restFactor * (performance.now() - beganMs);
+      if (restMs >= 1 && from + atOnce < all.length) await sleep(restMs, undefined, { ref: false });
       await noteActive(part);
     }
     return isSent;
