@@ -737,7 +737,7 @@ export const defaultBounds = Object.freeze({
    * During a flush, a process pauses after each part of its records for this multiple of the time that the part took. If all processes of a
    * large fleet flush at the same time, their calls therefore delay decisions by only a few milliseconds.
    */
-  fleetFlushRestFactor: 2,
+  fleetFlushRestFactor: 1,
   /**
    * Commands and pages use an earlier flush that began less than this time ago. The usage record therefore never costs more than if every
    * process sent the counts of all its keys once in this time, however often operators read.
