@@ -293,6 +293,43 @@ it('the page states which plans are guarded, and which plans a guard has reverte
   expect(await axeFindings(page)).toEqual([]);
 });
 
+it('the page folds the sentences about many guarded plans, and shows a reverted plan first', {
+  tags: 'full',
+}, async () => {
+  const { page } = await watchedPage(browser, origin, 390);
+  await openWithToken(page, `${origin}/keys`, token);
+  await page.setRequestInterception(true);
+  const shown = { before: { perMinute: 60 }, refusedAtMost: '3 %', untilAt: '2100-01-01T00:00:00.000Z' };
+  const sinceAt = new Date().toISOString();
+  const plans = Array.from({ length: 30 }, (_, number) => ({
+    ...{ name: `plan-${number}`, isCustom: false, keys: 0, disabledKeys: 0, guard: shown },
+    windows: [{ name: 'minute', limit: number === 20 ? 60 : 40 }],
+    watched: { requests: 0, refused: 0 },
+    ...(number === 20 && { reverted: { sinceAt, requests: 100, refused: 5, edit: { perMinute: 40 } } }),
+  }));
+  page.on('request', (request) =>
+    request.url().endsWith('/api/v1/plans')
+      ? request.respond({
+          contentType: 'application/json',
+          body: JSON.stringify({ plans, isComplete: true }),
+        })
+      : request.continue(),
+  );
+  await page.goto(`${origin}/plans`);
+  await page.waitForSelector('.guard-states summary');
+  expect(await textOf(page, '.guard-states > li')).toEqual([
+    expect.stringMatching(/^plan-20 is back at 60 a minute/),
+    expect.stringMatching(/^29 plans have a guard/),
+  ]);
+  const heightOf = () => page.$eval('.guard-states', (list) => list.getBoundingClientRect().height);
+  expect(await heightOf()).toBeLessThan(400);
+  await page.click('.guard-states summary');
+  expect((await textOf(page, '.guard-states details li'))[28]).toMatch(
+    /^plan-29 is guarded until 2100-01-01/,
+  );
+  expect(await heightOf()).toBeGreaterThan(1_000);
+});
+
 it('"Try it" and "Guard it" copy lines that check accepts below the plan', async () => {
   const page = await show('/plans?plan=free&minute=40');
   await page

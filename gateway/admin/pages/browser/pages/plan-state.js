@@ -4,6 +4,9 @@ import { CopyButton, html, Instant } from '../parts.js';
 
 /** @import { Plan } from './plans.js' */
 
+/** More sentences about guarded plans are folded, so that the list of plans begins near the top of the page. */
+const unfoldedMax = 3;
+
 /**
  * States which plans a guard has reverted, and which plans it guards now. A reverted plan comes first, because the
  * operator must decide about it.
@@ -18,8 +21,21 @@ export function guardStates(plans) {
   if (reverted.length + guarded.length === 0) return '';
   return html`<ul class="guard-states">
     ${reverted.map((plan) => html`<li key=${plan.name}>${revertedText(plan)}</li>`)}
-    ${guarded.map((plan) => html`<li key=${plan.name} class="muted">${guardedText(plan)}</li>`)}
+    ${guarded.length <= unfoldedMax ? guardedItems(guarded) : html`<li>${folded(guarded)}</li>`}
   </ul>`;
+}
+
+/** @param {readonly Plan[]} plans */
+function guardedItems(plans) {
+  return plans.map((plan) => html`<li key=${plan.name} class="muted">${guardedText(plan)}</li>`);
+}
+
+/** @param {readonly Plan[]} plans */
+function folded(plans) {
+  return html`<details>
+    <summary>${counted(plans.length, 'plan')} have a guard</summary>
+    <ul>${guardedItems(plans)}</ul>
+  </details>`;
 }
 
 /** @param {Plan} plan a reverted plan */
