@@ -48,11 +48,12 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** The largest numbers of operations, secrets, networks and upstreams that have their own field in the record of a day. */
+  /** The largest numbers of operations, secrets, networks, upstreams and trials that have their own field in the record of a day. */
   readonly operationsMax: number;
   readonly secretsMax: number;
   readonly networksMax: number;
   readonly upstreamsMax: number;
+  readonly trialsMax: number;
 }
 
 interface SecretUse {
@@ -84,6 +85,10 @@ export class KeyUsage {
   private freeRequests: number[] | undefined;
   /** The decisions of the current trial of the key's plan; undefined while no trial has decided a request. */
   private trial: TrialMinute | undefined;
+  /** The number of trials that this process has recorded on a day (`trialsDay`). */
+  private trials = 0;
+  private readonly trialsMax: number;
+  private trialsDay = -1;
   private hour = -1;
   /** The operations that have their own field in today's record. */
   private readonly operations = new Map<string, OperationCounts>();
@@ -113,7 +118,7 @@ export class KeyUsage {
 
   constructor(
     keyId: string,
-    { calendar, room, operationsMax, secretsMax, networksMax, upstreamsMax }: KeyUsageDeps,
+    { calendar, room, operationsMax, secretsMax, networksMax, upstreamsMax, trialsMax }: KeyUsageDeps,
   ) {
     this.keyId = keyId;
     this.calendar = calendar;
@@ -122,6 +127,7 @@ export class KeyUsage {
     this.secretsMax = secretsMax;
     this.networksMax = networksMax;
     this.upstreamsMax = upstreamsMax;
+    this.trialsMax = trialsMax;
     this.unsent = new UnsentCounts(room);
   }
 
@@ -151,9 +157,19 @@ export class KeyUsage {
   tried(trial: string, outcome: number, isRefusedNow: boolean): void {
     if (this.trial?.name !== trial) {
       this.trial?.close(this.minute, this.calendar, this.unsent);
-      this.trial = new TrialMinute(trial);
+      this.trial = this.mayRecordTrial() ? new TrialMinute(trial) : undefined;
     }
-    this.trial.count(outcome, isRefusedNow);
+    this.trial?.count(outcome, isRefusedNow);
+  }
+
+  private mayRecordTrial(): boolean {
+    const { minuteMs, dayMs } = this.calendar;
+    const day = Math.floor((this.minute * minuteMs) / dayMs);
+    if (day !== this.trialsDay) this.trials = 0;
+    this.trialsDay = day;
+    if (this.trials >= this.trialsMax) return false;
+    this.trials += 1;
+    return true;
   }
 
   /**

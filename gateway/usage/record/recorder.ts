@@ -132,6 +132,7 @@ export function createUsageRecorder({
     | 'usageSecretsPerKeyMax'
     | 'usageNetworksPerKeyMax'
     | 'usageUpstreamsPerKeyMax'
+    | 'usageTrialsPerKeyMax'
     | 'usageIdleRoundsMax'
     | 'usageKeysMax'
     | 'usageActiveKeysMax'
@@ -291,6 +292,7 @@ export function createUsageRecorder({
         secretsMax: bounds.usageSecretsPerKeyMax,
         networksMax: bounds.usageNetworksPerKeyMax,
         upstreamsMax: bounds.usageUpstreamsPerKeyMax,
+        trialsMax: bounds.usageTrialsPerKeyMax,
       }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,

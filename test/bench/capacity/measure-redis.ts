@@ -448,6 +448,7 @@ function usageOf(key: number): KeyUsage {
     secretsMax: 8,
     networksMax: 8,
     upstreamsMax: 8,
+    trialsMax: 50,
   });
 }
 

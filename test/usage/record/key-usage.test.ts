@@ -26,6 +26,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
         secretsMax: 8,
         networksMax: 8,
         upstreamsMax: 8,
+        trialsMax: 50,
       });
       for (let address = 0; address < addresses; address++) {
         key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
@@ -53,6 +54,7 @@ it('an address without room is counted as soon as there is room', () => {
     secretsMax: 8,
     networksMax: 8,
     upstreamsMax: 8,
+    trialsMax: 50,
   });
   key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
   key.decided(0, 1, 1_000, '192.0.2.2', '01234567');
@@ -70,6 +72,7 @@ it('a key with hundreds of secrets records only when the first few secrets of a 
     secretsMax: 8,
     networksMax: 8,
     upstreamsMax: 8,
+    trialsMax: 50,
   });
   for (const atMs of [1_000, 2_000]) {
     for (let secret = 0; secret < 300; secret++) key.decided(0, 1, atMs, '192.0.2.1', `secret-${secret}`);
@@ -90,6 +93,7 @@ it('a stolen secret that is used from many networks records only the first few o
     secretsMax: 8,
     networksMax: 2,
     upstreamsMax: 8,
+    trialsMax: 50,
   });
   for (const atMs of [1_000, 2_000])
     for (const network of ['a', 'b', 'c', 'd']) key.refusedAddress(atMs, network);
@@ -107,4 +111,27 @@ it('a stolen secret that is used from many networks records only the first few o
     ]),
   );
   expect(key.lastSeenMs).toBe(0);
+});
+
+it('a trial that is edited again and again gets a limited number of fields a day', () => {
+  const key = new KeyUsage('acme', {
+    calendar,
+    room: new UnsentRoom(100_000),
+    operationsMax: 100,
+    secretsMax: 8,
+    networksMax: 8,
+    upstreamsMax: 8,
+    trialsMax: 3,
+  });
+  const dayMs = 86_400_000;
+  const fieldsOf = (day: number) =>
+    [...(key.unsent.of(day)?.keys() ?? [])].filter((field) => field.startsWith('trial:')).toSorted();
+  for (const day of [0, 1]) {
+    for (const edit of [1, 2, 3, 4, 5]) {
+      key.decided(0, 1, day * dayMs + edit * 1_000, '192.0.2.1', '01234567');
+      key.tried(`minute${edit}`, 0, false);
+    }
+    key.close();
+    expect(fieldsOf(day)).toEqual(['trial:00:minute1', 'trial:00:minute2', 'trial:00:minute3']);
+  }
 });
