@@ -121,6 +121,28 @@ it('a trial that begins in the middle of a window begins with the used units, st
   await limiter.close();
 });
 
+it('a trial charges requests of one turn that the plan decides with the cost 0, each with its own cost', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const key = keyWith(limitsOf({ perHour: 3 }), limitsOf({ perHour: 10 }));
+  const told = async (...costs: number[]) =>
+    (await decideAll(limiter, key, costs, farAway)).map(({ units, trial }) => `${units} ${trial}`);
+  expect(await told(0, 5, 0, 5)).toEqual(Array(4).fill('0 admitted'));
+  expect(await told(5, 0, 1)).toEqual(['0 hour', '0 admitted', '1 hour']);
+  await limiter.close();
+});
+
+it('a process that has reached the concurrency limit of a key knows whether the trial has banned the key', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const key = { ...keyWith(limitsOf({ perHour: 9 }), limitsOf({ perHour: 1 })), concurrent: 2 };
+  const bans = { ...farAway, after: 1 };
+  const told = async () =>
+    (await decideAll(limiter, key, [1], bans)).map(({ kind, trial }) => `${kind} ${trial}`);
+  expect([await told(), await told(), await told()].flat()).toEqual([
+    ...['admitted admitted', 'admitted banned', 'crowded banned'],
+  ]);
+  await limiter.close();
+});
+
 it('units that are given back count for the trial too, but never below zero', async () => {
   const [{ limiter, prefix }] = await openLimiters(1, { url: redisUrl() });
   const key = keyWith(limitsOf({ perDay: 20 }), limitsOf({ perDay: 3 }));
