@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { ChangedMembers, LimitsBefore, RecordedChange } from '../../fleet/changes.ts';
 import { type LimitsByField, limitFieldNames, toLimitFields } from '../../keys/limit-fields.ts';
 import { limitsAt, plansAt } from '../../keys/plans.ts';
-import type { Grant, Key, Plans, Reverts, Settings } from '../../shared/model.ts';
+import type { Grant, Key, Plan, Plans, Reverts, Settings } from '../../shared/model.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import { instant, limitsByField, list } from '../api/response-parts.ts';
 
@@ -130,7 +130,7 @@ function withPlanChanges(
 ): readonly (RecordedChange | DatedReload)[] {
   const dated = [...plans.values()].flatMap((plan) =>
     (plan.changes ?? []).map(({ fromMs }): DatedReload => {
-      const limits = toLimitFields(limitsAt(plan, fromMs - 1));
+      const limits = limitsUntil(fromMs, plan, changes);
       return { action: 'reload', at: isoOf(fromMs), limitsBefore: { plans: { [plan.name]: limits } } };
     }),
   );
@@ -138,6 +138,27 @@ function withPlanChanges(
   return dated.length === 0
     ? changes
     : [...changes, ...past].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
+/**
+ * Returns the limits of a plan just before its scheduled change at `fromMs`. If a guard had reverted the plan then, these are the limits that
+ * applied since the revert.
+ *
+ * @param changes the newest first
+ */
+function limitsUntil(fromMs: number, plan: Plan, changes: readonly RecordedChange[]): LimitsByField {
+  const last = changes.find(
+    (change) =>
+      'limitsBefore' in change &&
+      change.limitsBefore?.plans?.[plan.name] !== undefined &&
+      Date.parse(change.at) < fromMs,
+  );
+  const endedByEarlierChange = plan.changes?.some(
+    (one) => last !== undefined && one.fromMs < fromMs && one.fromMs > Date.parse(last.at),
+  );
+  return last?.action === 'plan.reverted' && !endedByEarlierChange
+    ? last.after
+    : toLimitFields(limitsAt(plan, fromMs - 1));
 }
 
 function limitsOf({ plan, own, plans }: Terms): LimitsByField {

@@ -105,6 +105,33 @@ describe('the minute limit of a key over time', () => {
       ],
       ['10:00', 60, '10:30', 50, '11:00', 60, '12:00', 50],
     ],
+    [
+      'a guard reverted its plan until a scheduled change of the plan',
+      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
+      [
+        change('11:00', {
+          ...{ action: 'plan.reverted', plan: 'dated', before: { perMinute: 20 }, after: { perMinute: 60 } },
+          limitsBefore: { plans: { dated: { perMinute: 20 } } },
+        }),
+        reload('12:00', { plans: { pro: { perMinute: 1 } } }),
+      ],
+      ['10:00', 20, '11:00', 60, '13:00', 30],
+    ],
+    [
+      'a guard reverted its plan, and a retry ended the revert before a scheduled change of the plan',
+      { id: 'acme', plan: 'dated', limits: toLimits({ perMinute: 30 }) },
+      [
+        change('11:00', {
+          ...{ action: 'plan.reverted', plan: 'dated', before: { perMinute: 20 }, after: { perMinute: 60 } },
+          limitsBefore: { plans: { dated: { perMinute: 20 } } },
+        }),
+        change('12:00', {
+          ...{ action: 'plan.retried', plan: 'dated', before: { perMinute: 60 }, after: { perMinute: 20 } },
+          limitsBefore: { plans: { dated: { perMinute: 60 } } },
+        }),
+      ],
+      ['10:00', 20, '11:00', 60, '12:00', 20, '13:00', 30],
+    ],
     ['it was created', free, [ofKey('11:00', 'create')], ['10:00', undefined, '11:00', 50]],
     [
       'a grant that ended by itself, over an edit of the plan',
