@@ -436,6 +436,11 @@ export const defaultBounds = Object.freeze({
   healthFleetPauseMs: 100,
   healthOwnPauseMaxMs: 10_000,
   healthTurnMs: 20,
+  /**
+   * The deadline of a call to Redis about health checks. If Redis replies later, the process checks its targets alone. Until this deadline, a
+   * process of a large fleet may wait for its turn, so the deadline is short.
+   */
+  healthExchangeDeadlineMs: 350,
   /** The periods in which processes count how many processes check a target, and the number of targets in one call. */
   healthCheckersPeriodMs: 10_000,
   healthCheckersAtOnce: 250,

@@ -41,7 +41,7 @@ async function startWith<Member extends RunningGateway>(
 
 it('three gateways together check a target less often than one gateway alone, and each checks alone without Redis', async () => {
   // A gateway alone would check the target at most fifty times a second, and three gateways share ten checks a second.
-  const bounds = { healthPauseMs: 20, healthTimeoutMs: 20_000, storePatientDeadlineMs: 5_000 };
+  const bounds = { healthPauseMs: 20, healthTimeoutMs: 20_000, healthExchangeDeadlineMs: 5_000 };
   const { backend, gateways, redis } = await startWith(startFleetHere, 3, bounds);
   await checksInSecond(backend, (checks) => checks > 0 && checks <= 20);
   backend.health = 503;

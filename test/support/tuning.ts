@@ -29,6 +29,7 @@ export const patientStore = {
   storeStartTimeoutMs: 20_000,
   storeConnectTimeoutMs: 20_000,
   storePatientDeadlineMs: 20_000,
+  healthExchangeDeadlineMs: 20_000,
   // A claim must last longer than a call to the store and an attempt.
   webhookClaimMs: 60_000,
   directoryLookUpDeadlineMs: 20_000,
@@ -64,6 +65,7 @@ export const steadyStore = {
   storeSilenceMaxMs: 5_000,
   storeConnectTimeoutMs: 5_000,
   storePatientDeadlineMs: 5_000,
+  healthExchangeDeadlineMs: 5_000,
   directoryLookUpDeadlineMs: 2_000,
   usageCallTimeoutMs: 5_000,
 } as const satisfies Tuning['bounds'];

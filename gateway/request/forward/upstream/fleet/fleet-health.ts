@@ -110,9 +110,9 @@ export function createFleetHealth({
     isUrgent = false;
     let isShared = false;
     try {
-      if (performance.now() >= countAtMs) await count();
+      const isAnswered = performance.now() < countAtMs || (await count());
       isShared = [...entries.values()].some(({ checkers }) => checkers > soloCheckersMax);
-      if (isShared) await share();
+      if (isAnswered && isShared) await share();
       else forget();
     } finally {
       isBusy = false;
@@ -132,7 +132,8 @@ export function createFleetHealth({
     }
   }
 
-  async function count(): Promise<void> {
+  /** @returns whether Redis has replied */
+  async function count(): Promise<boolean> {
     const nowMs = performance.now();
     const longestPauseMs = bounds.healthCheckersPeriodMs * countedEarlier;
     countPauseMs = Math.min(Math.max(2 * countPauseMs, bounds.healthPauseMs), longestPauseMs);
@@ -144,8 +145,8 @@ export function createFleetHealth({
       const counted = part.map((id) => entries.get(id)?.countedPeriod ?? 0);
       const call = () =>
         client.countCheckers(names.length, ...names, bounds.healthCheckersPeriodMs, ...counted);
-      const reply = await replyOrUndefined(records, names, call, bounds.storePatientDeadlineMs);
-      if (reply === undefined) return;
+      const reply = await replyOrUndefined(records, names, call, bounds.healthExchangeDeadlineMs);
+      if (reply === undefined) return false;
       const [period = 0, ...numbers] = reply;
       for (const [index, id] of part.entries()) {
         const entry = entries.get(id);
@@ -155,6 +156,7 @@ export function createFleetHealth({
         entry.checkers = Math.max(numbers[index] ?? 1, nowMs < assumed.untilMs ? assumed.checkers : 1);
       }
     }
+    return true;
   }
 
   async function share(): Promise<void> {
@@ -174,7 +176,7 @@ export function createFleetHealth({
         healthTimeoutMs,
         ...sent,
       );
-    const reply = await replyOrUndefined(records, [failingName], call, bounds.storePatientDeadlineMs);
+    const reply = await replyOrUndefined(records, [failingName], call, bounds.healthExchangeDeadlineMs);
     if (reply === undefined) {
       forget();
       return;

@@ -193,3 +193,19 @@ it('without Redis a process checks alone, has no opinion of the fleet, and share
   expect(Math.max(...members.map(({ checkers }) => checkers()))).toBeLessThanOrEqual(2);
   expect(members.map(({ told }) => told)).toEqual(Array(4).fill(['down']));
 });
+
+it('while Redis hangs, a process soon checks alone, because its turn may come too late for a target that hangs too', async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.stop());
+  const bounds = {
+    storePatientDeadlineMs: 600_000,
+    storeSilenceMaxMs: 600_000,
+    healthExchangeDeadlineMs: 500,
+  };
+  const members = await startMembers(4, { url: server.url, bounds });
+  const counted = () => members.map(({ checkers }) => checkers());
+  server.freeze();
+  await expect.poll(counted).toEqual(Array(4).fill(2));
+  server.thaw();
+  await expect.poll(counted).toEqual(Array(4).fill(4));
+});
