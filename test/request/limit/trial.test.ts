@@ -131,6 +131,18 @@ it('a trial charges requests of one turn that the plan decides with the cost 0, 
   await limiter.close();
 });
 
+it('a trial charges a request once whose cost only a grant admits', async () => {
+  const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
+  const key = keyWith(limitsOf({ perHour: 3 }), limitsOf({ perDay: 12 }));
+  await limiter.grant(key.id, { limits: limitsOf({ perHour: 20 }), untilMs: Date.now() + 600_000 });
+  const told: string[] = [];
+  for (const cost of [5, 5, 5, 2])
+    for (const { units, trial } of await decideAll(limiter, key, [cost], farAway))
+      told.push(`${units} ${trial}`);
+  expect(told).toEqual(['5 admitted', '5 admitted', '5 day', '2 admitted']);
+  await limiter.close();
+});
+
 it('a process that has reached the concurrency limit of a key knows whether the trial has banned the key', async () => {
   const [{ limiter }] = await openLimiters(1, { url: redisUrl() });
   const key = { ...keyWith(limitsOf({ perHour: 9 }), limitsOf({ perHour: 1 })), concurrent: 2 };
