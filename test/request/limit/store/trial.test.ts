@@ -10,6 +10,7 @@ import {
   type Asked,
   decideQuota,
   emptyQuotaState,
+  expiresMs,
   liftBan,
   limitsAt,
   type QuotaState,
@@ -128,6 +129,20 @@ it('a trial begins with the counts, strikes and bans of the plan, and again when
   expect(tried(larger.state, limitsOf({ perHour: 10 }), 1).trial).toMatchObject({ admitted: 1 });
   const otherWindows = tried(larger.state, limitsOf({ perHour: 9, perDay: 90 }), 0);
   expect(otherWindows.trial?.state).toMatchObject({ hourUsed: 5, strikes: 8 });
+});
+
+it('a state is kept until the refusals and the ban of the trial have expired', () => {
+  const bans = { after: 3, withinMs: 5_000, forMs: 1_000, maxMs: 10_000 };
+  const call = {
+    keyId: 'k',
+    bans,
+    units: 1,
+    ...alignLimits(limitsOf({ perSecond: 9 }), limitsOf({ perSecond: 1 })),
+  };
+  const refused = decideQuota(emptyQuotaState, { ...call, requests: 2 }, windowsMs, 1_000);
+  expect(expiresMs(refused.state, bans, windowsMs)).toBe(6_000);
+  const banned = decideQuota(emptyQuotaState, { ...call, requests: 4 }, windowsMs, 1_000);
+  expect(expiresMs(banned.state, bans, windowsMs)).toBe(12_000);
 });
 
 it('a trial whose plan gets other limits is decided beside these limits', () => {
