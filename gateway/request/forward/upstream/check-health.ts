@@ -17,6 +17,8 @@ export interface Finding {
   readonly health: Health;
   /** Why the target is not healthy. */
   readonly reason: string | undefined;
+  /** Whether the check could not connect, so that a request could not connect either. */
+  readonly isUnreachable?: boolean;
 }
 
 interface HealthCheck {
@@ -64,7 +66,8 @@ export function checkHealth({ pool, host, path, timeoutMs }: HealthCheck): Promi
       },
       onFailure(failure) {
         connection = undefined;
-        end({ health: 'down', reason: `health check failed: ${failure.cause}` });
+        const reason = `health check failed: ${failure.cause}`;
+        end({ health: 'down', reason, isUnreachable: failure.kind === 'connect' });
       },
     };
     pool.send(request, handler);
@@ -101,7 +104,8 @@ export function checkConnection({
     socket.once(tls === undefined ? 'connect' : 'secureConnect', () => end(healthy));
     // An error has no effect after the result is known.
     socket.on('error', (error) => {
-      end({ health: 'down', reason: `no connection: ${connectionErrorText(error)}` });
+      const reason = `no connection: ${connectionErrorText(error)}`;
+      end({ health: 'down', reason, isUnreachable: true });
     });
     socket.once('close', () => end({ health: 'down', reason: 'the connection was closed at once' }));
   });

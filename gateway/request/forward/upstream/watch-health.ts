@@ -55,11 +55,11 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
   );
   let hasJustResponded = false;
   let checkers = 1;
-  /** Whether the target is down only because a request could not connect. */
+  /** Whether the target is down because a request or a check could not connect. The next request would reveal this failure again. */
   let isEjected = false;
   /**
-   * Whether a passed check of another process may end an ejection. Only the first ejection after a passed check of this process may end in
-   * this way, because otherwise requests of a process with a broken network would try the target again and again.
+   * Whether a passed check of another process may end an ejection. Such a check ends only the first ejection after a passed check of this
+   * process. Requests of a process with a broken network therefore try the target only once more.
    */
   let mayRelyOnFleet = true;
   do {
@@ -97,7 +97,7 @@ export async function watchHealth(options: WatchOptions): Promise<void> {
     if (finding.health !== 'healthy' && target.health === 'healthy') finding = await find();
     // A target that was down and is now silent has not recovered, so its health remains `down`.
     if (!stop.aborted && (finding.health !== 'silent' || target.health !== 'down')) setHealth(finding);
-    isEjected &&= finding.health === 'down';
+    isEjected = finding.isUnreachable === true || (isEjected && finding.health === 'down');
     if (finding.health === 'healthy') mayRelyOnFleet = true;
   }
 

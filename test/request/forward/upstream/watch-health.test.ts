@@ -29,6 +29,10 @@ interface Watcher {
   eject(): void;
   /** The result of the next checks. */
   result: Health;
+  /** Whether the next checks cannot connect. */
+  isUnreachable: boolean;
+  /** The changes of the target's health. */
+  readonly changes: Health[];
   /** How long a check takes. */
   checkMs: number;
   checks: number;
@@ -62,18 +66,27 @@ function startWatcher({
     target.health = 'down';
     target.unreachableMs = performance.now();
   };
-  const watcher: Watcher = { target, eject, result: 'healthy', checkMs: 0, checks: 0 };
+  const watcher: Watcher = {
+    target,
+    eject,
+    result: 'healthy',
+    isUnreachable: false,
+    changes: [],
+    checkMs: 0,
+    checks: 0,
+  };
   void watchHealth({
     target,
     upstream: { ...upstreamAt(url), health: path === '' ? undefined : path },
     host: undefined,
     async check() {
       watcher.checks++;
-      const { result, checkMs } = watcher;
+      const { result, checkMs, isUnreachable } = watcher;
       if (checkMs > 0) await sleep(checkMs);
-      return { health: result, reason: result === 'healthy' ? undefined : 'it fails' };
+      return { health: result, reason: result === 'healthy' ? undefined : 'it fails', isUnreachable };
     },
     setHealth({ health }) {
+      if (health !== target.health) watcher.changes.push(health);
       target.health = health;
     },
     shared,
@@ -148,6 +161,21 @@ it('a process that could not connect to a target uses it again after a check of 
   await until('each other process has checked ten more times', () => {
     expect(cut.target.health).toBe('down');
     return others.every(({ checks }, index) => checks >= (before[index] ?? 0) + 10);
+  });
+});
+
+it('a process whose checks cannot connect uses the target once after a check of another process', async () => {
+  const { start, checkers } = await startFleet(6);
+  const watchers = start();
+  await expect.poll(checkers).toEqual([6]);
+  const [cut] = watchers;
+  if (cut === undefined) throw new Error('six were started');
+  Object.assign(cut, { result: 'down', isUnreachable: true });
+  await expect.poll(() => cut.changes).toEqual(['down', 'healthy', 'down']);
+  const before = watchers.map(({ checks }) => checks);
+  await until('each has checked ten more times', () => {
+    expect(cut.changes).toHaveLength(3);
+    return watchers.every(({ checks }, index) => checks >= (before[index] ?? 0) + 10);
   });
 });
 
