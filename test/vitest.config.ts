@@ -57,7 +57,7 @@ export default defineConfig({
     pool: 'forks',
     // Tests spend half of their time waiting, so there are more workers than cores. With one worker per core, the cores were idle for a
     // third of the time.
-    maxWorkers: 5,
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
