@@ -48,9 +48,12 @@ export function makeCredentials(count: number, dir: string): Credentials {
   };
 }
 
-/** The secret is derived from the id. The secret has the length of a real secret. */
+/**
+ * The secret is derived from the id. The secret has the length of a real secret. It has another prefix than secrets of Tollgate, because a
+ * gateway refuses a secret with this prefix and without its checksum before it looks the secret up.
+ */
 function makeCredential(id: string, limits: Limits): Credential {
-  const secret = `tg_bench_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
+  const secret = `benchkey_${sha256Hex(`secret of ${id}`).slice(0, 40)}`;
   return { id, secret, sha256: sha256Hex(secret), limits };
 }
 
