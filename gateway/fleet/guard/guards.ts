@@ -5,6 +5,7 @@ import { guardedEditsAt } from '../../keys/plans.ts';
 import type { RedisConnection } from '../../redis/redis-connection.ts';
 import { type Away, notConnected } from '../../redis/redis-reply.ts';
 import type { Decision, Plans, Revert, Reverts, Settings } from '../../shared/model.ts';
+import { joinNextRun } from '../../shared/structures/join-next-run.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { firstState, type GuardFigures, type GuardState, isNewer } from './decide-guard.ts';
 import type { GuardReply, GuardStore } from './guard-store.ts';
@@ -71,9 +72,8 @@ export function createGuards({
   const watches = new Map<string, Watch>();
   const listeners = new Set<(news: readonly GuardNews[]) => void>();
   let reverts: Reverts = new Map();
-  let underWay: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
   const warned = new Set<string>();
+  const report = joinNextRun(reportOnce);
   const timer = setInterval(() => void report(), bounds.guardIntervalMs).unref();
   store.onReturn(() => void report());
   const started = edits().length === 0 ? Promise.resolve() : store.started.then(report);
@@ -144,16 +144,6 @@ export function createGuards({
     const watch: Watch = { edit, unsent, state: firstState, figures: undefined };
     watches.set(edit.identity, watch);
     return watch;
-  }
-
-  /** Begins a report after this call. Calls during a report share the next report. */
-  function report(): Promise<void> {
-    next ??= underWay.then(() => {
-      next = undefined;
-      underWay = reportOnce();
-      return underWay;
-    });
-    return next;
   }
 
   async function reportOnce(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Away } from '../../../redis/redis-reply.ts';
+import { joinNextRun } from '../../../shared/structures/join-next-run.ts';
 import type { Bounds } from '../../../shared/timeouts-and-sizes.ts';
 import type { Added, BlockStore, LeakedSecret, LeaksRead } from './block-store.ts';
 
@@ -25,9 +26,8 @@ export function createBlockedSecrets({
   let version: number | undefined = 0;
   let readMs = 0;
   let revision = 0;
-  let underWay: Promise<boolean> = Promise.resolve(true);
-  let next: Promise<boolean> | undefined;
   let isClockKnown = false;
+  const read = joinNextRun(readOnce);
   const beganMs = performance.now();
   const timer = setInterval(() => void read(), bounds.leaksReadIntervalMs).unref();
   store.onReturn(() => void read());
@@ -76,16 +76,6 @@ export function createBlockedSecrets({
     },
     close: () => clearInterval(timer),
   };
-
-  /** Begins a read after this call. Calls during a read share the next read. */
-  function read(): Promise<boolean> {
-    next ??= underWay.then(() => {
-      next = undefined;
-      underWay = readOnce();
-      return underWay;
-    });
-    return next;
-  }
 
   async function readOnce(): Promise<boolean> {
     const isAfterDecision = isClockKnown;
