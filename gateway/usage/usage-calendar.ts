@@ -41,6 +41,12 @@ export function isWithin(atMs: number, lengthMs: number, { fromMs, toMs }: Perio
   return atMs + lengthMs > fromMs && atMs <= toMs;
 }
 
+/** Returns the hours of a day that overlap a period, in ascending order. */
+export function hoursWithin(day: number, period: Period, { hourMs, dayMs }: UsageCalendar): number[] {
+  const firstHour = (day * dayMs) / hourMs;
+  return hoursOfDay.map((hour) => firstHour + hour).filter((hour) => isWithin(hour * hourMs, hourMs, period));
+}
+
 /** Returns the days of a period, in ascending order. */
 export function daysOf({ fromMs, toMs }: Period, { dayMs }: UsageCalendar): number[] {
   const first = Math.floor(fromMs / dayMs);

@@ -3,7 +3,7 @@ import { others } from '../record/key-usage.ts';
 import { failedField, failedHourNumber, failedNumber, hoursField, nameIn } from '../record-fields.ts';
 import type { Counts } from '../store/counts.ts';
 import type { RecordRead } from '../store/usage-store.ts';
-import { daysOf, hoursOfDay, type UsageCalendar } from '../usage-calendar.ts';
+import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
 /** Reads the failed units of keys: the units of requests that ended with 5xx, or that the gateway or the upstream cut. */
 export interface FailedUnitsReader {
@@ -43,7 +43,7 @@ export function createFailedUnitsReader({
   readonly readKnown: (reads: readonly RecordRead[]) => Promise<Records | undefined>;
   readonly calendar: UsageCalendar;
 }): FailedUnitsReader {
-  const { minuteMs, hourMs, dayMs } = calendar;
+  const { minuteMs, hourMs } = calendar;
 
   return {
     async failedUnits(keyIds, period, { known, only }) {
@@ -72,13 +72,9 @@ export function createFailedUnitsReader({
   function failingDay(
     { keyId, day }: OfDay,
     sums: Counts | undefined,
-    { fromMs, toMs }: Period,
+    period: Period,
   ): readonly FailingDay[] {
-    const dayStart = (day * dayMs) / hourMs;
-    const hours = hoursOfDay
-      .map((place) => dayStart + place)
-      .filter((hour) => (hour + 1) * hourMs > fromMs && hour * hourMs <= toMs)
-      .filter((hour) => sums?.has(failedHourNumber(hour)));
+    const hours = hoursWithin(day, period, calendar).filter((hour) => sums?.has(failedHourNumber(hour)));
     const units = hours.reduce((sum, hour) => sum + (sums?.get(failedHourNumber(hour)) ?? 0), 0);
     return hours.length === 0 ? [] : [{ keyId, day, hours, units }];
   }
@@ -103,10 +99,9 @@ export function createFailedUnitsReader({
   }
 
   /** Returns the minutes of an hour that belong to the period; an empty list if there are none. */
-  function partIn({ fromMs, toMs }: Period, { hour, upstream, minutes }: FailedHour): readonly FailedHour[] {
-    const [first, last] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
-    const start = (hour * hourMs) / minuteMs;
-    const within = minutes.filter(({ minute }) => start + minute >= first && start + minute <= last);
+  function partIn(period: Period, { hour, upstream, minutes }: FailedHour): readonly FailedHour[] {
+    const startMs = hour * hourMs;
+    const within = minutes.filter(({ minute }) => isWithin(startMs + minute * minuteMs, minuteMs, period));
     return within.length === 0 ? [] : [{ hour, upstream, minutes: within }];
   }
 }
@@ -149,6 +144,7 @@ function minutesIn(counts: Counts): FailedHour['minutes'] {
     .sort((a, b) => a.minute - b.minute);
 }
 
-function unitsIn(hours: readonly FailedHour[]): number {
+/** Returns the sum of all failed units. */
+export function unitsIn(hours: readonly FailedHour[]): number {
   return hours.reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
 }

@@ -12,7 +12,7 @@ import {
   trialName,
   trialPlaceOf,
 } from '../trial.ts';
-import { daysOf, hoursOfDay, isWithin, type UsageCalendar } from '../usage-calendar.ts';
+import { daysOf, hoursWithin, isWithin, type UsageCalendar } from '../usage-calendar.ts';
 
 /** Reads the decisions of trials from the usage record. */
 export interface TrialReader {
@@ -53,15 +53,13 @@ export function createTrialReader({
   readonly read: (reads: readonly RecordRead[]) => Promise<readonly Map<string, Counts>[] | undefined>;
   readonly calendar: UsageCalendar;
 }): TrialReader {
-  const { minuteMs, hourMs, dayMs } = calendar;
+  const { minuteMs, hourMs } = calendar;
 
   return {
     async trialOf(keyIds, trial, period) {
       const name = trialName(trial);
       const days = daysOf(period, calendar).map((day) => {
-        const start = (day * dayMs) / hourMs;
-        const hours = hoursOfDay.map((hour) => start + hour);
-        return { day, hours: hours.filter((hour) => isWithin(hour * hourMs, hourMs, period)) };
+        return { day, hours: hoursWithin(day, period, calendar) };
       });
       const records = await read(
         keyIds.flatMap((keyId): RecordRead[] =>

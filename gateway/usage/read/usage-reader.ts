@@ -29,6 +29,7 @@ import {
   daysOf,
   hourOfDay,
   hoursOfDay,
+  hoursWithin,
   isWithin,
   minuteOfHour,
   minutesField,
@@ -328,13 +329,11 @@ export function createUsageReader({
       );
     },
 
-    async minutesOf(keyIds, { fromMs, toMs }) {
-      const [firstMinute, lastMinute] = [Math.floor(fromMs / minuteMs), Math.floor(toMs / minuteMs)];
-      const [firstHour, lastHour] = [Math.floor(fromMs / hourMs), Math.floor(toMs / hourMs)];
-      const days = daysOf({ fromMs, toMs }, calendar).map((day) => {
-        const start = (day * dayMs) / hourMs;
-        const hours = Array.from({ length: dayMs / hourMs }, (_, place) => start + place);
-        return { day, hours: hours.filter((hour) => hour >= firstHour && hour <= lastHour) };
+    async minutesOf(keyIds, period) {
+      const firstMinute = Math.floor(period.fromMs / minuteMs);
+      const lastMinute = Math.floor(period.toMs / minuteMs);
+      const days = daysOf(period, calendar).map((day) => {
+        return { day, hours: hoursWithin(day, period, calendar) };
       });
       const records = await read(
         keyIds.flatMap((keyId): RecordRead[] =>

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CreditRun } from '../../../request/limit/credit/give-back.ts';
 import type { Limiter } from '../../../request/limit/limiter.ts';
 import type { Period } from '../../../shared/schema/dates-and-durations.ts';
-import type { FailedHour } from '../../../usage/read/failed-units.ts';
+import { type FailedHour, unitsIn } from '../../../usage/read/failed-units.ts';
 import type { UsageReader } from '../../../usage/read/usage-reader.ts';
 import { pageOfIds } from '../find-keys.ts';
 import type { KeySources } from '../key-sources.ts';
@@ -105,8 +105,4 @@ export async function runPart(
   function sumOf(all: readonly MakegoodFigures[]): MakegoodFigures {
     return all.reduce((sum, one) => addFigures(sum, one, namedMax), noFigures);
   }
-}
-
-function unitsIn(failed: readonly FailedHour[]): number {
-  return failed.reduce((sum, { minutes }) => minutes.reduce((all, { units }) => all + units, sum), 0);
 }
