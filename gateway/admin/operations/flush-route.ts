@@ -1,16 +1,23 @@
 import * as z from 'zod';
-import type { FlushFleet } from '../../fleet/flush/flush-fleet.ts';
+import type { FlushedFleet, FlushFleet } from '../../fleet/flush/flush-fleet.ts';
 import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import { jsonResponse } from '../admin-response.ts';
 import { count, list, positive, processId } from '../api/response-parts.ts';
 import { defineRoute, type Route } from '../api/route.ts';
 
+/** Processes that have not sent all their counts in time. */
+export const behindShown = list(
+  z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
+);
+
+export function behindView(behind: FlushedFleet['behind']): z.output<typeof behindShown> {
+  return behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker }));
+}
+
 /** The response of `POST /flush`. */
 export const flushedCounts = z.object({
   isComplete: z.boolean().describe('False if Redis did not reply, so that other processes are not known.'),
-  behind: list(
-    z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }),
-  ).describe('The processes that have not sent all their counts in time.'),
+  behind: behindShown.describe('The processes that have not sent all their counts in time.'),
 });
 
 /**
@@ -28,10 +35,8 @@ export function flushRoute(
     waits: true,
     async respond() {
       const { isComplete, behind } = await flushFleet(fleetFlushReusedMs);
-      return jsonResponse({
-        isComplete,
-        behind: behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker })),
-      } satisfies z.output<typeof flushedCounts>);
+      const shown: z.output<typeof flushedCounts> = { isComplete, behind: behindView(behind) };
+      return jsonResponse(shown);
     },
   });
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { FlushedFleet, FlushFleet } from '../../../fleet/flush/flush-fleet.ts';
+import type { FlushFleet } from '../../../fleet/flush/flush-fleet.ts';
 import type { Limiter } from '../../../request/limit/limiter.ts';
 import type { Settings } from '../../../shared/model.ts';
 import { isoOf, type Period } from '../../../shared/schema/dates-and-durations.ts';
@@ -7,6 +7,7 @@ import { others } from '../../../usage/record/key-usage.ts';
 import type { Usage } from '../../../usage/usage.ts';
 import { errorResponse, jsonResponse, storeUnavailable } from '../../admin-response.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { behindView } from '../../operations/flush-route.ts';
 import { keptPeriod } from '../../operations/kept-period.ts';
 import type { KeySources } from '../key-sources.ts';
 import {
@@ -80,7 +81,7 @@ export function makegoodRoute(
         ...asked,
         ...(isDryRun && { dryRun: true }),
         ...figures,
-        behind: flushed && behindOf(flushed),
+        behind: flushed && flushed.behind.length > 0 ? behindView(flushed.behind) : undefined,
         next: part.last === undefined ? undefined : packCursor({ ...position, after: part.last, figures }),
       } satisfies MakegoodShown);
     },
@@ -115,9 +116,4 @@ function faultOf(
     return `There is no upstream with the name in \`upstream\`. The upstreams are ${names.join(', ')}.`;
   if (plan !== undefined && !plans.has(plan)) return 'There is no plan with the name in `plan`.';
   return undefined;
-}
-
-function behindOf({ behind }: FlushedFleet): MakegoodShown['behind'] {
-  if (behind.length === 0) return undefined;
-  return behind.map(({ id, host, pid, worker }) => ({ id, host, pid, worker }));
 }

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { date } from '../../../keys/key-schema.ts';
 import { fields, flag, text } from '../../../shared/schema/schema-parts.ts';
-import { count, instant, list, positive, processId } from '../../api/response-parts.ts';
+import { count, instant, list } from '../../api/response-parts.ts';
+import { behindShown } from '../../operations/flush-route.ts';
 
 export const makegoodBody = fields('an object with from and to', {
   from: date.describe('The beginning of the period. The period includes the whole minute of this time.'),
@@ -61,7 +62,7 @@ export const makegoodShown = makegoodFigures.extend({
   from: instant.describe('The beginning of the period, or of the usage record if the record begins later.'),
   to: instant.describe('The end of the period, or the time of the request if the period ends later.'),
   dryRun: z.literal(true).optional().describe('Present for a dry run.'),
-  behind: list(z.object({ id: processId, host: z.string(), pid: count, worker: positive.optional() }))
+  behind: behindShown
     .optional()
     .describe(
       'The processes that did not send their counts in time. The figures lack the last counts of these processes, so the run must be repeated. Absent if there are none, and absent in later parts.',
