@@ -100,12 +100,15 @@ export function createPresence({
 
   /** Reads the states of all processes. Calls at the same time share a read. */
   function readAll(): Promise<readonly KnownProcess[] | undefined> {
-    reading ??= replyOrUndefined({ isReady }, [seenName], readSeen, bounds.storePatientDeadlineMs).finally(
-      () => {
-        reading = undefined;
-      },
-    );
+    reading ??= readSeen(new Set()).finally(() => {
+      reading = undefined;
+    });
     return reading;
+  }
+
+  function readSeen(except: ReadonlySet<string>): Promise<readonly KnownProcess[] | undefined> {
+    const call = () => readStates(except);
+    return replyOrUndefined({ isReady }, [seenName], call, bounds.storePatientDeadlineMs);
   }
 
   /**
@@ -113,12 +116,14 @@ export function createPresence({
    * process serve other requests in between. All states together would contain each target thousands of times. The healthy targets are
    * therefore kept only in the states of `presenceDetailedMax` processes. These processes are the first by id, because ids are random.
    */
-  async function readSeen(): Promise<readonly KnownProcess[]> {
+  async function readStates(except: ReadonlySet<string>): Promise<readonly KnownProcess[]> {
     const [nowMs, flat] = await Promise.all([
       clockOf(seenName),
       client.zrange(seenName, 0, '-1', 'WITHSCORES'),
     ]);
-    const seen = pairs(flat).toSorted(([one], [other]) => (one < other ? -1 : 1));
+    const seen = pairs(flat)
+      .filter(([id]) => !except.has(id))
+      .toSorted(([one], [other]) => (one < other ? -1 : 1));
     const known: KnownProcess[] = [];
     for (let from = 0; from < seen.length; from += bounds.presenceReadAtOnce) {
       const part = seen.slice(from, from + bounds.presenceReadAtOnce);
@@ -141,14 +146,15 @@ export function createPresence({
     /** Starts to publish. */
     start: publish,
     flushOwn,
-    async read(): Promise<Fleet> {
+    /** @param except the ids of processes of other gateways that are left out */
+    async read(except: ReadonlySet<string> = new Set()): Promise<Fleet> {
       const states = own();
       const ownIds = states.map(({ id }) => id);
-      const all = await readAll();
+      const seen = await (except.size === 0 ? readAll() : readSeen(except));
       return fleetOf(
         processId,
         states,
-        all?.filter(({ id }) => !ownIds.includes(id)),
+        seen?.filter(({ id }) => !ownIds.includes(id)),
       );
     },
     /** Stops publishing, and removes the processes of this gateway from the list. */
