@@ -1,4 +1,5 @@
 import { type GuardedEdit, limitOf } from '../../keys/guards.ts';
+import { hashOf } from '../../keys/packed-keys.ts';
 import type { Decision } from '../../shared/model.ts';
 
 /**
@@ -119,10 +120,7 @@ export function isGroup(name: string): boolean {
 
 /** A short name for a key: a hash of its id (FNV-1a with the final mix of MurmurHash3) in hex. */
 function nameOf(keyId: string): string {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < keyId.length; index++) {
-    hash = Math.imul(hash ^ keyId.charCodeAt(index), 0x01000193);
-  }
+  let hash = hashOf(keyId);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   hash ^= hash >>> 16;
