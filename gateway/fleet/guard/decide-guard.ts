@@ -64,19 +64,18 @@ export function addReport(
 ): { readonly figures: GuardFigures; readonly hasChanged: boolean } {
   const { guardSlotMs, guardKeysPerSlotMax } = bounds;
   if (isNewer(known, record.state)) restart(record, known);
-  dropSlots(record.slots, nowMs, bounds);
-  if (record.state.revert !== undefined || nowMs >= untilMs) {
-    return { figures: figuresOf(record.slots), hasChanged: false };
-  }
-  for (const { agoMs, counts } of known.generation === record.state.generation ? periods : []) {
-    const slot = Math.floor((nowMs - agoMs) / guardSlotMs);
-    const there = record.slots.get(slot) ?? noCounts();
-    addCounts(there, counts, guardKeysPerSlotMax);
-    record.slots.set(slot, there);
+  const isWatching = record.state.revert === undefined && nowMs < untilMs;
+  if (isWatching && known.generation === record.state.generation) {
+    for (const { agoMs, counts } of periods) {
+      const slot = Math.floor((nowMs - agoMs) / guardSlotMs);
+      const there = record.slots.get(slot) ?? noCounts();
+      addCounts(there, counts, guardKeysPerSlotMax);
+      record.slots.set(slot, there);
+    }
   }
   dropSlots(record.slots, nowMs, bounds);
   const figures = figuresOf(record.slots);
-  const hasChanged = isReached([...record.slots.values()], figures, refusedShareMax, bounds);
+  const hasChanged = isWatching && isReached([...record.slots.values()], figures, refusedShareMax, bounds);
   if (hasChanged) record.state = { ...record.state, revert: { sinceMs: nowMs, ...figures } };
   return { figures, hasChanged };
 }
