@@ -181,13 +181,8 @@ export function createGuards({
   }
 
   function tell(news: readonly GuardNews[]): void {
-    const reverted = [...watches].flatMap(
-      ([
-        identity,
-        {
-          state: { revert },
-        },
-      ]): [string, Revert][] => (revert === undefined ? [] : [[identity, revert]]),
+    const reverted = [...watches].flatMap(([identity, { state }]): [string, Revert][] =>
+      state.revert === undefined ? [] : [[identity, state.revert]],
     );
     const isSame =
       reverted.length === reverts.size &&
