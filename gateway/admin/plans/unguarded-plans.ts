@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import { limitChangeText, percent } from '../../fleet/wording.ts';
-import { smallerWindows } from '../../keys/guards.ts';
+import { limitOf, smallerWindows } from '../../keys/guards.ts';
 import { type LimitsByField, toLimitFields, toLimits } from '../../keys/limit-fields.ts';
 import type { Limits, PlanWindow } from '../../shared/model.ts';
-import { dateText, limitsText } from '../settings/diff-settings.ts';
-import type { planShown } from '../settings/settings-view.ts';
+import { addedChanges, dateText, limitsText } from '../settings/diff-settings.ts';
+import { limitsInView, type planShown } from '../settings/settings-view.ts';
 import { proposeGuard } from './propose-guard.ts';
 
 type ShownPlan = Pick<
@@ -76,13 +76,13 @@ interface SmallerEdit {
 
 /** Finds the first limits of the edited plan that are smaller than the present limits. A known scheduled change is not part of the edit. */
 function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEdit | undefined {
-  const present = limitsIn(now);
+  const present = limitsInView(now.windows);
   if (isStillReverted(now, plan)) return undefined;
-  const later = (plan.changes ?? [])
-    .filter(({ from }) => Date.parse(from) > nowMs)
-    .filter((change) => !now.changes?.some((known) => isDeepStrictEqual(known, change)))
-    .map(({ from, limits }) => ({ from, limits: toLimits(limits) }));
-  return [{ from: undefined, limits: limitsIn(plan) }, ...later]
+  const later = addedChanges(now, plan, nowMs).map(({ from, limits }) => ({
+    from,
+    limits: toLimits(limits),
+  }));
+  return [{ from: undefined, limits: limitsInView(plan.windows) }, ...later]
     .map((one) => ({ ...one, present, windows: smallerWindows(present, one.limits) }))
     .find(({ windows }) => windows.length > 0);
 }
@@ -90,7 +90,7 @@ function firstSmaller(now: ShownPlan, plan: ShownPlan, nowMs: number): SmallerEd
 /** Whether a reverted plan keeps its limits and its guard. The plan then stays reverted. */
 function isStillReverted({ reverted, guard }: ShownPlan, plan: ShownPlan): boolean {
   if (reverted === undefined) return false;
-  return isDeepStrictEqual([toLimits(reverted.edit), guard], [limitsIn(plan), plan.guard]);
+  return isDeepStrictEqual([toLimits(reverted.edit), guard], [limitsInView(plan.windows), plan.guard]);
 }
 
 /** Returns the reason why the guard of the plan is not suitable for the edit; undefined if it is suitable. */
@@ -99,9 +99,8 @@ function faultOf(
   { from, present, limits, windows }: SmallerEdit,
   { fromMs, share }: { readonly fromMs: number; readonly share: number | undefined },
 ): Pick<UnguardedPlan, 'why' | 'warning'> | undefined {
-  const maxOf = (of: Limits, name: PlanWindow) => of.find(({ window }) => window === name)?.max;
   const changes = windows.map((window) =>
-    limitChangeText(window, maxOf(present, window), maxOf(limits, window)),
+    limitChangeText(window, limitOf(present, window), limitOf(limits, window)),
   );
   const when = from === undefined ? '' : ` on ${dateText(from)}`;
   const becomes = `the plan ${name} becomes smaller${when} (${changes.join(', ')})`;
@@ -119,8 +118,4 @@ function faultOf(
     why: 'share_reached',
     warning: `${becomes}, but its guard may soon return it to its present limits: ${recorded}`,
   };
-}
-
-function limitsIn({ windows }: ShownPlan): Limits {
-  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
 }

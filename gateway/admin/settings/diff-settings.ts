@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type * as z from 'zod';
 import { figure, limitChangeText, per } from '../../fleet/wording.ts';
 import { type LimitsByField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
 import { planWindows } from '../../shared/model.ts';
+import { type planShown, windowsView } from './settings-view.ts';
 
 /**
  * A member with different values in two configurations. A new member has no `before`, and a removed member has no
@@ -84,11 +86,7 @@ function namedIn(members: Members, list: string, name: string): ReadonlyMap<stri
 /** Returns a plan as the configuration states it. A guard that has reverted the plan did not change the configuration. */
 function configured({ reverted, ...rest }: Members): Members {
   if (!isMapping(reverted)) return rest;
-  const windows = toLimits(reverted.edit as LimitsByField).map(({ window, max }) => ({
-    name: window,
-    limit: max,
-  }));
-  return { ...rest, windows };
+  return { ...rest, windows: windowsView(toLimits(reverted.edit as LimitsByField)) };
 }
 
 /**
@@ -159,6 +157,16 @@ function planChangesText(changes: unknown): string {
 function trialText(trial: unknown): string {
   return trial === undefined ? 'nothing' : limitsText(trial as LimitsByField);
 }
+
+/** Returns the scheduled changes of a plan after `nowMs` that `after` has and `before` lacks. */
+export function addedChanges(before: PlanChanges, after: PlanChanges, nowMs: number): StatedChanges {
+  return (after.changes ?? [])
+    .filter(({ from }) => Date.parse(from) > nowMs)
+    .filter((change) => !before.changes?.some((known) => isDeepStrictEqual(known, change)));
+}
+
+type PlanChanges = Pick<z.output<typeof planShown>, 'changes'>;
+type StatedChanges = NonNullable<PlanChanges['changes']>;
 
 /** Removes the time of day from a timestamp if the time is 00:00 UTC. */
 export function dateText(iso: string): string {

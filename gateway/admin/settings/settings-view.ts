@@ -365,8 +365,13 @@ export function planView({
 }
 
 /** Returns limits as the list of windows that all responses use. */
-function windowsView(limits: Limits): z.output<typeof shownWindows> {
+export function windowsView(limits: Limits): z.output<typeof shownWindows> {
   return limits.map(({ window, max }) => ({ name: window, limit: max }));
+}
+
+/** Returns the limits in a list of windows of a response. */
+export function limitsInView(windows: z.output<typeof shownWindows>): Limits {
+  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
 }
 
 /** Returns a key as the operator wrote it, with the effective limits and operations, which may come from its plan. */

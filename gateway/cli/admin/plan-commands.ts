@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { plansPage } from '../../admin/plans/plans-view.ts';
 import { retriedPlan } from '../../admin/plans/retry-route.ts';
 import { limitsText } from '../../admin/settings/diff-settings.ts';
+import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { reasonText, revertedLimitsText } from '../../fleet/guard/revert-text.ts';
 import { figure, percent } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
@@ -62,7 +63,7 @@ function plansLines({ plans, isComplete }: PlansShown, screen: Screen): readonly
   );
   const reverts = plans.flatMap(({ name, windows, reverted }) => {
     if (reverted === undefined) return [];
-    const change = revertedLimitsText({ edit: reverted.edit, inForce: toLimitFields(limitsOf(windows)) });
+    const change = revertedLimitsText({ edit: reverted.edit, inForce: toLimitFields(limitsInView(windows)) });
     const text = `The guard reverted ${name} at ${instant(reverted.sinceAt)} UTC (${change}), because ${reasonText(reverted)}.`;
     return wrapText(text, screen.columns);
   });
@@ -81,9 +82,5 @@ function guardCell({ guard, reverted, watched }: PlanShown): Cell {
 }
 
 function windowsText(windows: PlanShown['windows']): string {
-  return limitsText(toLimitFields(limitsOf(windows)));
-}
-
-function limitsOf(windows: PlanShown['windows']) {
-  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
+  return limitsText(toLimitFields(limitsInView(windows)));
 }

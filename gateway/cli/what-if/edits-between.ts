@@ -1,6 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
+import { addedChanges } from '../../admin/settings/diff-settings.ts';
+import { limitsInView } from '../../admin/settings/settings-view.ts';
 import { type LimitField, limitFieldOf, toLimits } from '../../keys/limit-fields.ts';
-import { type Limits, planWindows } from '../../shared/model.ts';
+import { planWindows } from '../../shared/model.ts';
 import { editBetween, edited, type LimitEdit } from '../../usage/simulate/edits.ts';
 import type { Shown } from './settings-shown.ts';
 
@@ -26,7 +27,7 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
     const plan = plansAfter.get(name);
     const edit =
       plan && !isCustom && !plan.isCustom
-        ? editBetween(limitsIn(windows), limitsIn(plan.windows))
+        ? editBetween(limitsInView(windows), limitsInView(plan.windows))
         : undefined;
     if (edit !== undefined) plans.set(name, edit);
   }
@@ -36,7 +37,7 @@ export function editsBetween({ settings: before }: Shown, { settings: after }: S
     const key = keysAfter.get(id);
     const edit =
       key && !key.disabled
-        ? editBetween(edited(limitsIn(windows), plans.get(plan)), limitsIn(key.windows))
+        ? editBetween(edited(limitsInView(windows), plans.get(plan)), limitsInView(key.windows))
         : undefined;
     if (edit !== undefined) keys.set(id, edit);
   }
@@ -65,23 +66,15 @@ export function laterEdits(
   nowMs: number,
 ): LaterEdit[] {
   const plansBefore = new Map(before.plans.map((plan) => [plan.name, plan]));
-  return after.plans.flatMap(({ name, changes = [] }) => {
+  return after.plans.flatMap((planAfter) => {
+    const { name } = planAfter;
     const plan = plansBefore.get(name);
     if (plan === undefined || plan.isCustom) return [];
-    return changes
-      .filter(({ from }) => Date.parse(from) > nowMs)
-      .filter((change) => !plan.changes?.some((known) => isDeepStrictEqual(known, change)))
-      .flatMap(({ from, limits }) => {
-        const edit = editBetween(limitsIn(plan.windows), toLimits(limits));
-        return edit === undefined ? [] : [{ plan: name, from, edit: toFields(edit) }];
-      });
+    return addedChanges(plan, planAfter, nowMs).flatMap(({ from, limits }) => {
+      const edit = editBetween(limitsInView(plan.windows), toLimits(limits));
+      return edit === undefined ? [] : [{ plan: name, from, edit: toFields(edit) }];
+    });
   });
-}
-
-type ShownWindows = Shown['settings']['plans'][number]['windows'];
-
-function limitsIn(windows: ShownWindows): Limits {
-  return windows.map(({ name, limit }) => ({ window: name, max: limit }));
 }
 
 function byFields(edits: ReadonlyMap<string, LimitEdit>): Record<string, EditByField> {
