@@ -9,11 +9,10 @@ import { figure, percent } from '../../fleet/wording.ts';
 import { toLimitFields } from '../../keys/limit-fields.ts';
 import { wrapText } from '../../shared/terminal/text-width.ts';
 import { type Asking, clientOf, examples, show, withGateway } from '../command.ts';
-import { CommandError } from '../output/command-error.ts';
 import { instant } from '../output/figures.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Cell, table } from '../output/table.ts';
-import { requirePlan } from './read-api.ts';
+import { ofPlan } from './read-api.ts';
 
 type PlansShown = z.output<typeof plansPage>;
 type PlanShown = PlansShown['plans'][number];
@@ -34,15 +33,12 @@ export function addPlanCommands(program: Command): void {
     .addHelpText('after', examples('plans retry free'))
     .action(async (name: string, options: Asking) => {
       const client = clientOf(options);
-      const path = `/plans/${encodeURIComponent(name)}/retry`;
-      try {
-        show(options, await client.send({ method: 'POST', path }, retriedPlan), ({ plan, limits }) => [
-          `The plan ${plan} tries its edit again: ${limitsText(limits)}.`,
-        ]);
-      } catch (error) {
-        if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, name);
-        throw error;
-      }
+      const reply = await ofPlan(client, name, (path) =>
+        client.send({ method: 'POST', path: `${path}/retry` }, retriedPlan),
+      );
+      show(options, reply, ({ plan, limits }) => [
+        `The plan ${plan} tries its edit again: ${limitsText(limits)}.`,
+      ]);
     });
 }
 

@@ -115,6 +115,24 @@ async function similarIds(client: Client, id: string): Promise<string[]> {
   }
 }
 
+/**
+ * Reads or changes data about one plan.
+ *
+ * @throws a CommandError, which suggests a similar name if the plan does not exist
+ */
+export async function ofPlan<Result>(
+  client: Client,
+  name: string,
+  ask: (path: string) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await ask(`/plans/${encodeURIComponent(name)}`);
+  } catch (error) {
+    if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, name);
+    throw error;
+  }
+}
+
 /** @throws a CommandError if there is no such plan; it suggests a similar name */
 export async function requirePlan(client: Client, name: string): Promise<void> {
   const { body } = await client.get('/plans', {}, plansPage);

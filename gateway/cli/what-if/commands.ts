@@ -1,7 +1,6 @@
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import type * as z from 'zod';
 import { plansPage } from '../../admin/plans/plans-view.ts';
-import { planTrial } from '../../admin/plans/trial-route.ts';
+import { type PlanTrial, planTrial } from '../../admin/plans/trial-route.ts';
 import { unguardedPlans } from '../../admin/plans/unguarded-plans.ts';
 import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
@@ -9,7 +8,7 @@ import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { AdminClient, Query, Reply } from '../admin/admin-client.ts';
 import { flushCounts } from '../admin/flush-counts.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
-import { readKey, requirePlan } from '../admin/read-api.ts';
+import { ofPlan, readKey } from '../admin/read-api.ts';
 import {
   type Asking,
   clientOf,
@@ -121,24 +120,14 @@ export function addWhatIfCommands(program: Command): void {
     });
 }
 
-async function readTrial(
-  client: AdminClient,
-  plan: string,
-  query: Query,
-): Promise<Reply<z.output<typeof planTrial>>> {
-  try {
-    return await client.get(`/plans/${encodeURIComponent(plan)}/trial`, query, planTrial);
-  } catch (error) {
-    // If the plan does not exist, this call throws an error that suggests a similar name.
-    if (error instanceof CommandError && error.kind === 'not_found') await requirePlan(client, plan);
-    throw error;
-  }
+function readTrial(client: AdminClient, plan: string, query: Query): Promise<Reply<PlanTrial>> {
+  return ofPlan(client, plan, (path) => client.get(`${path}/trial`, query, planTrial));
 }
 
 /** Reads the trials of all plans. */
 async function readTrials(client: AdminClient, query: Query) {
   const { plans } = (await client.get('/plans', {}, plansPage)).body;
-  const replies: Reply<z.output<typeof planTrial>>[] = [];
+  const replies: Reply<PlanTrial>[] = [];
   for (const { name, trial } of plans)
     if (trial !== undefined) replies.push(await readTrial(client, name, query));
   return { body: replies.map(({ body }) => body), json: { trials: replies.map(({ json }) => json) } };
