@@ -38,11 +38,13 @@ export type FleetHealth = ReturnType<typeof createFleetHealth>;
 /** Called when the fleet begins to treat a target as failing, and when the target has recovered; not when Redis loses data or goes away. */
 type OnOpinion = (opinion: Extract<FleetOpinion, { kind: 'failing' }> | undefined) => void;
 
+/** The state of a target in Redis. A `recovered` target has passed its checks again. */
+type Stored = FleetOpinion | { readonly kind: 'recovered' };
+
 interface Entry {
   readonly listeners: Set<OnOpinion>;
-  opinion: FleetOpinion | undefined;
-  /** Whether the last failure that Redis has stored is over. */
-  hasRecovered: boolean;
+  /** Undefined if Redis has stored nothing about the target, and while Redis is away. */
+  stored: Stored | undefined;
   /** When this process last reported a failure, on the clock of `performance.now()`; Infinity before, and when the report may be lost. */
   reportedMs: number;
   checkers: number;
@@ -55,6 +57,14 @@ interface Entry {
 const [shareScript, countScript] = ['share-health.lua', 'count-checkers.lua'].map((file) =>
   readFileSync(new URL(file, import.meta.url), 'utf8'),
 ) as [string, string];
+
+/** A result as `share-health.lua` needs it, except for its age. */
+interface Report extends CheckResult {
+  readonly id: string;
+  readonly reason: string;
+  /** The number of processes that must agree. */
+  readonly agreeing: number;
+}
 
 /** Up to this number of processes do not share their checks of a target. Together they check the target at most ten times a second. */
 export const soloCheckersMax = 2;
@@ -82,7 +92,7 @@ export function createFleetHealth({
   client.defineCommand('shareHealth', { numberOfKeys: 1, lua: shareScript });
   client.defineCommand('countCheckers', { lua: countScript });
   const entries = new Map<string, Entry>();
-  let results: (string | number)[] = [];
+  let reports: Report[] = [];
   /** The version of the list of failing targets that this process has; undefined while Redis is away. */
   let version: string | undefined;
   /** When the last exchange began to which Redis replied. */
@@ -124,10 +134,9 @@ export function createFleetHealth({
   /** Forgets what the fleet has reported. Until the next exchange, this process checks as often as a single process. */
   function forget(): void {
     version = undefined;
-    results = [];
+    reports = [];
     for (const entry of entries.values()) {
-      entry.opinion = undefined;
-      entry.hasRecovered = false;
+      entry.stored = undefined;
       entry.reportedMs = Number.POSITIVE_INFINITY;
     }
   }
@@ -161,10 +170,11 @@ export function createFleetHealth({
 
   async function share(): Promise<void> {
     const nowMs = performance.now();
-    const sent = results.map((each) =>
-      typeof each === 'number' ? Math.max(0, nowMs - each).toFixed(0) : each,
-    );
-    results = [];
+    const sent = reports.flatMap(({ id, health, atMs, agreeing, reason }) => {
+      const ageMs = Math.max(0, nowMs - atMs).toFixed(0);
+      return [id, health, ageMs, agreeing, reason];
+    });
+    reports = [];
     const { healthFailingKeptMs, healthFailingMax, healthTimeoutMs } = bounds;
     const call = () =>
       client.shareHealth(
@@ -185,17 +195,16 @@ export function createFleetHealth({
     const [newVersion, ...list] = reply;
     if (newVersion === version) return;
     version = newVersion;
-    const stored = new Map<string, FleetOpinion | 'recovered' | undefined>();
+    const stored = new Map<string, Stored | undefined>();
     for (let i = 0; i < list.length; i += 2) stored.set(list[i] ?? '', parseEntry(list[i + 1] ?? ''));
     for (const [id, entry] of entries) adopt(entry, stored.get(id));
   }
 
-  function adopt(entry: Entry, stored: FleetOpinion | 'recovered' | undefined): void {
-    const before = entry.opinion?.kind;
-    entry.hasRecovered = stored === 'recovered';
-    entry.opinion = stored === 'recovered' ? undefined : stored;
-    if (entry.opinion?.kind === 'failing') {
-      if (before !== 'failing') for (const listener of entry.listeners) listener(entry.opinion);
+  function adopt(entry: Entry, stored: Stored | undefined): void {
+    const before = entry.stored?.kind;
+    entry.stored = stored;
+    if (stored?.kind === 'failing') {
+      if (before !== 'failing') for (const listener of entry.listeners) listener(stored);
     } else if (before === 'failing' && stored !== undefined) {
       // A target that is missing from the list was lost with the data of Redis, so it has not recovered.
       for (const listener of entry.listeners) listener(undefined);
@@ -211,8 +220,7 @@ export function createFleetHealth({
     const assumed = { checkers, untilMs };
     const entry = {
       listeners: new Set<OnOpinion>(),
-      opinion: undefined,
-      hasRecovered: false,
+      stored: undefined,
       reportedMs: Number.POSITIVE_INFINITY,
       checkers,
       countedPeriod: 0,
@@ -234,19 +242,20 @@ export function createFleetHealth({
     const listener: OnOpinion = (opinion) => onOpinion(opinion);
     entry.listeners.add(listener);
     const isShared = () => version !== undefined && entry.checkers > soloCheckersMax;
+    const opinion = () => (entry.stored?.kind === 'recovered' ? undefined : entry.stored);
     return {
       checkers: () => (version === undefined ? Math.min(soloCheckersMax, entry.checkers) : entry.checkers),
-      opinion: () => entry.opinion,
+      opinion,
       report({ health, reason = '', atMs }) {
         if (!isShared()) return;
         if (health !== 'healthy') entry.reportedMs = performance.now();
         const agreeing = Math.min(bounds.healthReportersMin, Math.ceil(entry.checkers / 2));
-        results.push(id, health, atMs, String(agreeing), reason.slice(0, bounds.healthReasonCharsMax));
-        const isNews = health === 'healthy' ? entry.opinion !== undefined : entry.opinion?.kind !== 'failing';
+        reports.push({ id, health, atMs, agreeing, reason: reason.slice(0, bounds.healthReasonCharsMax) });
+        const isNews = health === 'healthy' ? opinion() !== undefined : entry.stored?.kind !== 'failing';
         if (isNews) hurry();
       },
       // Redis ignores a failure that began before a passed check has ended. The stored failure is then over, too.
-      hasPassedSince: () => entry.hasRecovered && entry.reportedMs < exchangedMs,
+      hasPassedSince: () => entry.stored?.kind === 'recovered' && entry.reportedMs < exchangedMs,
       leave() {
         entry.listeners.delete(listener);
         if (entry.listeners.size === 0) entries.delete(id);
@@ -263,10 +272,10 @@ export function createFleetHealth({
   };
 }
 
-function parseEntry(text: string): FleetOpinion | 'recovered' | undefined {
+function parseEntry(text: string): Stored | undefined {
   try {
     const { began, failing, health, reason } = JSON.parse(text);
-    if (began === undefined) return 'recovered';
+    if (began === undefined) return { kind: 'recovered' };
     if (failing !== true) return { kind: 'suspected' };
     const source = `several gateway processes report: ${reason}`;
     return { kind: 'failing', health: health === 'down' ? 'down' : 'silent', reason: source };
