@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLoopback } from '../../../shared/addresses/secure-url.ts';
 import type { Upstream } from '../../../shared/model.ts';
@@ -127,7 +127,7 @@ function identityOf(url: URL, upstream: Upstream, host: string | undefined, mach
     tls?.own?.cert,
   ];
   const text = JSON.stringify([place, health, host, verified]);
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+  return hash('sha256', text, 'base64url').slice(0, 16);
 }
 
 /** Waits without keeping the process alive. @returns false when the signal was aborted during the wait */
