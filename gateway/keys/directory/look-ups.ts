@@ -108,7 +108,7 @@ export function createLookUps({
         held.drop(id);
         return -1;
       case 'found':
-        return keep(found, before)?.generation;
+        return held.keep(found, nowMs()).generation;
     }
   }
 
