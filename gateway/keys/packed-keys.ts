@@ -1,3 +1,4 @@
+import { hashOf, PlaceTable } from '../shared/structures/place-table.ts';
 import type { RawKey } from './key-schema.ts';
 
 /**
@@ -19,10 +20,7 @@ export interface PackedKeys {
   readonly disabled: Uint8Array;
   /** The time (epoch ms) at which each key's last secret expires, by the key's rank. The value is 0 for a key without secrets. */
   readonly endsMs: Float64Array;
-  /**
-   * A hash table with open addressing. A slot contains the hash of a secret's digest, and the rank of the secret's key. The stored rank is
-   * one higher, because 0 means a free slot.
-   */
+  /** The arrays of a `PlaceTable`, by the hash of a secret's digest. A place is one higher than the rank of the secret's key. */
   readonly digestHashes: Uint32Array;
   readonly digestOwners: Uint32Array;
   readonly secrets: number;
@@ -140,16 +138,12 @@ export function rankOf(keys: Records, id: string): number | undefined {
 
 /** Returns the key that has a secret with this digest. */
 export function recordOfDigest(keys: PackedKeys, digest: string): RawKey | undefined {
-  const { digestHashes, digestOwners } = keys;
-  const mask = digestOwners.length - 1;
-  const hash = hashOf(digest);
-  for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-    const owner = digestOwners[slot];
-    if (!owner) return undefined;
-    if (digestHashes[slot] !== hash) continue;
+  const owners = new PlaceTable({ hashes: keys.digestHashes, places: keys.digestOwners });
+  for (const owner of owners.find(hashOf(digest))) {
     const record = recordAt(keys, owner - 1);
     if (hasDigest(record, digest)) return record;
   }
+  return undefined;
 }
 
 /** Returns when the last secret of a key expires, in epoch ms, or 0 for a key without secrets. */
@@ -202,19 +196,13 @@ function indexDigests(
 ): Pick<PackedKeys, 'digestHashes' | 'digestOwners'> | undefined {
   // At most half of the slots are used, so that searches are short.
   const slots = 2 ** Math.ceil(Math.log2(2 * hashes.length + 2));
-  const digestHashes = new Uint32Array(slots);
-  const digestOwners = new Uint32Array(slots);
+  const owners = new PlaceTable(slots);
   for (const [index, hash] of hashes.entries()) {
     const rank = ranks[index] ?? 0;
-    let slot = hash & (slots - 1);
-    for (let owner = digestOwners[slot]; owner; owner = digestOwners[slot]) {
-      if (digestHashes[slot] === hash && shareDigest(keys, rank, owner - 1)) return undefined;
-      slot = (slot + 1) & (slots - 1);
-    }
-    digestHashes[slot] = hash;
-    digestOwners[slot] = rank + 1;
+    for (const owner of owners.find(hash)) if (shareDigest(keys, rank, owner - 1)) return undefined;
+    owners.add(hash, rank + 1);
   }
-  return { digestHashes, digestOwners };
+  return { digestHashes: owners.hashes, digestOwners: owners.places };
 }
 
 /** Whether two keys share a digest, or one key has a digest twice. */
@@ -225,11 +213,4 @@ function shareDigest(keys: Records, rank: number, other: number): boolean {
 
 function hasDigest({ secrets }: RawKey, digest: string): boolean {
   return secrets.some(({ sha256 }) => sha256 === digest);
-}
-
-/** Computes FNV-1a over all characters of a digest or id, because hand-written digests and ids may share a prefix. */
-export function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return hash >>> 0;
 }

@@ -1,6 +1,6 @@
 import { type GuardedEdit, limitOf } from '../../keys/guards.ts';
-import { hashOf } from '../../keys/packed-keys.ts';
 import type { Decision } from '../../shared/model.ts';
+import { hashOf } from '../../shared/structures/place-table.ts';
 
 /**
  * The counted requests of a guarded plan in a period. A name stands for a key (`nameOf`). If more keys have refusals than a slot may list,

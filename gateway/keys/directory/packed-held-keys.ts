@@ -1,5 +1,5 @@
+import { hashOf, PlaceTable } from '../../shared/structures/place-table.ts';
 import type { StatedKey } from '../key-schema.ts';
-import { hashOf } from '../packed-keys.ts';
 import { type DirectorySecret, statedOf } from './directory-key.ts';
 
 /** A cached key of the directory, without the periods in which the process may use it. */
@@ -34,7 +34,10 @@ export class PackedHeldKeys {
   private filling = 0;
   private readonly byId: PlaceTable;
   private readonly byDigest: PlaceTable;
+  /** The largest number of entries of a table. */
+  private readonly entriesMax: number;
   private keys = 0;
+  private digests = 0;
 
   /** @param bytesMax the maximum size of all segments and tables, in octets */
   constructor(bytesMax: number, segmentBytes = 65_536) {
@@ -44,6 +47,7 @@ export class PackedHeldKeys {
     this.segmentsMax = Math.max(0, Math.floor((bytesMax - 2 * slotBytes * slots) / segmentBytes));
     this.byId = new PlaceTable(slots);
     this.byDigest = new PlaceTable(slots);
+    this.entriesMax = usedShareMax * slots;
   }
 
   get size(): number {
@@ -69,26 +73,27 @@ export class PackedHeldKeys {
     let at = start + idAt;
     at += buffer.write(id, at, 'latin1');
     const place = this.filling * this.segmentBytes + start + 1;
-    this.byId.set(hashOf(id), place);
+    this.byId.add(hashOf(id), place);
     for (const { digest } of secrets) {
       at += buffer.write(digest, at, 'hex');
-      this.byDigest.set(hashOf(digest), place);
+      this.byDigest.add(hashOf(digest), place);
     }
     buffer.write(json, at);
     segment.used += bytes;
     this.keys++;
+    this.digests += secrets.length;
   }
 
   /** Takes the key out that has a secret with this digest. */
   take(digest: string): PackableKey | undefined {
-    const place = this.byDigest.find(hashOf(digest), (each) =>
-      digestsAt(this.recordAt(each)).includes(digest),
-    );
-    if (place === undefined) return undefined;
-    const record = this.recordAt(place);
-    const packed = unpack(record);
-    this.takeOut(record, place);
-    return packed;
+    for (const place of this.byDigest.find(hashOf(digest))) {
+      const record = this.recordAt(place);
+      if (!digestsAt(record).includes(digest)) continue;
+      const packed = unpack(record);
+      this.takeOut(record, place);
+      return packed;
+    }
+    return undefined;
   }
 
   /**
@@ -98,12 +103,14 @@ export class PackedHeldKeys {
    * @returns whether a key was removed
    */
   remove(id: string, generation?: number): boolean {
-    const place = this.byId.find(hashOf(id), (each) => idOf(this.recordAt(each)) === id);
-    if (place === undefined) return false;
-    const record = this.recordAt(place);
-    if (generation !== undefined && generationOf(record) !== generation) return false;
-    this.takeOut(record, place);
-    return true;
+    for (const place of this.byId.find(hashOf(id))) {
+      const record = this.recordAt(place);
+      if (idOf(record) !== id) continue;
+      const isOther = generation !== undefined && generationOf(record) !== generation;
+      if (!isOther) this.takeOut(record, place);
+      return !isOther;
+    }
+    return false;
   }
 
   private recordAt(place: number): Record {
@@ -114,7 +121,9 @@ export class PackedHeldKeys {
 
   private takeOut(record: Record, place: number): void {
     this.byId.delete(hashOf(idOf(record)), place);
-    for (const digest of digestsAt(record)) this.byDigest.delete(hashOf(digest), place);
+    const digests = digestsAt(record);
+    for (const digest of digests) this.byDigest.delete(hashOf(digest), place);
+    this.digests -= digests.length;
     record.buffer.writeUInt8(takenOut, record.start + countAt);
     this.keys--;
   }
@@ -131,7 +140,7 @@ export class PackedHeldKeys {
       } else this.empty(this.filling);
     }
     // Keys with many secrets fill the tables before the segments.
-    for (let step = 1; this.byDigest.isFull(digests) || this.byId.isFull(1); step++) {
+    for (let step = 1; Math.max(this.digests + digests, this.keys + 1) > this.entriesMax; step++) {
       if (step === this.segments.length) return undefined;
       this.empty((this.filling + step) % this.segments.length);
     }
@@ -200,62 +209,3 @@ function unpack(record: Record): PackableKey {
 const slotBytes = 8;
 /** The largest share of used slots, so that searches are short. */
 const usedShareMax = 0.75;
-
-/** A hash table from the hash of an id or digest to the place of a record, with open addressing. A place is a whole number from 1. */
-class PlaceTable {
-  private readonly hashes: Uint32Array;
-  private readonly places: Uint32Array;
-  private readonly mask: number;
-  private used = 0;
-
-  /** @param slots a power of two */
-  constructor(slots: number) {
-    this.hashes = new Uint32Array(slots);
-    this.places = new Uint32Array(slots);
-    this.mask = slots - 1;
-  }
-
-  /** Whether there is no room for `more` entries. */
-  isFull(more: number): boolean {
-    return this.used + more > usedShareMax * this.places.length;
-  }
-
-  find(hash: number, isSought: (place: number) => boolean): number | undefined {
-    for (let slot = hash & this.mask; ; slot = this.next(slot)) {
-      const place = this.places[slot];
-      if (!place) return undefined;
-      if (this.hashes[slot] === hash && isSought(place)) return place;
-    }
-  }
-
-  set(hash: number, place: number): void {
-    let slot = hash & this.mask;
-    while (this.places[slot]) slot = this.next(slot);
-    this.hashes[slot] = hash;
-    this.places[slot] = place;
-    this.used++;
-  }
-
-  /** Deletes an entry, and moves later entries of the same run so that `find` still reaches them. */
-  delete(hash: number, place: number): void {
-    let free = hash & this.mask;
-    while (this.hashes[free] !== hash || this.places[free] !== place) {
-      if (!this.places[free]) return;
-      free = this.next(free);
-    }
-    for (let slot = this.next(free); this.places[slot]; slot = this.next(slot)) {
-      const home = (this.hashes[slot] ?? 0) & this.mask;
-      // The entry may move if its home is not between the free slot and its present slot.
-      if (((slot - home) & this.mask) < ((slot - free) & this.mask)) continue;
-      this.hashes[free] = this.hashes[slot] ?? 0;
-      this.places[free] = this.places[slot] ?? 0;
-      free = slot;
-    }
-    this.places[free] = 0;
-    this.used--;
-  }
-
-  private next(slot: number): number {
-    return (slot + 1) & this.mask;
-  }
-}
