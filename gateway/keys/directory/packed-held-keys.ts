@@ -113,13 +113,13 @@ export class PackedHeldKeys {
     return false;
   }
 
-  private recordAt(place: number): Record {
+  private recordAt(place: number): PackedRecord {
     const segment = Math.floor((place - 1) / this.segmentBytes);
     const { buffer } = this.segments[segment] as Segment;
     return { buffer, start: place - 1 - segment * this.segmentBytes };
   }
 
-  private takeOut(record: Record, place: number): void {
+  private takeOut(record: PackedRecord, place: number): void {
     this.byId.delete(hashOf(idOf(record)), place);
     const digests = digestsAt(record);
     for (const digest of digests) this.byDigest.delete(hashOf(digest), place);
@@ -164,7 +164,7 @@ interface Segment {
   used: number;
 }
 
-interface Record {
+interface PackedRecord {
   readonly buffer: Buffer;
   readonly start: number;
 }
@@ -174,16 +174,16 @@ const [countAt, lengthAt, generationAt, expiryAt, idAt] = [4, 5, 6, 14, 22];
 const digestBytes = 32;
 const takenOut = 255;
 
-function idOf({ buffer, start }: Record): string {
+function idOf({ buffer, start }: PackedRecord): string {
   const from = start + idAt;
   return buffer.toString('latin1', from, from + buffer.readUInt8(start + lengthAt));
 }
 
-function generationOf({ buffer, start }: Record): number {
+function generationOf({ buffer, start }: PackedRecord): number {
   return buffer.readDoubleLE(start + generationAt);
 }
 
-function digestsAt({ buffer, start }: Record): string[] {
+function digestsAt({ buffer, start }: PackedRecord): string[] {
   const first = start + idAt + buffer.readUInt8(start + lengthAt);
   return Array.from({ length: buffer.readUInt8(start + countAt) }, (_, index) => {
     const from = first + index * digestBytes;
@@ -191,7 +191,7 @@ function digestsAt({ buffer, start }: Record): string[] {
   });
 }
 
-function unpack(record: Record): PackableKey {
+function unpack(record: PackedRecord): PackableKey {
   const { buffer, start } = record;
   const [id, digests] = [idOf(record), digestsAt(record)];
   const jsonAt = start + idAt + id.length + digests.length * digestBytes;
