@@ -34,8 +34,8 @@ export interface Verdict {
 
 /**
  * Compares decisions with a sequential limiter of one window. Concurrent requests may be put into any order, and an unknown request
- * counts as admitted if that helps. An order without a wrong
- * refusal exists exactly if, for each refusal, as many requests as the limit were admitted and had arrived before the refusal was known.
+ * counts as admitted if that helps. An order without a wrong refusal exists exactly if, for each refusal, as many requests as the limit were
+ * admitted and had arrived before the refusal was known.
  */
 export function judge(requests: readonly LoggedRequest[], limit: number): Verdict {
   const windows = Map.groupBy(requests, ({ window }) => window);

@@ -1,16 +1,20 @@
 #!lua flags=allow-oom
 --[[
-Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read. The script also gives
-the key a new generation. A process that has cached the key has read the earlier generation, so its next decision about the key is `stale`.
-The revision alone is not enough, because a key that was removed and issued again starts at revision 1 again.
-The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no new key reaches this script, because list-id.lua runs first and lacks the flag `allow-oom`.
+Writes or removes the record of a key if the record still has the revision and `changedMs` that the caller has read. The revision alone is
+not enough, because a key that was removed and issued again starts at revision 1 again.
+The script also gives the key a new generation. A process that has cached the key has read the earlier generation, so its next decision
+about the key is `stale`.
+The flag `allow-oom` lets this script run when Redis is out of memory, so that keys can still be revoked. When Redis is out of memory, no
+new key reaches this script, because list-id.lua runs first and lacks the flag `allow-oom`.
 
 KEYS[1] is `<prefix>:{<key id>}:key`, a hash with the fields revision, record (JSON) and tag (list-id.lua).
 KEYS[2] is `<prefix>:{<key id>}:removed`, a hash with the `createdMs` of recently removed keys with this id.
 KEYS[3] is `<prefix>:{<key id>}`, the hash of decide-quota.lua. Its field `changedMs` is the generation of the key.
 ARGV[1] is the expected revision, or 0 for a new key. ARGV[2] is the new record, or empty to remove the key. ARGV[3] is the expected
-`changedMs`. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms. ARGV[8] is the shortest time until KEYS[3] expires, in ms.
-The other arguments are used only for a new key. ARGV[4] is the tag of the key. ARGV[5] is the maximum age of the tag, in ms. ARGV[6] is `once` to refuse a key that was already created and removed.
+`changedMs` of the record. ARGV[7] is how long the `createdMs` of a removed key is kept, in ms. ARGV[8] is the shortest time until KEYS[3]
+expires, in ms.
+The other arguments are used only for a new key. ARGV[4] is the tag of the key. ARGV[5] is the maximum age of the tag, in ms. ARGV[6] is
+`once` to refuse a key that was already created and removed.
 The reply begins with `absent`, `changed` (another version is stored), `late`, `removed` or `done`. The revision, the old record and the
 tag follow.
 ]]

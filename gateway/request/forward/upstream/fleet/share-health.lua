@@ -19,10 +19,10 @@ target is a JSON object:
 
 The value of a target that has passed its checks again has only `cleared` and `at`.
 
-The arguments are the id of the process, the version that the process has, how long a target is kept after its last report (ms), and the
-maximum number of targets. The fifth argument is the time that must pass before the fleet confirms a failure (ms). Five arguments follow for each result: the target,
-its health, the age of the result (ms), the number of processes that must agree, and the reason. A passed check has the age of its end. A
-failed check has the age of its beginning. Ages are independent of the clocks of processes.
+The first five arguments are the id of the process, the version that the process has, how long a target is kept after its last report (ms),
+the maximum number of targets, and the time that must pass before the fleet confirms a failure (ms). Five arguments follow for each result:
+the target, its health, the age of the result (ms), the number of processes that must agree, and the reason. A passed check has the age of
+its end. A failed check has the age of its beginning. Ages are independent of the clocks of processes.
 
 Returns the current version. If the process has another version, the targets and their JSON objects follow.
 ]]
