@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
+import { readCounts } from '../capacity/redis-counts.ts';
 import type { BenchRedis } from '../redis.ts';
 import type { LoggedRequest } from './oracle.ts';
 import { monotonicUs, type PhaseDone, type PhaseOfProcess } from './phase.ts';
@@ -97,9 +98,7 @@ export function startLeaseFleet(redis: BenchRedis, dir: string) {
   }
 
   async function redisCpuSeconds(): Promise<number> {
-    const info = await client.info('cpu');
-    const seconds = (name: string) => Number(new RegExp(`^${name}:(.+)$`, 'm').exec(info)?.[1]);
-    return seconds('used_cpu_user') + seconds('used_cpu_sys');
+    return (await readCounts([client])).cpuSeconds;
   }
 }
 

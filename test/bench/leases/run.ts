@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endAllProcesses, killAllProcesses } from '../processes.ts';
 import { startRedis } from '../redis.ts';
+import { spreadOf } from '../statistics.ts';
 import { type LeaseFleet, startLeaseFleet } from './lease-fleet.ts';
 import { judge, type LoggedRequest } from './oracle.ts';
 import { processes, type SchemeName, schemes } from './schemes.ts';
@@ -68,9 +69,7 @@ async function measure(name: SchemeName): Promise<Record<string, string | number
   const requests = even.requests.length;
   const windows = await runPhase(name, limited);
   const verdict = judge(windows.requests, limited.limit);
-  const waitedMs = windows.requests
-    .map(({ beganUs, endedUs }) => (endedUs - beganUs) / 1_000)
-    .sort((a, b) => a - b);
+  const waitedMs = spreadOf(windows.requests.map(({ beganUs, endedUs }) => (endedUs - beganUs) / 1_000));
   return {
     scheme: name,
     'requests/s': requests / (steady.ms / 1_000),
@@ -78,7 +77,7 @@ async function measure(name: SchemeName): Promise<Record<string, string | number
     'requests per call': (requests / even.calls).toFixed(1),
     'CPU of Redis, s per 10,000 requests': ((cpu / requests) * 10_000).toFixed(3),
     'requests per call, uneven load': (windows.requests.length / windows.calls).toFixed(1),
-    'median and longest time of a decision, ms': `${(waitedMs[waitedMs.length >> 1] ?? 0).toFixed(1)}, ${(waitedMs.at(-1) ?? 0).toFixed(0)}`,
+    'median and longest time of a decision, ms': `${waitedMs.median.toFixed(1)}, ${waitedMs.max.toFixed(0)}`,
     admitted: verdict.admitted,
     'over the limit': verdict.over,
     'in an ended window': verdict.afterWindow,
