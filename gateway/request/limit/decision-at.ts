@@ -117,17 +117,20 @@ interface Share {
 export function decidedRuns(
   asked: Asked,
   outcome: QuotaOutcome,
-  { trial: limitsOfTrial, ...terms }: RunTerms,
+  { source, limits, trial, windowsMs }: RunTerms,
 ): readonly DecidedTogether[] {
   const { nowMs, state } = outcome;
-  const tried = triedRuns(asked, outcome, limitsOfTrial);
+  const tried = triedRuns(asked, outcome, trial);
   const { units, later } = asked;
-  if (later === undefined) return [{ outcome, ...terms, units, trial: tried?.[0] }];
+  if (later === undefined) return [{ outcome, source, units, limits, windowsMs, trial: tried?.[0] }];
   return shares(asked, outcome).map(({ usedLater, ...decided }, at) => ({
     outcome: { nowMs, ...decided, state },
-    ...terms,
+    source,
     units: at === 0 ? units : (later[at - 1]?.units ?? 0),
-    ...{ usedLater, trial: tried?.[at] },
+    limits,
+    windowsMs,
+    trial: tried?.[at],
+    usedLater,
   }));
 }
 

@@ -106,10 +106,13 @@ export function createKeyLedger(bounds: Bounds) {
       const tried = alignLimits(terms.limits, terms.trial);
       if (!isSame(entry.seen, tried)) return undefined;
       const { state, unsent } = entry;
-      if (!mayRefuse(state, tried.limits, unsent, units)) return undefined;
-      const { trial } = tried;
-      if (trial && !mayRefuse(trialStateOf(state, trial), trial, unsent?.trial ?? unsent, trialUnits))
-        return undefined;
+      const { limits, trial } = tried;
+      if (!mayRefuse(state, unsent, { limits, bans }, units, nowMs)) return undefined;
+      if (trial !== undefined) {
+        const held = unsent?.trial ?? unsent;
+        if (!mayRefuse(trialStateOf(state, trial), held, { limits: trial, bans }, trialUnits, nowMs))
+          return undefined;
+      }
       const call = { keyId, ...tried, bans, requests: 1, units, trialUnits };
       const outcome = decideQuota(state, call, windowsMs, nowMs);
       if (outcome.admitted === 1 || outcome.trial?.admitted === 1) return undefined;
@@ -117,16 +120,6 @@ export function createKeyLedger(bounds: Bounds) {
       if (outcome.refused === 1 || outcome.trial?.refused === 1)
         keep(entry, decidedAlone(unsent, outcome, call, nowMs));
       return outcome;
-
-      function mayRefuse(
-        counts: Readonly<QuotaState>,
-        limits: Limits,
-        held: Unsent | undefined,
-        cost: number,
-      ): boolean {
-        if (counts.bannedUntilMs > nowMs) return true;
-        return roomIn(counts, limits, nowMs) < cost && mayHoldStrike(counts.strikes, held, bans);
-      }
     },
 
     /**
@@ -205,6 +198,18 @@ export function createKeyLedger(bounds: Bounds) {
     unsentKeys: () => unsentIds.size,
   };
 
+  /** Whether a ban is running, or a window is too full for a request and the refusal may be reported later. */
+  function mayRefuse(
+    state: Readonly<QuotaState>,
+    unsent: Unsent | undefined,
+    { limits, bans }: Pick<KeyTerms, 'limits' | 'bans'>,
+    units: number,
+    nowMs: number,
+  ): boolean {
+    if (state.bannedUntilMs > nowMs) return true;
+    return roomIn(state, limits, nowMs) < units && mayHoldStrike(state.strikes, unsent, bans);
+  }
+
   /**
    * Whether the process may report the next local refusal later instead of immediately. The process reports refusals sooner when the key
    * is close to its next ban.
@@ -260,14 +265,15 @@ export function createKeyLedger(bounds: Bounds) {
     { requests, units, trialUnits, later }: Asked,
     generation?: number,
   ): QuotaCall {
-    const { keyId, tried, bans, thresholds, unsent } = entry;
+    const { keyId, bans, thresholds, unsent } = entry;
+    const { limits, trial } = entry.tried;
     if (unsent !== undefined) {
       entry.strikesSent += unsent.strikes;
       entry.trialStrikesSent += trialStrikes(unsent);
       entry.unsent = undefined;
       unsentIds.delete(keyId);
     }
-    return { keyId, ...tried, bans, thresholds, requests, units, trialUnits, later, generation, unsent };
+    return { keyId, limits, trial, bans, thresholds, requests, units, trialUnits, later, generation, unsent };
   }
 
   function keep(entry: Entry, unsent: Unsent): void {

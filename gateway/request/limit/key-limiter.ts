@@ -221,17 +221,12 @@ export function createKeyLimiter(deps: {
     openBatches.set(batch.keyId, batch);
   }
 
-  function refuseFromMemory(
-    { id: keyId, limits, trial, concurrent }: Key,
-    bans: BanPolicy,
-    cost: Cost,
-  ): Decision | undefined {
+  function refuseFromMemory(key: Key, bans: BanPolicy, cost: Cost): Decision | undefined {
+    const { id: keyId, limits, trial, concurrent } = key;
     const { units } = cost;
     const storeNowMs = clock.nowMs();
     const repeated = repeatBan(keyId, { units, trial }, storeNowMs);
     if (repeated !== undefined) return repeated;
-    const terms = { source, limits, trial, windowsMs };
-    const asked = { requests: 1, ...cost };
     if (concurrent !== undefined && active.of(keyId) >= concurrent) {
       const state = ledger.lastSeen({ keyId, limits }, storeNowMs);
       if (state.bannedUntilMs <= storeNowMs) {
@@ -240,12 +235,12 @@ export function createKeyLimiter(deps: {
         const isTrialBanned = tried !== undefined && tried.bannedUntilMs > storeNowMs;
         const ofTrial = tried && { ...none, banned: isTrialBanned ? 1 : 0, state: tried };
         const outcome = { nowMs: storeNowMs, ...none, crowded: 1, state, ...(ofTrial && { trial: ofTrial }) };
-        return onlyDecision(asked, outcome, terms);
+        return onlyDecision(key, cost, outcome);
       }
     }
     const outcome = ledger.refuse({ keyId, limits, trial, bans }, cost, storeNowMs);
     if (outcome === undefined) return undefined;
-    const decision = onlyDecision(asked, outcome, terms);
+    const decision = onlyDecision(key, cost, outcome);
     // A refusal by a window of the trial counts towards the next ban of the trial, so it is not repeated.
     if (decision.kind === 'banned' && (decision.trial ?? 'banned') === 'banned') {
       const { state, trial: ofTrial } = outcome;
@@ -253,6 +248,12 @@ export function createKeyLimiter(deps: {
       toldBans.set(keyId, { decision, units, trial, untilMs });
     }
     return decision;
+  }
+
+  /** Returns the decision on a single request. */
+  function onlyDecision({ limits, trial }: Key, cost: Cost, outcome: QuotaOutcome): Decision {
+    const [run] = decidedRuns({ requests: 1, ...cost }, outcome, { source, limits, trial, windowsMs });
+    return decisionAt(0, run as DecidedTogether);
   }
 
   /**
@@ -447,11 +448,6 @@ export function createKeyLimiter(deps: {
     }
     return false;
   }
-}
-
-/** Returns the decision on a single request. */
-function onlyDecision(...call: Parameters<typeof decidedRuns>): Decision {
-  return decisionAt(0, decidedRuns(...call)[0] as DecidedTogether);
 }
 
 /** Returns the last run of a batch, or starts a new run if the last run has another cost. */
