@@ -36,9 +36,16 @@ async function decideAboveLimit(...[key, units, rules, limiter]: Parameters<type
 }
 
 /**
- * Whether the key of a decision is current. The store decides only requests of current keys, and a process refuses requests from memory only
- * just after a decision of the store. Other decisions do not show whether a key of the directory has changed, so such a key is read again if
- * the process has not read it recently. If the store does not reply to this read, the cached key counts as current.
+ * Whether a decision does not show whether its key is current. The store decides only requests of current keys, and a process refuses
+ * requests from memory only just after a decision of the store. Other decisions do not show whether a key of the directory has changed.
+ */
+export function isUnconfirmed(decision: Decision): boolean {
+  return decision.source === 'local' || decision.kind === 'crowded';
+}
+
+/**
+ * Whether the key of an unconfirmed decision is current. The key is read again if the process has not read it recently. If the store does
+ * not reply to this read, the cached key counts as current.
  *
  * If the key has changed, the decision has no effect except its charge, and the request no longer counts towards the concurrency limit.
  */
@@ -47,7 +54,6 @@ export async function isCurrent(
   decision: Decision,
   { directory, limiter }: Pick<Stations, 'directory' | 'limiter'>,
 ): Promise<boolean> {
-  if (decision.source !== 'local' && decision.kind !== 'crowded') return true;
   if (directory === undefined || key.generation === undefined || decision.kind === 'unavailable') return true;
   if (await directory.confirm(key.id, key.generation)) return true;
   if (decision.kind === 'admitted' && key.concurrent !== undefined) limiter.release(key.id);
@@ -70,8 +76,9 @@ export async function decideAgain(
     if (caller.kind !== 'authenticated') return refuseUnauthenticated(exchange, stations, caller);
     ({ key } = caller);
     const decision = await decideUnits(key, units, exchange.snapshot.rules, limiter);
-    if (decision.kind !== 'stale' && (await isCurrent(key, decision, stations)))
-      return { kind: 'decided', key, decision };
+    if (decision.kind === 'stale') continue;
+    if (isUnconfirmed(decision) && !(await isCurrent(key, decision, stations))) continue;
+    return { kind: 'decided', key, decision };
   }
   return refuseUnread(exchange, stations);
 }
