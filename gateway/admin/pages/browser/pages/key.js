@@ -2,7 +2,16 @@ import { h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { nowMs, usePolled, useRows } from '../api.js';
 import { alongTime, Chart } from '../charts.js';
-import { clock, count, counted, fullInstant, limitsInWords, noFigure, relative } from '../formats.js';
+import {
+  clock,
+  count,
+  counted,
+  fullInstant,
+  limitsInWords,
+  noFigure,
+  relative,
+  utcMinute,
+} from '../formats.js';
 import { KeyActions, result } from '../key-actions.js';
 import {
   Age,
@@ -137,10 +146,9 @@ function banAndGrant({ ban, strikes, grant }) {
 
 /** Describes the units that an operator has given back. @param {NonNullable<KeyDetail['credits']>[number]} credit */
 function creditLine({ at, from, to, givenBack: { day, month } }) {
-  const minute = (/** @type {string} */ time) => `${time.slice(0, 16).replace('T', ' ')} UTC`;
   const units = `${counted(day, 'unit')} of the day and ${counted(month, 'unit')} of the month`;
   return html`<p key=${at} class="muted credit">
-    <${Instant} atMs=${Date.parse(at)} prefix="given back " />: ${units}, for requests that failed from ${minute(from)} to ${minute(to)}
+    <${Instant} atMs=${Date.parse(at)} prefix="given back " />: ${units}, for requests that failed from ${utcMinute(from)} to ${utcMinute(to)}
   </p>`;
 }
 

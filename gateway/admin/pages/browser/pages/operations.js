@@ -1,5 +1,5 @@
 import { nowMs, usePolled } from '../api.js';
-import { count, counted, milliseconds, noFigure, percent, relative } from '../formats.js';
+import { count, counted, milliseconds, noFigure, percent, relative, utcMinute } from '../formats.js';
 import { cards, errorColumns, html, Instant, instead, keyLink, Section, sparkline } from '../parts.js';
 import { changeQuery } from '../router.js';
 
@@ -129,7 +129,7 @@ function operationState({ stability, deprecation, requests = 0 }) {
 /** @param {NonNullable<NonNullable<Operation['deprecation']>['brownouts']>[number]} series */
 function brownoutText({ from, every, for: length }) {
   const often = every === undefined ? '' : ` every ${every}`;
-  return `for ${length}${often} from ${from.slice(0, 16).replace('T', ' ')} UTC`;
+  return `for ${length}${often} from ${utcMinute(from)}`;
 }
 
 /**

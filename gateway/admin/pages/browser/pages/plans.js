@@ -1,7 +1,7 @@
 import { h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { usePolled } from '../api.js';
-import { count, counted, limitsInWords, per, percent } from '../formats.js';
+import { count, counted, limitsInWords, per, percent, utcMinute } from '../formats.js';
 import { cards, html, instead, Section } from '../parts.js';
 import { changeQuery } from '../router.js';
 import { guardStates } from './plan-state.js';
@@ -80,7 +80,7 @@ function isLater({ from }) {
 
 /** Describes a change, for example "from 2027-01-01 00:00 UTC: 40 a minute, 1,000 a day". @param {Change} change */
 function changeText({ from, limits }) {
-  return `from ${new Date(from).toISOString().slice(0, 16).replace('T', ' ')} UTC: ${limitsInWords(limits)}`;
+  return `from ${utcMinute(from)}: ${limitsInWords(limits)}`;
 }
 
 /**
