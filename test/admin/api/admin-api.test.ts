@@ -69,9 +69,9 @@ const routes = [
   }),
 ];
 
-/** The requests to the reading thread, in the order of their arrival. Each request runs until the test calls `end`. */
-/** The requests to the route that waits for other processes. */
+/** The requests to the route that waits for other processes. Each function ends a request. */
 const waiting: (() => void)[] = [];
+/** The requests to the reading thread, in the order of their arrival. Each request runs until the test calls `end`. */
 const large: { readonly by: string; end(response?: AdminResponse): void }[] = [];
 routes.push(
   defineRoute({
