@@ -39,7 +39,7 @@ export function figuresOf(usage: TrialUsage): TrialFigures {
   return {
     requests,
     refused,
-    refusedBy: refusedBy,
+    refusedBy,
     refusedNow,
     firstRefusedAt: firstRefusedMs === undefined ? undefined : isoSecondOf(firstRefusedMs),
     lastRefusedAt: lastRefusedMs === undefined ? undefined : isoSecondOf(lastRefusedMs),
@@ -60,12 +60,20 @@ export function trialOfKeyView(trial: Limits, usage: TrialUsage, nowMs: number):
   };
 }
 
+interface CountedKeys {
+  /** Keys with decided requests. */
+  readonly all: number;
+  /** Keys with requests that the trial would have refused. */
+  readonly refused: number;
+  /** Keys with such requests that the plan itself did not refuse. */
+  readonly newlyRefused: number;
+}
+
 /**
  * Describes the decisions of a trial, for example "Trial 40 a minute: 132 of 4,100 requests (3.2 %) would have been
  * refused: 130 by the minute limit, 2 by bans. The plan itself refused 12."
  *
- * @param keys the keys with decided requests, and the keys with requests that the trial would have refused; absent if
- *   the figures belong to one key
+ * @param keys absent if the figures belong to one key
  */
 export function trialSentence(
   trial: Limits,
@@ -75,7 +83,7 @@ export function trialSentence(
     refusedBy,
     refusedNow,
   }: Pick<TrialUsage, 'requests' | 'refused' | 'refusedBy' | 'refusedNow'>,
-  keys?: { readonly all: number; readonly refused: number; readonly newlyRefused: number },
+  keys?: CountedKeys,
 ): string {
   const start = `Trial ${limitsText(toLimitFields(trial))}`;
   if (requests === 0) return `${start}: it has not decided a request yet.`;
@@ -89,11 +97,7 @@ export function trialSentence(
   return `${start}: ${figure(refused)} of ${counted(requests, 'request')} (${share}) would have been refused, ${refusedByText(refusedBy)}.${who}${now}`;
 }
 
-function whoText(keys: {
-  readonly all: number;
-  readonly refused: number;
-  readonly newlyRefused: number;
-}): string {
+function whoText(keys: CountedKeys): string {
   const first = keys.newlyRefused === 0 ? '' : `, ${figure(keys.newlyRefused)} of them for the first time`;
   return ` ${figure(keys.refused)} of ${counted(keys.all, 'key')} would have had refusals${first}.`;
 }
