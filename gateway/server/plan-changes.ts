@@ -8,8 +8,8 @@ import type { Bounds } from '../shared/timeouts-and-sizes.ts';
 
 /**
  * Replaces the settings when the store's clock reaches the time of a scheduled plan change, and when a guard reverts a plan or an operator
- * ends the revert (`fleet/guard/`). Each process reads the store's clock itself.
- * All processes of a fleet therefore change within a second, even if their own clocks are wrong.
+ * ends the revert (`fleet/guard/`). Each process reads the store's clock itself. Scheduled changes therefore take effect in all processes of
+ * a fleet within a second, even if their own clocks are wrong.
  *
  * If a plan has scheduled changes, the store's clock is read every `planClockReadIntervalMs`, and at the time of the next change. The timer
  * between two reads is monotonic, so a step of the process's clock has no effect.

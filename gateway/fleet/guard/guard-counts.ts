@@ -11,7 +11,7 @@ export interface GuardCounts {
   requests: number;
   /** The refusals by a watched window, by the name of the key or group. */
   readonly refused: Map<string, number>;
-  /** The names of keys with requests, of at most five keys. */
+  /** The names of up to five keys with requests. */
   readonly active: Set<string>;
 }
 
@@ -59,7 +59,7 @@ interface CountedRequest {
 }
 
 /**
- * Whether a window refused the request that the edit made smaller. If a grant has replaced the limit of the window, the edit is not the
+ * Whether a window that the edit made smaller refused the request. If a grant has replaced the limit of the window, the edit is not the
  * reason. A request that costs more than a limit is refused too, unless it also cost more before the edit.
  */
 function isRefusedByEdit(

@@ -180,6 +180,7 @@ export function createGuards({
     return [{ edit, revert: state.revert, isNew }];
   }
 
+  /** Renews the map of reverts, and calls the listeners if a revert has begun or ended. */
   function tell(news: readonly GuardNews[]): void {
     const reverted = [...watches].flatMap(([identity, { state }]): [string, Revert][] =>
       state.revert === undefined ? [] : [[identity, state.revert]],

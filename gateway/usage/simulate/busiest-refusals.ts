@@ -6,7 +6,7 @@ export interface GuardRules {
   readonly stepMinutes: number;
   /** A period with fewer requests is not judged. */
   readonly requestsMin: number;
-  /** The number of keys that must at least have refusals. Fewer keys are enough if the plan has fewer active keys. */
+  /** The minimum number of keys with refusals for a revert. If the plan has fewer active keys, all active keys are enough. */
   readonly keysMin: number;
 }
 
@@ -38,7 +38,11 @@ export class BusiestRefusals {
   private refusals: number[] = [];
   private nextRefusal = 0;
 
-  /** @param lastMinute the last simulated minute. Minutes are numbered since 1970. A period that is not on record has no minute. */
+  /**
+   * Minutes are numbered since 1970.
+   *
+   * @param lastMinute the last simulated minute; less than `fromMinute` if no part of the period is on record
+   */
   constructor(fromMinute: number, lastMinute: number, rules: GuardRules) {
     this.rules = rules;
     this.stepMinutes = rules.stepMinutes;
