@@ -1,3 +1,4 @@
+import type { Bounds } from '../../shared/timeouts-and-sizes.ts';
 import {
   addressesField,
   admittedNumber,
@@ -48,12 +49,14 @@ interface OperationCounts {
 interface KeyUsageDeps {
   readonly calendar: UsageCalendar;
   readonly room: UnsentRoom;
-  /** The largest numbers of operations, secrets, networks, upstreams and trials that have their own field in the record of a day. */
-  readonly operationsMax: number;
-  readonly secretsMax: number;
-  readonly networksMax: number;
-  readonly upstreamsMax: number;
-  readonly trialsMax: number;
+  readonly bounds: Pick<
+    Bounds,
+    | 'usageOperationsPerKeyMax'
+    | 'usageSecretsPerKeyMax'
+    | 'usageNetworksPerKeyMax'
+    | 'usageUpstreamsPerKeyMax'
+    | 'usageTrialsPerKeyMax'
+  >;
 }
 
 interface SecretUse {
@@ -62,7 +65,7 @@ interface SecretUse {
   lastMs: number;
 }
 
-/** A placeholder for all secrets beyond `secretsMax`. No code reads the content of this placeholder. */
+/** A placeholder for all secrets beyond `usageSecretsPerKeyMax`. No code reads the content of this placeholder. */
 const otherSecrets: SecretUse = { digestStart: '', lastMs: 0 };
 
 /**
@@ -75,6 +78,7 @@ export class KeyUsage {
   readonly unsent: UnsentCounts;
   private readonly calendar: UsageCalendar;
   private readonly room: UnsentRoom;
+  private readonly bounds: KeyUsageDeps['bounds'];
   /** The time of the key's last decision, on the store's clock. */
   lastSeenMs = 0;
   private minute = -1;
@@ -87,28 +91,18 @@ export class KeyUsage {
   private trial: TrialMinute | undefined;
   /** The number of trials that this process has recorded on a day (`trialsDay`). */
   private trials = 0;
-  private readonly trialsMax: number;
   private trialsDay = -1;
   private hour = -1;
   /** The operations that have their own field in today's record. */
   private readonly operations = new Map<string, OperationCounts>();
-  private readonly operationsMax: number;
   private lastOperation: OperationCounts | undefined;
   /** The secrets that were used today. */
   private readonly secrets = new Map<string, SecretUse>();
-  private readonly secretsMax: number;
   private lastSecret: SecretUse = otherSecrets;
-  /** The invalid secrets that have a field of their own in the record of a day (`invalidDay`). */
-  private invalidSecrets: Set<string> | undefined;
-  private invalidDay = -1;
-  /** The networks that have a field of their own in the record of a day (`networksDay`). */
-  private networks: Set<string> | undefined;
-  private readonly networksMax: number;
-  private networksDay = -1;
-  /** The upstreams that have a field of their own for each hour in the record of a day (`failedDay`). */
-  private failedUpstreams: Set<string> | undefined;
-  private readonly upstreamsMax: number;
-  private failedDay = -1;
+  /** The names with fields of their own. Most keys have no such names. */
+  private invalidSecrets: NamesOfDay | undefined;
+  private networks: NamesOfDay | undefined;
+  private failedUpstreams: NamesOfDay | undefined;
   private lastAddress = '';
   private addressesDay = -1;
   /** The bit of today's first address in the bitmap. */
@@ -116,18 +110,11 @@ export class KeyUsage {
   /** The bitmap of today's addresses, which is created when the second address is counted. The size of the bitmap is fixed. */
   private addressesSeen: Uint8Array | undefined;
 
-  constructor(
-    keyId: string,
-    { calendar, room, operationsMax, secretsMax, networksMax, upstreamsMax, trialsMax }: KeyUsageDeps,
-  ) {
+  constructor(keyId: string, { calendar, room, bounds }: KeyUsageDeps) {
     this.keyId = keyId;
     this.calendar = calendar;
     this.room = room;
-    this.operationsMax = operationsMax;
-    this.secretsMax = secretsMax;
-    this.networksMax = networksMax;
-    this.upstreamsMax = upstreamsMax;
-    this.trialsMax = trialsMax;
+    this.bounds = bounds;
     this.unsent = new UnsentCounts(room);
   }
 
@@ -167,7 +154,7 @@ export class KeyUsage {
     const day = Math.floor((this.minute * minuteMs) / dayMs);
     if (day !== this.trialsDay) this.trials = 0;
     this.trialsDay = day;
-    if (this.trials >= this.trialsMax) return false;
+    if (this.trials >= this.bounds.usageTrialsPerKeyMax) return false;
     this.trials += 1;
     return true;
   }
@@ -181,11 +168,8 @@ export class KeyUsage {
     const day = Math.floor(atMs / dayMs);
     const field = unauthorizedField(Math.floor(atMs / hourMs));
     if (!this.unsent.add(day, field, unauthorizedNumber(Math.floor(atMs / minuteMs)), 1)) return;
-    if (day !== this.invalidDay) this.invalidSecrets = undefined;
-    this.invalidDay = day;
-    this.invalidSecrets ??= new Set();
-    if (!this.invalidSecrets.has(secret) && this.invalidSecrets.size >= this.secretsMax) return;
-    this.invalidSecrets.add(secret);
+    this.invalidSecrets ??= new NamesOfDay();
+    if (!this.invalidSecrets.add(secret, day, this.bounds.usageSecretsPerKeyMax)) return;
     this.unsent.add(day, invalidSecretField(secret), latest, atMs - day * dayMs);
     this.unsent.add(day, invalidSecretField(secret), invalidSecretNumber, 1);
   }
@@ -197,11 +181,8 @@ export class KeyUsage {
   refusedAddress(atMs: number, network: string): void {
     const { hourMs, dayMs } = this.calendar;
     const day = Math.floor(atMs / dayMs);
-    if (day !== this.networksDay) this.networks = undefined;
-    this.networksDay = day;
-    this.networks ??= new Set();
-    const isNamed = this.networks.has(network) || this.networks.size < this.networksMax;
-    if (isNamed) this.networks.add(network);
+    this.networks ??= new NamesOfDay();
+    const isNamed = this.networks.add(network, day, this.bounds.usageNetworksPerKeyMax);
     const field = networkField(isNamed ? network : others);
     if (!this.unsent.add(day, field, refusedNumber(hourOfDay(Math.floor(atMs / hourMs))), 1)) return;
     this.unsent.add(day, field, latest, atMs - day * dayMs);
@@ -217,13 +198,9 @@ export class KeyUsage {
     const { minuteMs, hourMs, dayMs } = this.calendar;
     const day = Math.floor(atMs / dayMs);
     const hour = Math.floor(atMs / hourMs);
-    if (day !== this.failedDay) this.failedUpstreams = undefined;
-    this.failedDay = day;
-    this.failedUpstreams ??= new Set();
-    const isNamed =
-      upstream !== undefined &&
-      (this.failedUpstreams.has(upstream) || this.failedUpstreams.size < this.upstreamsMax);
-    if (isNamed) this.failedUpstreams.add(upstream);
+    this.failedUpstreams ??= new NamesOfDay();
+    const { usageUpstreamsPerKeyMax: max } = this.bounds;
+    const isNamed = upstream !== undefined && this.failedUpstreams.add(upstream, day, max);
     const field = failedField(hour, isNamed ? upstream : others);
     if (!this.unsent.add(day, field, failedNumber(Math.floor(atMs / minuteMs)), units)) return;
     this.unsent.add(day, hoursField, failedHourNumber(hour), units);
@@ -366,14 +343,15 @@ export class KeyUsage {
   }
 
   private nameOf(operationId: string): string {
-    const isNamed = this.operations.has(operationId) || this.operations.size < this.operationsMax;
+    const isNamed =
+      this.operations.has(operationId) || this.operations.size < this.bounds.usageOperationsPerKeyMax;
     return isNamed ? operationId : others;
   }
 
   private useOf(digestStart: string): SecretUse {
     const known = this.secrets.get(digestStart);
     if (known !== undefined) return known;
-    if (this.secrets.size >= this.secretsMax) return otherSecrets;
+    if (this.secrets.size >= this.bounds.usageSecretsPerKeyMax) return otherSecrets;
     const use = { digestStart, lastMs: 0 };
     this.secrets.set(digestStart, use);
     return use;
@@ -390,6 +368,20 @@ export class KeyUsage {
     }
     this.addressesSeen ??= new Uint8Array(addressBits / 8);
     setBit(this.addressesSeen, bit);
+  }
+}
+
+/** The names that have a field of their own in the record of a day, such as the networks of refused addresses. */
+class NamesOfDay {
+  private readonly names = new Set<string>();
+  private day = -1;
+
+  /** Adds the name if the day has fewer than `max` names. @returns whether the name is one of the names of the day */
+  add(name: string, day: number, max: number): boolean {
+    if (day !== this.day) this.names.clear();
+    this.day = day;
+    if (this.names.size < max) this.names.add(name);
+    return this.names.has(name);
   }
 }
 

@@ -285,15 +285,7 @@ export function createUsageRecorder({
 
   function addKey(keyId: string): KeySource {
     const source: KeySource = {
-      counted: new KeyUsage(keyId, {
-        calendar,
-        room,
-        operationsMax: bounds.usageOperationsPerKeyMax,
-        secretsMax: bounds.usageSecretsPerKeyMax,
-        networksMax: bounds.usageNetworksPerKeyMax,
-        upstreamsMax: bounds.usageUpstreamsPerKeyMax,
-        trialsMax: bounds.usageTrialsPerKeyMax,
-      }),
+      counted: new KeyUsage(keyId, { calendar, room, bounds }),
       recordOf: (day) => ({ kind: 'day', keyId, day }),
       batch: undefined,
       decided: 0,

@@ -441,15 +441,7 @@ function runningBatch(key: number, sender: string, number: number): Batch {
 }
 
 function usageOf(key: number): KeyUsage {
-  return new KeyUsage(idOf(key), {
-    calendar,
-    room: new UnsentRoom(1e9),
-    operationsMax: 100,
-    secretsMax: 8,
-    networksMax: 8,
-    upstreamsMax: 8,
-    trialsMax: 50,
-  });
+  return new KeyUsage(idOf(key), { calendar, room: new UnsentRoom(1e9), bounds: defaultBounds });
 }
 
 function request(usage: KeyUsage, atMs: number, n: number): void {

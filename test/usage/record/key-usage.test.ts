@@ -1,13 +1,21 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
+import type { Bounds } from '../../../gateway/shared/timeouts-and-sizes.ts';
 import { KeyUsage } from '../../../gateway/usage/record/key-usage.ts';
 import { UnsentRoom } from '../../../gateway/usage/unsent-counts.ts';
 import { usageCalendar } from '../../../gateway/usage/usage-calendar.ts';
+import { tunedBounds } from '../../support/tuned-bounds.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 const calendar = usageCalendar(60_000);
+
+const bounds = tunedBounds({ usageSecretsPerKeyMax: 8 });
+
+function keyOf(room: UnsentRoom, own: Bounds = bounds): KeyUsage {
+  return new KeyUsage('acme', { calendar, room, bounds: own });
+}
 
 function heapBytes(): number {
   collectGarbage();
@@ -19,15 +27,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
   const room = new UnsentRoom(10_000_000);
   const fill = (addresses: number) =>
     Array.from({ length: keys }, (_, index) => {
-      const key = new KeyUsage(`key-${index}`, {
-        calendar,
-        room,
-        operationsMax: 100,
-        secretsMax: 8,
-        networksMax: 8,
-        upstreamsMax: 8,
-        trialsMax: 50,
-      });
+      const key = new KeyUsage(`key-${index}`, { calendar, room, bounds });
       for (let address = 0; address < addresses; address++) {
         key.decided(0, 1, 1_000, `10.${index % 256}.${address >> 8}.${address & 255}`, '01234567');
       }
@@ -47,15 +47,7 @@ it('a key that thousands of addresses share takes no more memory than one that c
 
 it('an address without room is counted as soon as there is room', () => {
   const room = new UnsentRoom(0);
-  const key = new KeyUsage('acme', {
-    calendar,
-    room,
-    operationsMax: 100,
-    secretsMax: 8,
-    networksMax: 8,
-    upstreamsMax: 8,
-    trialsMax: 50,
-  });
+  const key = keyOf(room);
   key.decided(0, 1, 1_000, '192.0.2.1', '01234567');
   key.decided(0, 1, 1_000, '192.0.2.2', '01234567');
   room.give(1_000);
@@ -65,15 +57,7 @@ it('an address without room is counted as soon as there is room', () => {
 
 it('a key with hundreds of secrets records only when the first few secrets of a day were used', () => {
   const room = new UnsentRoom(1_000);
-  const key = new KeyUsage('acme', {
-    calendar,
-    room,
-    operationsMax: 100,
-    secretsMax: 8,
-    networksMax: 8,
-    upstreamsMax: 8,
-    trialsMax: 50,
-  });
+  const key = keyOf(room);
   for (const atMs of [1_000, 2_000]) {
     for (let secret = 0; secret < 300; secret++) key.decided(0, 1, atMs, '192.0.2.1', `secret-${secret}`);
   }
@@ -86,15 +70,7 @@ it('a key with hundreds of secrets records only when the first few secrets of a 
 
 it('a stolen secret that is used from many networks records only the first few of a day by name, and is no use of the key', () => {
   const room = new UnsentRoom(1_000);
-  const key = new KeyUsage('acme', {
-    calendar,
-    room,
-    operationsMax: 100,
-    secretsMax: 8,
-    networksMax: 2,
-    upstreamsMax: 8,
-    trialsMax: 50,
-  });
+  const key = keyOf(room, { ...bounds, usageNetworksPerKeyMax: 2 });
   for (const atMs of [1_000, 2_000])
     for (const network of ['a', 'b', 'c', 'd']) key.refusedAddress(atMs, network);
   key.close();
@@ -114,15 +90,7 @@ it('a stolen secret that is used from many networks records only the first few o
 });
 
 it('a trial that is edited again and again gets a limited number of fields a day', () => {
-  const key = new KeyUsage('acme', {
-    calendar,
-    room: new UnsentRoom(100_000),
-    operationsMax: 100,
-    secretsMax: 8,
-    networksMax: 8,
-    upstreamsMax: 8,
-    trialsMax: 3,
-  });
+  const key = keyOf(new UnsentRoom(100_000), { ...bounds, usageTrialsPerKeyMax: 3 });
   const dayMs = 86_400_000;
   const fieldsOf = (day: number) =>
     [...(key.unsent.of(day)?.keys() ?? [])].filter((field) => field.startsWith('trial:')).toSorted();
