@@ -25,7 +25,7 @@ import { runLiveTop } from '../top/live-top.ts';
 import { createTopReader } from '../top/read-top.ts';
 import { topPicture } from '../top/top-picture.ts';
 import { changesLines, eventsLines, processesLines } from './fleet-view.ts';
-import { flushCounts } from './flush-counts.ts';
+import { clientAfterFlush } from './flush-counts.ts';
 import { keyLines, keysLines } from './keys-view.ts';
 import { daysOfMonth, type PeriodOptions, periodQuery, stepFor } from './period.ts';
 import { lists, ofKey, readKey, readList, requirePlan } from './read-api.ts';
@@ -123,8 +123,7 @@ function addKeys(keys: Command): void {
     .option('--all', 'list all keys, like --limit 0')
     .action(async ({ state, plan, q, sort, limit, all, ...options }: ListOptions) => {
       const max = all || limit === 0 ? Number.POSITIVE_INFINITY : limit;
-      const client = clientOf(options);
-      await flushCounts(client);
+      const client = await clientAfterFlush(options);
       const reply = await readList(client, lists.keys, { state, plan, q, sort }, max);
       if (reply.body.keys.length === 0 && plan !== undefined) await requirePlan(client, plan);
       show(options, reply, keysLines);
@@ -135,9 +134,7 @@ function addKeys(keys: Command): void {
     .description('show all data about a key')
     .addHelpText('after', examples('keys show acme'))
     .action(async (id: string, options: Asking) => {
-      const client = clientOf(options);
-      await flushCounts(client);
-      show(options, await readKey(client, id), keyLines);
+      show(options, await readKey(await clientAfterFlush(options), id), keyLines);
     });
 }
 
@@ -157,9 +154,7 @@ function addWhy(program: Command): void {
         return show(options, { json: entry, body: story }, (text) => [text]);
       }
       try {
-        const client = clientOf(options);
-        await flushCounts(client);
-        const { body, json } = await readKey(client, id);
+        const { body, json } = await readKey(await clientAfterFlush(options), id);
         show(options, { json: Object(json).why, body: body.why }, ({ sentence }) => [oneLine(sentence)]);
       } catch (error) {
         throw isRequestId(id) ? needsLog(id, error) : error;
@@ -190,8 +185,7 @@ function addUsage(program: Command): void {
     .action(async (operation: string, { from, to, limit, csv, ...options }: CallersOptions) => {
       const query = { ...periodQuery({ from, to }, Date.now()), limit: String(csv ? callersMax : limit) };
       const path = `/operations/${encodeURIComponent(operation)}/callers`;
-      const client = clientOf(options);
-      await flushCounts(client);
+      const client = await clientAfterFlush(options);
       show(options, await client.get(path, query, callers), csv ? callersCsv : callersLines);
     });
 
@@ -229,8 +223,7 @@ async function showMonth({ month, from, to, step, csv, ...options }: UsageOption
       '--all needs a month, such as --month 2026-11, and does not accept --from, --to or --step.',
     );
   daysOfMonth(month);
-  const client = clientOf(options);
-  await flushCounts(client);
+  const client = await clientAfterFlush(options);
   const reply = await readList(client, lists.month, { month }, Number.POSITIVE_INFINITY);
   const notice = monthNotice(reply.body);
   if (notice !== undefined) process.stderr.write(`${notice}\n`);
@@ -247,8 +240,7 @@ async function showUsage(
   const nowMs = Date.now();
   const period = periodQuery(month === undefined ? { from, to } : daysOfMonth(month), nowMs);
   const query = { ...period, step: step ?? (month === undefined ? stepFor(period, nowMs) : 'day') };
-  const client = clientOf(options);
-  await flushCounts(client);
+  const client = await clientAfterFlush(options);
   const reply = await ofKey(client, id, (path) => client.get(`${path}/usage`, query, keyUsage));
   if (csv) return show(options, reply, usageCsv);
   const nothing = [`No request of ${printable(id)} is recorded in this period.`];

@@ -1,7 +1,20 @@
 import { flushedCounts } from '../../admin/operations/flush-route.ts';
 import { counted } from '../../fleet/wording.ts';
+import { clientOf } from '../command.ts';
 import { CommandError } from '../output/command-error.ts';
 import type { AdminClient } from './admin-client.ts';
+import type { GatewayOptions } from './find-gateway.ts';
+
+/**
+ * Calls `flushCounts`, and returns the client with which the command then reads usage.
+ *
+ * @throws a CommandError if the gateway cannot be asked
+ */
+export async function clientAfterFlush(options: GatewayOptions): Promise<AdminClient> {
+  const client = clientOf(options);
+  await flushCounts(client);
+  return client;
+}
 
 /**
  * Makes all gateway processes send their counts. A command calls this function before it reads usage. If a process sends no counts in time,

@@ -6,7 +6,7 @@ import { diffSettings, isEmpty } from '../../admin/settings/diff-settings.ts';
 import { restartNeeded } from '../../config/watch-settings.ts';
 import { isoOf } from '../../shared/schema/dates-and-durations.ts';
 import type { AdminClient, Query, Reply } from '../admin/admin-client.ts';
-import { flushCounts } from '../admin/flush-counts.ts';
+import { clientAfterFlush } from '../admin/flush-counts.ts';
 import { type PeriodOptions, periodQuery } from '../admin/period.ts';
 import { ofPlan, readKey } from '../admin/read-api.ts';
 import {
@@ -110,8 +110,7 @@ export function addWhatIfCommands(program: Command): void {
     .option('--json', 'print the response of the admin API as one JSON document')
     .addHelpText('after', examples('trial', 'trial free --from -7d'))
     .action(async (plan: string | undefined, { from, to, limit, ...options }: TrialOptions) => {
-      const client = clientOf(options);
-      await flushCounts(client);
+      const client = await clientAfterFlush(options);
       // The gateway caches the figures until now without `to`, and the cached figures may be from before the flush.
       const period = periodQuery({ from, to: to ?? isoOf(Date.now()) }, Date.now());
       const query = { ...period, limit: String(limit) };
