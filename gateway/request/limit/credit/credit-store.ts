@@ -80,12 +80,9 @@ export function creditView({ atMs, fromMs, toMs, failedUnits, units }: Credit) {
 /** Parses the field `last` of a key's credits (`give-back.lua`). Omits unreadable credits. */
 export function parseCredits(text: string): readonly Credit[] {
   return text.split(';').flatMap((packed) => {
-    const [, ...numbers] = packed.trim().split(' ');
-    const [atMs, fromMs, toMs, failedUnits, day, month] = numbers.map(Number);
-    if (atMs === undefined || fromMs === undefined || toMs === undefined || failedUnits === undefined)
-      return [];
-    if (day === undefined || month === undefined || numbers.some((number) => Number.isNaN(Number(number))))
-      return [];
-    return [{ atMs, fromMs, toMs, failedUnits, units: { day, month } }];
+    const numbers = packed.trim().split(' ').slice(1).map(Number);
+    const [atMs = NaN, fromMs = NaN, toMs = NaN, failedUnits = NaN, day = NaN, month = NaN] = numbers;
+    const isReadable = numbers.length >= 6 && !numbers.some(Number.isNaN);
+    return isReadable ? [{ atMs, fromMs, toMs, failedUnits, units: { day, month } }] : [];
   });
 }

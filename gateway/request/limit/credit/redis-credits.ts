@@ -39,13 +39,8 @@ export function createRedisCredits(
       Promise.all(
         keyIds.map(async (keyId) => {
           const name = creditsName(keyId);
-          const last = await replyOrUndefined(
-            redis,
-            [name],
-            async () => [await client.hget(name, 'last')],
-            deadlineMs,
-          );
-          return last && parseCredits(last[0] ?? '');
+          const last = await replyOrUndefined(redis, [name], () => client.hget(name, 'last'), deadlineMs);
+          return last === undefined ? undefined : parseCredits(last ?? '');
         }),
       ),
   };
